@@ -1,0 +1,44 @@
+# Two commands are all a newcomer needs: make demo, make test. Each installs what it needs into .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: help demo test check bench clean
+
+help:
+	@echo "make demo    release an embedded population, verify it, compare learners, leave a page with plots"
+	@echo "make test    run the tests (set SFUMATO_DATA to a folder of benchmark datasets to run those on real data)"
+	@echo "make check   ruff, strict types, import contracts"
+	@echo "make bench   speed benchmarks, as JSON (installs torch and opacus)"
+
+.venv/base: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) --editable .
+	@touch $@
+
+.venv/dev: .venv/base
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+.venv/deep: .venv/dev
+	$(PIP) torch==2.13.0
+	$(PIP) --editable '.[deep]'
+	@touch $@
+
+demo: .venv/base
+	$(BIN)/sfumato demo --force
+
+test: .venv/dev
+	$(BIN)/python -m pytest
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/deep
+	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf .venv demo-release demo-report.html
