@@ -1,0 +1,168 @@
+"""Random mixing (DPMix) by every accountant that applies, and the class-wise generator as it was run."""
+
+import math
+from typing import Any
+
+import dp_accounting
+import numpy as np
+
+from sfumato.errors import AccountingError
+from sfumato.public.accounting.accountant import epsilon_of
+from sfumato.public.accounting.pld import without_replacement_deltas
+from sfumato.public.accounting.published import published_dpmix_epsilon
+from sfumato.public.accounting.rdp import rdp_epsilon
+
+
+def dpmix_epsilons(
+    *,
+    records: int,
+    degree: int,
+    mixtures: int,
+    noise_stddev: float,
+    features: int,
+    classes: int,
+    delta: float,
+) -> list[dict[str, Any]]:
+    """Epsilon of one configuration of random mixing, the published formula first.
+
+    The entries differ in sampling and relation, so they are answers to different questions: an add-or-remove
+    epsilon of Poisson sampling says nothing about fixed-size draws.
+
+    Args:
+        records: Number of rows of the private data.
+        degree: Rows averaged into one mixture (expected rows, for Poisson sampling).
+        mixtures: Number of released mixtures.
+        noise_stddev: Standard deviation of the noise on each coordinate of a mixture (of the mean).
+        features: Number of features, each in [0, 1].
+        classes: Length of the one-hot label, 0 for none.
+        delta: The delta of the claim.
+
+    Returns:
+        One dict per accountant: accountant, sampling, relation, epsilon and sometimes a note.
+    """
+    published = published_dpmix_epsilon(
+        records=records,
+        degree=degree,
+        mixtures=mixtures,
+        noise_stddev=noise_stddev,
+        features=features,
+        classes=classes,
+        delta=delta,
+    )
+    label = 1.0 if classes else 0.0
+    noise_of_sum = degree * noise_stddev
+    fixed = _fixed_size(
+        records=records,
+        degree=degree,
+        mixtures=mixtures,
+        # Two one-hot labels are sqrt(2) apart, whatever their length.
+        noise_multiplier=noise_of_sum / math.sqrt(features + 2 * label),
+    )
+    uncentred = _poisson(
+        q=degree / records,
+        mixtures=mixtures,
+        noise_multiplier=noise_of_sum / math.sqrt(features + label),
+    )
+    centred = _poisson(
+        q=degree / records,
+        mixtures=mixtures,
+        noise_multiplier=noise_of_sum / math.sqrt(features / 4 + label),
+    )
+    wor, poisson = "without_replacement", "poisson"
+    replace, add = "replace_one", "add_or_remove"
+    return [
+        _entry("published", wor, replace, published, note="the published formula; sound, loose"),
+        _entry("pld", wor, replace, epsilon_of(fixed, delta=delta, relation=replace).epsilon),
+        _entry("rdp", wor, replace, rdp_epsilon(fixed, delta=delta, relation=replace)),
+        _entry("pld", poisson, add, epsilon_of(uncentred, delta=delta, relation=add).epsilon),
+        _entry(
+            "pld",
+            poisson,
+            add,
+            epsilon_of(centred, delta=delta, relation=add).epsilon,
+            note="features centred at 1/2 before mixing: half the norm, the same noise",
+        ),
+        _entry("rdp", poisson, add, rdp_epsilon(uncentred, delta=delta, relation=add)),
+    ]
+
+
+def _entry(accountant: str, sampling: str, relation: str, epsilon: float, *, note: str | None = None) -> dict[str, Any]:
+    entry = {"accountant": accountant, "sampling": sampling, "relation": relation, "epsilon": epsilon}
+    return entry if note is None else {**entry, "note": note}
+
+
+def _fixed_size(*, records: int, degree: int, mixtures: int, noise_multiplier: float) -> dp_accounting.DpEvent:
+    gaussian = dp_accounting.GaussianDpEvent(noise_multiplier)
+    sample = dp_accounting.SampledWithoutReplacementDpEvent(records, degree, gaussian)
+    return dp_accounting.SelfComposedDpEvent(sample, mixtures)
+
+
+def _poisson(*, q: float, mixtures: int, noise_multiplier: float) -> dp_accounting.DpEvent:
+    gaussian = dp_accounting.GaussianDpEvent(noise_multiplier)
+    return dp_accounting.SelfComposedDpEvent(dp_accounting.PoissonSampledDpEvent(q, gaussian), mixtures)
+
+
+def renoised_subset_epsilon(
+    *, records: int, degree: int, copies: int, noise_stddev: float, diameter: float, delta: float
+) -> float:
+    """Epsilon of the class-wise generator as published: ONE random subset, its mean noised again and again.
+
+    The average of the copies has the noise of one release with standard deviation noise_stddev/sqrt(copies),
+    and is sufficient for them all; so this is a single fixed-size sample with
+    mu = diameter sqrt(copies) / (degree noise_stddev), however many copies there are.
+
+    Args:
+        records: Number of rows of the class, public here.
+        degree: Size of the one subset.
+        copies: Number of noisy copies of its mean.
+        noise_stddev: Standard deviation of the noise on each coordinate of a copy.
+        diameter: L2 diameter of the domain of a row.
+        delta: The delta of the claim.
+
+    Returns:
+        epsilon under replace-one, rounded up; exact for the worst pair of one sample.
+    """
+    if not (1 <= degree <= records and copies >= 1 and noise_stddev > 0 and 0 < delta < 1):
+        raise AccountingError("renoised_subset_epsilon needs 1 <= degree <= records and 0 < delta < 1.")
+    multiplier = degree * noise_stddev / (diameter * math.sqrt(copies))
+
+    def delta_at(epsilon: float) -> float:
+        curve = without_replacement_deltas(
+            np.array([epsilon]), sampling_probability=degree / records, noise_multiplier=multiplier
+        )
+        return float(curve[0])
+
+    low, high = 0.0, 1.0
+    if delta_at(low) <= delta:
+        return low
+    while delta_at(high) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if delta_at(middle) <= delta else (middle, high)
+    return high
+
+
+def fresh_subset_epsilon(
+    *, records: int, degree: int, mixtures: int, noise_stddev: float, diameter: float, delta: float
+) -> float:
+    """Epsilon of the same generator put right: a fresh random subset for every released mean.
+
+    Args:
+        records: Number of rows of the class, public here.
+        degree: Size of each subset.
+        mixtures: Number of released means.
+        noise_stddev: Standard deviation of the noise on each coordinate of a mean.
+        diameter: L2 diameter of the domain of a row.
+        delta: The delta of the claim.
+
+    Returns:
+        epsilon under replace-one, an upper bound.
+    """
+    event = _fixed_size(
+        records=records,
+        degree=degree,
+        mixtures=mixtures,
+        noise_multiplier=degree * noise_stddev / diameter,
+    )
+    return epsilon_of(event, delta=delta, relation="replace_one").epsilon

@@ -1,0 +1,298 @@
+"""The language of privacy costs: dp_accounting's `DpEvent`, with a JSON form.
+
+What an event says, and what it does not:
+
+* A relation is one of the strings ``"add_or_remove"`` and ``"replace_one"``. It belongs to the claim, not to
+  the event, and has no default anywhere.
+* A Gaussian's noise multiplier is the noise's standard deviation over the sensitivity of the *sum* under the
+  stated relation: the largest row norm r for add-or-remove, the diameter of the row domain for replace-one.
+* The exception is Poisson sampling under replace-one: there the noise multiplier is relative to the norm r,
+  as in dp_accounting, because the worst pair has three points (absent, one row, the opposite row).
+* Sampling without replacement has a meaning under replace-one only (the number of rows is public); its noise
+  multiplier is relative to the diameter.
+* A mixture of Gaussians has a meaning under add-or-remove only; its sensitivities are norms, not below zero.
+* ``epsilon_delta`` books a step that is (epsilon, delta)-DP by a proof of its own. We use it as (0, delta):
+  the probability that a threshold selection fails. dp_accounting has no such event, so it is defined here.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dp_accounting
+from dp_accounting import dp_event
+
+from sfumato.errors import AccountingError
+
+RELATIONS = ("add_or_remove", "replace_one")
+
+
+@dataclass(frozen=True)
+class EpsilonDeltaDpEvent(dp_event.DpEvent):  # type: ignore[misc]
+    """A step that is (epsilon, delta)-DP for a reason that is no event of its own.
+
+    Attributes:
+        epsilon: The step's epsilon, usually 0.
+        delta: The step's delta: the probability that it fails.
+    """
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """An event tree taken apart into what composes in the same way.
+
+    Attributes:
+        mu_squared: Sum of 1/z^2 over all plain Gaussians. They compose exactly, in any adaptive order, into
+            one Gaussian of this squared GDP parameter.
+        sampled: The sampled Gaussians and mixtures, each with the number of its uses.
+        failure: Sum of the deltas of all (epsilon, delta) steps.
+        pure_epsilon: Sum of the epsilons of all (epsilon, delta) steps.
+        non_private: Whether some step gives no privacy at all.
+    """
+
+    mu_squared: float
+    sampled: tuple[tuple[dp_event.DpEvent, int], ...]
+    failure: float
+    pure_epsilon: float
+    non_private: bool
+
+    @property
+    def uses(self) -> int:
+        """Number of sampled releases in all."""
+        return sum(count for _, count in self.sampled)
+
+
+def check_relation(relation: str) -> None:
+    """Refuses a relation that is not one of `RELATIONS`."""
+    if relation not in RELATIONS:
+        raise AccountingError(f"relation {relation!r} is unknown. Give one of {', '.join(RELATIONS)}.")
+
+
+def _number(value: Any, *, name: str, low: float, high: float = math.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise AccountingError(f"{name} must be a number, not {type(value).__name__}.")
+    number = float(value)
+    if not (math.isfinite(number) and low <= number <= high):
+        raise AccountingError(f"{name} is {number!r}. It must be finite, from {low} to {high}.")
+    return number
+
+
+def _count(value: Any, *, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise AccountingError(f"{name} is {value!r}. It must be a whole number of at least 1.")
+    return int(value)
+
+
+def _numbers(values: Any, *, name: str, high: float = math.inf) -> list[float]:
+    if not isinstance(values, (list, tuple)) or not values:
+        raise AccountingError(f"{name} must be a list of at least one number.")
+    return [_number(value, name=name, low=0.0, high=high) for value in values]
+
+
+def event_to_json(event: dp_event.DpEvent) -> dict[str, Any]:
+    """Writes an event tree as plain JSON values that read back to the same floats.
+
+    Args:
+        event: A tree of the events named in the module's text.
+
+    Returns:
+        A dict of dicts, lists, strings and numbers.
+
+    Raises:
+        AccountingError: The tree holds another event or a parameter out of range.
+
+    >>> event_to_json(dp_event.GaussianDpEvent(2.0))
+    {'event': 'gaussian', 'noise_multiplier': 2.0}
+    """
+    if isinstance(event, dp_event.GaussianDpEvent):
+        multiplier = _number(_plain(event.noise_multiplier), name="noise_multiplier", low=0.0)
+        return {"event": "gaussian", "noise_multiplier": multiplier}
+    if isinstance(event, dp_event.PoissonSampledDpEvent):
+        q = _plain(event.sampling_probability)
+        probability = _number(q, name="sampling_probability", low=0.0, high=1.0)
+        inner = event_to_json(event.event)
+        return {"event": "poisson_sampled", "sampling_probability": probability, "inner": inner}
+    if isinstance(event, dp_event.SampledWithoutReplacementDpEvent):
+        source = _count(_plain(event.source_dataset_size), name="source_dataset_size")
+        sample = _count(_plain(event.sample_size), name="sample_size")
+        if sample > source:
+            raise AccountingError(f"sample_size {sample} is above source_dataset_size {source}.")
+        return {
+            "event": "sampled_without_replacement",
+            "source_dataset_size": source,
+            "sample_size": sample,
+            "inner": event_to_json(event.event),
+        }
+    if isinstance(event, dp_event.SelfComposedDpEvent):
+        count = _count(_plain(event.count), name="count")
+        return {"event": "self_composed", "count": count, "inner": event_to_json(event.event)}
+    if isinstance(event, dp_event.ComposedDpEvent):
+        return {"event": "composed", "events": [event_to_json(child) for child in event.events]}
+    if isinstance(event, dp_event.MixtureOfGaussiansDpEvent):
+        deviation = _number(_plain(event.standard_deviation), name="standard_deviation", low=0.0)
+        sensitivities = _numbers([_plain(c) for c in event.sensitivities], name="sensitivities")
+        probabilities = _numbers([_plain(p) for p in event.sampling_probs], name="sampling_probs", high=1.0)
+        if len(sensitivities) != len(probabilities) or abs(math.fsum(probabilities) - 1.0) > 1e-9:
+            raise AccountingError("sampling_probs must be as many as sensitivities and add up to 1.")
+        return {
+            "event": "mixture_of_gaussians",
+            "standard_deviation": deviation,
+            "sensitivities": sensitivities,
+            "sampling_probs": probabilities,
+        }
+    if isinstance(event, EpsilonDeltaDpEvent):
+        return {
+            "event": "epsilon_delta",
+            "epsilon": _number(_plain(event.epsilon), name="epsilon", low=0.0),
+            "delta": _number(_plain(event.delta), name="delta", low=0.0, high=1.0),
+        }
+    if isinstance(event, dp_event.NonPrivateDpEvent):
+        return {"event": "non_private"}
+    raise AccountingError(
+        f"{type(event).__name__} cannot be accounted for. Express the step as sums with Gaussian noise."
+    )
+
+
+def _plain(value: Any) -> Any:
+    """NumPy scalars as Python ones: JSON knows no other."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def event_from_json(record: Mapping[str, Any]) -> dp_event.DpEvent:
+    """Reads what `event_to_json` wrote; refuses anything else, unknown keys included.
+
+    Args:
+        record: One event as JSON values.
+
+    Returns:
+        The event tree.
+
+    Raises:
+        AccountingError: The record is not an event that we know, or has a wrong field.
+    """
+    event = _build(record)
+    if event_to_json(event) != record:
+        raise AccountingError(f"event {record.get('event')!r} has fields that it should not have.")
+    return event
+
+
+def _list(record: Mapping[str, Any], field: str) -> list[Any]:
+    if not isinstance(record[field], list):
+        raise AccountingError(f"{field} must be a list.")
+    return list(record[field])
+
+
+def _build(record: Any) -> dp_event.DpEvent:
+    if not isinstance(record, Mapping):
+        raise AccountingError(f"an event must be a JSON object, not {type(record).__name__}.")
+    kind = record.get("event")
+    try:
+        if kind == "gaussian":
+            return dp_accounting.GaussianDpEvent(record["noise_multiplier"])
+        if kind == "poisson_sampled":
+            q = record["sampling_probability"]
+            return dp_accounting.PoissonSampledDpEvent(q, _build(record["inner"]))
+        if kind == "sampled_without_replacement":
+            return dp_accounting.SampledWithoutReplacementDpEvent(
+                record["source_dataset_size"], record["sample_size"], _build(record["inner"])
+            )
+        if kind == "self_composed":
+            return dp_accounting.SelfComposedDpEvent(_build(record["inner"]), record["count"])
+        if kind == "composed":
+            return dp_accounting.ComposedDpEvent([_build(child) for child in _list(record, "events")])
+        if kind == "mixture_of_gaussians":
+            return dp_event.MixtureOfGaussiansDpEvent(
+                record["standard_deviation"], _list(record, "sensitivities"), _list(record, "sampling_probs")
+            )
+        if kind == "epsilon_delta":
+            return EpsilonDeltaDpEvent(record["epsilon"], record["delta"])
+        if kind == "non_private":
+            return dp_accounting.NonPrivateDpEvent()
+    except KeyError as missing:
+        raise AccountingError(f"event {kind!r} lacks the field {missing}.") from missing
+    raise AccountingError(f"event {kind!r} is unknown: its cost cannot be computed.")
+
+
+def flatten(event: dp_event.DpEvent, *, relation: str) -> Leaves:
+    """Takes a tree apart and combines all plain Gaussians into one, which is exact.
+
+    Args:
+        event: The tree.
+        relation: The neighbouring relation of the claim.
+
+    Returns:
+        The leaves; equal sampled leaves are merged.
+
+    Raises:
+        AccountingError: An event has no meaning under the relation, or samples something else than Gaussians.
+    """
+    check_relation(relation)
+    event_to_json(event)  # refuses unknown events and parameters out of range
+    mu_squared, failure, pure_epsilon, non_private = 0.0, 0.0, 0.0, False
+    sampled: dict[str, tuple[dp_event.DpEvent, int]] = {}
+    stack: list[tuple[dp_event.DpEvent, int]] = [(event, 1)]
+    while stack:
+        node, count = stack.pop()
+        if isinstance(node, dp_event.SelfComposedDpEvent):
+            stack.append((node.event, count * int(node.count)))
+        elif isinstance(node, dp_event.ComposedDpEvent):
+            stack.extend((child, count) for child in node.events)
+        elif isinstance(node, EpsilonDeltaDpEvent):
+            failure += count * node.delta
+            pure_epsilon += count * node.epsilon
+        else:
+            leaf = _leaf(node, relation=relation)
+            if leaf is None:
+                non_private = True
+            elif isinstance(leaf, float):
+                mu_squared += count * leaf
+            else:
+                key = json.dumps(event_to_json(leaf))
+                sampled[key] = (leaf, count + (sampled[key][1] if key in sampled else 0))
+    ordered = tuple(sampled[key] for key in sorted(sampled))
+    return Leaves(mu_squared, ordered, failure, pure_epsilon, non_private)
+
+
+def _leaf(event: dp_event.DpEvent, *, relation: str) -> dp_event.DpEvent | float | None:
+    """A sampled leaf in normal form, or the mu^2 of a plain Gaussian, or None if it hides nothing."""
+    if isinstance(event, dp_event.NonPrivateDpEvent):
+        return None
+    if isinstance(event, dp_event.GaussianDpEvent):
+        return float(event.noise_multiplier) ** -2 if event.noise_multiplier > 0 else None
+    if isinstance(event, dp_event.MixtureOfGaussiansDpEvent):
+        if relation != "add_or_remove":
+            raise AccountingError("mixture_of_gaussians is defined for add_or_remove only. State it.")
+        if not any(c > 0 for c in event.sensitivities):
+            return 0.0
+        return event if event.standard_deviation > 0 else None
+    # One draw may be released several times with fresh noise: on that draw the Gaussians combine exactly.
+    inner = flatten(event.event, relation=relation)
+    if inner.sampled or inner.failure or inner.pure_epsilon:
+        raise AccountingError("a sampled event must hold Gaussian noise only. Sample once, and not twice.")
+    if inner.non_private:
+        return None
+    if not inner.mu_squared:
+        return 0.0
+    gaussian = dp_accounting.GaussianDpEvent(inner.mu_squared**-0.5)
+    if isinstance(event, dp_event.PoissonSampledDpEvent):
+        if event.sampling_probability == 0:
+            return 0.0
+        if event.sampling_probability == 1:
+            # Under replace-one the multiplier is relative to the norm, and two rows are two norms apart.
+            return float(inner.mu_squared) * (4.0 if relation == "replace_one" else 1.0)
+        return dp_accounting.PoissonSampledDpEvent(float(event.sampling_probability), gaussian)
+    if relation != "replace_one":
+        raise AccountingError(
+            "sampled_without_replacement is defined for replace_one only (the row count is public). "
+            "State replace_one, or sample by poisson."
+        )
+    if event.sample_size == event.source_dataset_size:
+        return inner.mu_squared
+    return dp_accounting.SampledWithoutReplacementDpEvent(
+        int(event.source_dataset_size), int(event.sample_size), gaussian
+    )

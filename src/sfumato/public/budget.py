@@ -1,0 +1,91 @@
+"""The promise: how much may leak (`Budget`) and about whom (`PrivacyUnit`)."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sfumato.errors import BudgetError, SchemaError
+
+Relation = Literal["add_or_remove", "replace_one"]
+RELATIONS: tuple[Relation, ...] = ("add_or_remove", "replace_one")
+
+
+@dataclass(frozen=True)
+class PrivacyUnit:
+    """Whose presence is hidden, and what hiding means.
+
+    `add_or_remove`: nobody can tell whether the unit is in the data at all, and the number of rows is private.
+    `replace_one`: nobody can tell which of two values the unit holds, and the number of rows is public.
+    The unit is one row, or all rows of one person, of which at most `max_rows` are used.
+
+    >>> PrivacyUnit().describe()
+    'any one row, added or removed'
+    >>> PrivacyUnit(person="patient", max_rows=5).describe()
+    "all rows of one person (column 'patient', at most 5 rows used), added or removed"
+    """
+
+    relation: Relation = "add_or_remove"
+    person: str | None = None
+    max_rows: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a unit that promises nothing clear."""
+        if self.relation not in RELATIONS:
+            raise SchemaError(f"relation = {self.relation!r} is not known. Use one of {', '.join(RELATIONS)}.")
+        if type(self.max_rows) is not int or self.max_rows < 1:
+            raise SchemaError(f"max_rows = {self.max_rows!r} must be a whole number of at least 1.")
+        if self.person is None and self.max_rows != 1:
+            raise SchemaError("max_rows is given without a person column. Name the column that identifies a person.")
+
+    def describe(self) -> str:
+        """Say the unit in words, for certificates and tables."""
+        who = "any one row"
+        if self.person is not None:
+            who = f"all rows of one person (column {self.person!r}, at most {self.max_rows} rows used)"
+        return f"{who}, {'added or removed' if self.relation == 'add_or_remove' else 'replaced by any other'}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for the certificate."""
+        return {"relation": self.relation, "person": self.person, "max_rows": self.max_rows}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An (epsilon, delta) guarantee, checked for being one.
+
+    >>> Budget(epsilon=1.0, delta=1e-6)
+    Budget(epsilon=1.0, delta=1e-06)
+    >>> Budget(epsilon=0.0, delta=1e-6)
+    Traceback (most recent call last):
+    sfumato.errors.BudgetError: epsilon = 0.0 must be a finite number above 0. Try 1.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are no guarantee."""
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise BudgetError(f"epsilon = {self.epsilon} must be a finite number above 0. Try 1.")
+        if not 0 < self.delta < 1:
+            raise BudgetError(f"delta = {self.delta} must lie strictly between 0 and 1. Try 1e-6.")
+
+    def check_against(self, rows: int | None) -> None:
+        """Refuse a delta that a release of one random raw row would also meet.
+
+        Publishing one record out of n, chosen at random, satisfies (0, 1/n): a delta above 1/n says nothing.
+        """
+        if rows is not None and self.delta * rows > 1 + 1e-3:
+            raise BudgetError(
+                f"delta = {self.delta:g} is too large for about {rows} declared rows: above 1/rows it promises nothing. "
+                f"Use at most {default_delta(rows):.1g}."
+            )
+
+
+def default_delta(rows: int | None) -> float:
+    """The delta to use where nobody chose one: 1e-6, or a tenth of 1/rows where that is smaller.
+
+    >>> default_delta(None), default_delta(60_000), default_delta(50_000_000)
+    (1e-06, 1e-06, 2e-09)
+    """
+    return 1e-6 if rows is None else min(1e-6, 1 / (10 * rows))

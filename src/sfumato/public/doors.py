@@ -1,0 +1,28 @@
+"""The doors as a mechanism sees them: types only, so that a mechanism need not import the private zone."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.public.schema import Batch
+
+#: What each row contributes: a map from a batch of rows to one array of rows for each block of the step.
+PerRecord = Callable[[Batch], Mapping[str, NDArray[Any]]]
+#: The group of each row, an integer in [0, groups).
+GroupOf = Callable[[Batch], NDArray[Any]]
+#: What a door gives back, by block.
+Noisy = dict[str, NDArray[np.float64]]
+
+
+class Doors(Protocol):
+    """What `Mechanism.measure` may use."""
+
+    def noisy_sum(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """The sum over rows of what each contributes, clipped, plus noise."""
+        ...
+
+    def noisy_mixtures(self, step_name: str, per_record: PerRecord, *, group_of: GroupOf | None = None) -> Noisy:
+        """Many noisy sums over sampled rows."""
+        ...

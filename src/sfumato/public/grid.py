@@ -1,0 +1,45 @@
+"""The public grid that every released number lies on.
+
+The noise is an integer with standard deviation 2^20. A row's entries are scaled to integers that fit the noise
+multiplier: in these units the whole contribution of a row has norm at most 2^20 / noise_multiplier.
+"""
+
+import math
+
+from sfumato.errors import PlanError
+from sfumato.public.step import Block
+
+#: Standard deviation of the integer noise, the same for every door.
+NOISE_STDDEV = 2**20
+
+#: Below this noise multiplier the integers would grow past what their sums can hold.
+MIN_NOISE_MULTIPLIER = 2.0**-9
+
+#: Rows are scaled by this much less than they might, so that float rounding never brings a norm over its bound.
+_MARGIN = 1 - 2.0**-30
+
+
+def norm_in_units(noise_multiplier: float) -> float:
+    """The norm that a row's whole contribution may have, in grid units."""
+    if not noise_multiplier >= MIN_NOISE_MULTIPLIER:
+        raise PlanError(
+            f"a noise multiplier of {noise_multiplier:.3g} is next to no privacy. Lower epsilon, or ask for fewer accesses."
+        )
+    return NOISE_STDDEV / noise_multiplier
+
+
+def units_per_one(block: Block, *, noise_multiplier: float) -> float:
+    """How many grid units the value 1 of a block becomes.
+
+    A whole number where that costs next to nothing, so that counts stay exact.
+
+    >>> units_per_one(Block(name="count", width=1, hot=1), noise_multiplier=10.0)
+    104857.0
+    """
+    exact = _MARGIN * norm_in_units(noise_multiplier) * math.sqrt(block.share) / block.l2_bound
+    return float(math.floor(exact)) if exact >= 16 else exact
+
+
+def noise_stddev(block: Block, *, noise_multiplier: float) -> float:
+    """The noise on each entry of a block, in the block's own units."""
+    return NOISE_STDDEV / units_per_one(block, noise_multiplier=noise_multiplier)

@@ -1,0 +1,110 @@
+"""The plan: every access to private rows, its noise and the total cost, before any row is read."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dp_accounting as dpa
+
+from sfumato.errors import PlanError
+from sfumato.public import grid
+from sfumato.public.accounting import Spent, calibrate, epsilon_of
+from sfumato.public.budget import Budget, PrivacyUnit
+from sfumato.public.step import Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Steps with a noise scale that meets the budget. `prior` is what was spent before, on discovery."""
+
+    budget: Budget
+    unit: PrivacyUnit
+    steps: tuple[Step, ...]
+    scale: float
+    event: dpa.DpEvent
+    spent: Spent
+
+    def step(self, name: str) -> Step:
+        """The step of that name."""
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise PlanError(f"the plan has no step {name!r}. Planned: {', '.join(s.name for s in self.steps) or 'none'}.")
+
+    def noise_multiplier(self, name: str) -> float:
+        """Noise of one use of a step, in whitened units."""
+        return _noise_multiplier(self.step(name), steps=self.steps, scale=self.scale)
+
+    def units_per_one(self, name: str, block: str) -> float:
+        """How many grid units the value 1 of a block becomes."""
+        return grid.units_per_one(self.step(name).block(block), noise_multiplier=self.noise_multiplier(name))
+
+    def noise_stddev(self, name: str, block: str) -> float:
+        """Noise on each entry of a block, in the block's own units."""
+        return grid.noise_stddev(self.step(name).block(block), noise_multiplier=self.noise_multiplier(name))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, one entry for each block of each step."""
+        return {
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "unit": self.unit.describe(),
+            "accountant": self.spent.accountant,
+            "spent_epsilon": self.spent.epsilon,
+            "steps": [
+                {
+                    "step": step.name,
+                    "block": block.name,
+                    "sampling": type(step.sampling).__name__,
+                    "uses": step.uses,
+                    "numbers": step.mixtures * step.groups * block.width,
+                    "clip": block.l2_bound,
+                    "noise_multiplier": self.noise_multiplier(step.name),
+                    "noise_stddev": self.noise_stddev(step.name, block.name),
+                }
+                for step in self.steps
+                for block in step.blocks
+            ],
+        }
+
+
+def make_plan(
+    steps: Sequence[Step], *, budget: Budget, unit: PrivacyUnit, rows: int | None, prior: dpa.DpEvent | None = None
+) -> Plan:
+    """Find the least noise with which the steps, after what was spent before, meet the budget.
+
+    Steps that come after a discovery may differ with what was discovered. Plain Gaussian sums compose adaptively
+    at no extra cost (docs/proofs/gaussian-composition.md); a sampled step is refused there.
+    """
+    budget.check_against(rows)
+    steps = tuple(steps)
+    names = [step.name for step in steps]
+    if len(set(names)) != len(names):
+        raise PlanError("two steps have the same name. Give each access a name of its own.")
+    if prior is not None and any(step.is_sampled for step in steps):
+        raise PlanError(
+            "a sampled mechanism cannot follow a discovery under one exact account. "
+            "Declare bounds and categories in the schema, or discover them in a run of their own."
+        )
+
+    def event_at(scale: float) -> dpa.DpEvent:
+        events = [] if prior is None else [prior]
+        for step in steps:
+            noise = _noise_multiplier(step, steps=steps, scale=scale)
+            events.append(step.event(noise_multiplier=noise, unit=unit))
+        return events[0] if len(events) == 1 else dpa.ComposedDpEvent(events)
+
+    if not steps:
+        raise PlanError("the mechanism plans no access to private rows, so there is nothing to release.")
+    scale = calibrate(event_at, epsilon=budget.epsilon, delta=budget.delta, relation=unit.relation)
+    event = event_at(scale)
+    spent = epsilon_of(event, delta=budget.delta, relation=unit.relation)
+    if spent.epsilon > budget.epsilon:
+        raise PlanError(f"the plan would spend epsilon {spent.epsilon:.6g}, over the budget of {budget.epsilon:.6g}.")
+    return Plan(budget=budget, unit=unit, steps=steps, scale=scale, event=event, spent=spent)
+
+
+def _noise_multiplier(step: Step, *, steps: Sequence[Step], scale: float) -> float:
+    total = sum(other.share for other in steps)
+    return scale * math.sqrt(step.uses * total / step.share)

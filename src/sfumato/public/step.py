@@ -1,0 +1,221 @@
+"""A step: one planned access to private rows, described before any row is read."""
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import dp_accounting as dpa
+from dp_accounting import dp_event
+from scipy import stats
+
+from sfumato.errors import PlanError
+from sfumato.public.budget import PrivacyUnit
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """Every row takes part."""
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Each row takes part in each mixture by its own coin of public probability `rate`."""
+
+    rate: float
+
+
+@dataclass(frozen=True)
+class WithoutReplacement:
+    """Each mixture holds exactly `degree` of the `population` rows; their number is public (replace_one)."""
+
+    degree: int
+    population: int
+
+
+@dataclass(frozen=True)
+class SecretBins:
+    """Each row falls into one mixture, chosen by a secret fair die. No amplification is claimed for the secrecy."""
+
+
+@dataclass(frozen=True)
+class KnownPartition:
+    """Row i goes into mixture i modulo T: public, so it needs a public number of rows (replace_one)."""
+
+
+Sampling = Everyone | Poisson | WithoutReplacement | SecretBins | KnownPartition
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A part of what each row contributes, with a clip of its own.
+
+    The door scales every row's entries to an L2 norm of at most `l2_bound`, whatever the mechanism promises.
+    `share` is the part of the step's precision that goes to this block. A `nonnegative` block is also clipped at 0
+    from below, which brings two rows closer together. A `hot` block takes codes instead of vectors: each row
+    counts 1 at up to `hot` different positions, so its norm is sqrt(hot).
+
+    >>> Block(name="age", width=20, hot=1).l2_bound
+    1.0
+    """
+
+    name: str
+    width: int
+    l2_bound: float = 0.0
+    share: float = 1.0
+    nonnegative: bool = False
+    hot: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a block whose sensitivity is not settled by it."""
+        if self.hot:
+            object.__setattr__(self, "l2_bound", math.sqrt(self.hot))
+            object.__setattr__(self, "nonnegative", True)
+        if self.width < 1 or self.hot > self.width:
+            raise PlanError(
+                f"block {self.name!r}: width {self.width} must be at least 1 and hold its {self.hot} hot entries."
+            )
+        if not (math.isfinite(self.l2_bound) and self.l2_bound > 0):
+            raise PlanError(f"block {self.name!r}: l2_bound = {self.l2_bound} must be a finite number above 0.")
+        if not 0 < self.share <= 1:
+            raise PlanError(f"block {self.name!r}: share = {self.share} must lie in (0, 1].")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One named access. It knows everything about its cost except the noise, which the plan calibrates.
+
+    Noise is spoken of in *whitened* units, in which a row's whole contribution has norm at most 1: a step with
+    noise multiplier s adds s * l2_bound / sqrt(share) to the entries of a block. `share` is the part of the total
+    precision (1 / s^2) that the step gets, relative to the other steps.
+    """
+
+    name: str
+    blocks: tuple[Block, ...]
+    share: float = 1.0
+    uses: int = 1
+    sampling: Sampling = field(default_factory=Everyone)
+    mixtures: int = 1
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a step that no door could carry out."""
+        if not self.blocks or len({b.name for b in self.blocks}) != len(self.blocks):
+            raise PlanError(f"step {self.name!r} needs blocks with different names.")
+        if sum(b.share for b in self.blocks) > 1 + 1e-9:
+            raise PlanError(f"step {self.name!r}: the shares of its blocks add up to more than 1.")
+        for value, what in ((self.uses, "uses"), (self.mixtures, "mixtures"), (self.groups, "groups")):
+            if value < 1:
+                raise PlanError(f"step {self.name!r}: {what} = {value} must be at least 1.")
+        if not (math.isfinite(self.share) and self.share > 0):
+            raise PlanError(f"step {self.name!r}: share = {self.share} must be a finite number above 0.")
+        if isinstance(self.sampling, Poisson) and not 0 < self.sampling.rate <= 1:
+            raise PlanError(
+                f"step {self.name!r}: sampling rate {self.sampling.rate:g} must lie in (0, 1]. "
+                "The mixture degree may not exceed the number of rows."
+            )
+        if isinstance(self.sampling, WithoutReplacement) and not 1 <= self.sampling.degree <= self.sampling.population:
+            raise PlanError(
+                f"step {self.name!r}: cannot draw {self.sampling.degree} of {self.sampling.population} rows. "
+                "Choose a mixture degree of at least 1 and at most the number of rows."
+            )
+
+    def block(self, name: str) -> Block:
+        """The block of that name."""
+        for block in self.blocks:
+            if block.name == name:
+                return block
+        raise PlanError(f"step {self.name!r} has no block {name!r}.")
+
+    @property
+    def width(self) -> int:
+        """Entries over all blocks."""
+        return sum(block.width for block in self.blocks)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the cost needs an accountant for subsampling."""
+        return isinstance(self.sampling, Poisson | WithoutReplacement)
+
+    def diameter(self) -> float:
+        """The largest distance between two rows' contributions, in whitened units (2 for a ball)."""
+        return math.sqrt(sum(b.share * (2.0 if b.nonnegative else 4.0) for b in self.blocks))
+
+    def event(self, *, noise_multiplier: float, unit: PrivacyUnit) -> dpa.DpEvent:
+        """What the accountant is told: all uses of this step at this noise.
+
+        docs/proofs/doors.md derives each line.
+        """
+        single, count = self._single_event(noise_multiplier, unit)
+        return single if count == 1 else dpa.SelfComposedDpEvent(single, count)
+
+    def _single_event(self, noise: float, unit: PrivacyUnit) -> tuple[dpa.DpEvent, int]:
+        rows = unit.max_rows
+        if unit.relation == "replace_one":
+            return self._replace_event(noise, rows)
+        match self.sampling:
+            case Everyone() | SecretBins():
+                return dpa.GaussianDpEvent(noise / rows), self.uses
+            case Poisson(rate) if rows == 1:
+                return dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), self.uses * self.mixtures
+            case Poisson(rate):
+                # Of a person's rows, a binomial number takes part: a mixture of Gaussians.
+                taking_part = list(range(rows + 1))
+                odds = [float(stats.binom.pmf(count, rows, rate)) for count in taking_part]
+                return dp_event.MixtureOfGaussiansDpEvent(noise, taking_part, odds), self.uses * self.mixtures
+            case WithoutReplacement() | KnownPartition():
+                raise PlanError(
+                    f"step {self.name!r} needs a public number of rows, which add_or_remove keeps private. "
+                    'Use Poisson sampling or secret bins, or set relation = "replace_one".'
+                )
+
+    def _replace_event(self, noise: float, rows: int) -> tuple[dpa.DpEvent, int]:
+        if self.groups > 1:
+            raise PlanError(
+                f"step {self.name!r} works group by group, and a replaced row may change its group. "
+                'Use relation = "add_or_remove".'
+            )
+        if self.is_sampled and rows > 1:
+            raise PlanError(
+                f'step {self.name!r} is sampled: persons with several rows need relation = "add_or_remove".'
+            )
+        match self.sampling:
+            case Everyone() | SecretBins() | KnownPartition():
+                return dpa.GaussianDpEvent(noise / (rows * self.diameter())), self.uses
+            case Poisson(rate):
+                # dp_accounting counts the noise of this event relative to a row's norm, not to the diameter.
+                return dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), self.uses * self.mixtures
+            case WithoutReplacement(degree, population):
+                inner = dpa.GaussianDpEvent(noise / self.diameter())
+                return dpa.SampledWithoutReplacementDpEvent(population, degree, inner), self.uses * self.mixtures
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for the certificate."""
+        return {
+            "name": self.name,
+            "share": self.share,
+            "uses": self.uses,
+            "mixtures": self.mixtures,
+            "groups": self.groups,
+            "sampling": {"kind": type(self.sampling).__name__, **asdict(self.sampling)},
+            "blocks": [asdict(block) for block in self.blocks],
+        }
+
+
+_SAMPLINGS: dict[str, type[Sampling]] = {
+    cls.__name__: cls for cls in (Everyone, Poisson, WithoutReplacement, SecretBins, KnownPartition)
+}
+
+
+def step_from_json(body: dict[str, Any]) -> Step:
+    """Read back what `Step.to_json` wrote."""
+    sampling = dict(body["sampling"])
+    kind = _SAMPLINGS[sampling.pop("kind")]
+    return Step(
+        name=body["name"],
+        blocks=tuple(Block(**block) for block in body["blocks"]),
+        share=body["share"],
+        uses=body["uses"],
+        sampling=kind(**sampling),
+        mixtures=body["mixtures"],
+        groups=body["groups"],
+    )

@@ -1,0 +1,142 @@
+"""Schema files: read, written, and refused with a sentence."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import schemas
+from sfumato import Budget, Column, PrivacyUnit, Schema
+from sfumato.errors import BudgetError, SchemaError
+from sfumato.public.encoding import Encoder
+from sfumato.public.probe import random_batch
+from sfumato.public.schema_file import load_schema, parse_schema, schema_to_toml
+
+names = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=12)
+numbers = st.floats(-1e12, 1e12, allow_nan=False)
+
+
+@st.composite
+def columns(draw, name: str) -> Column:
+    kind = draw(st.sampled_from(["numeric", "integer", "categorical", "ordinal", "boolean", "datetime"]))
+    missing = draw(st.booleans())
+    if kind in ("categorical", "ordinal"):
+        values = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+        return Column(name=name, kind=kind, categories=tuple(values), missing=missing)
+    if kind == "boolean":
+        return Column(name=name, kind=kind, missing=missing)
+    low = draw(numbers) if kind != "datetime" else float(draw(st.integers(0, 2_000_000_000)))
+    return Column(name=name, kind=kind, bounds=(low, low + draw(st.floats(1, 1e6))), missing=missing)
+
+
+@st.composite
+def whole_schemas(draw) -> Schema:
+    chosen = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    unit = draw(
+        st.sampled_from([PrivacyUnit(), PrivacyUnit(relation="replace_one"), PrivacyUnit(person="\x00who", max_rows=3)])
+    )
+    return Schema(
+        columns=tuple(draw(columns(name)) for name in chosen),
+        target=draw(st.sampled_from([None, *chosen])),
+        rows=draw(st.sampled_from([None, 10])),
+        unit=unit,
+    )
+
+
+@given(whole_schemas())
+def test_a_schema_survives_its_file(schema: Schema) -> None:
+    again = parse_schema(schema_to_toml(schema))
+    assert again == schema
+    assert again.digest() == schema.digest()
+
+
+def test_dates_are_dates() -> None:
+    schema = parse_schema('[columns.d]\ntype = "datetime"\nbounds = [2020-01-01, 2021-01-01T12:00:00Z]')
+    assert schema["d"].bounds == (1577836800.0, 1609502400.0)
+    assert str(schema["d"].decode(np.array([1577836800.0]))[0]) == "2020-01-01 00:00:00"
+
+
+BAD = {
+    "no bounds": ('[columns.age]\ntype = "numeric"', "column 'age' has no bounds. Give bounds"),
+    "no categories": ('[columns.c]\ntype = "categorical"', "has no categories. List them"),
+    "wrong order": ('[columns.a]\ntype = "numeric"\nbounds = [2, 1]', "low before high"),
+    "infinite": ('[columns.a]\ntype = "numeric"\nbounds = [0, inf]', "finite"),
+    "text bounds": ('[columns.a]\ntype = "numeric"\nbounds = ["a", "b"]', "must be numbers"),
+    "three bounds": ('[columns.a]\ntype = "numeric"\nbounds = [1, 2, 3]', r"\[low, high\]"),
+    "unknown type": ('[columns.a]\ntype = "number"', "Use one of numeric"),
+    "unknown key": ('[columns.a]\ntype = "boolean"\ncolour = 1', "unknown key 'colour'"),
+    "unknown section": ('[colums.a]\ntype = "boolean"', r"unknown section \[colums\]"),
+    "no type": ("[columns.a]\nmissing = true", "has no type"),
+    "twice": ('[columns.a]\ntype = "categorical"\ncategories = ["x", "x"]', "a category twice"),
+    "no target": ('[dataset]\ntarget = "b"\n[columns.a]\ntype = "boolean"', "target 'b' is not a column"),
+    "no columns": ("[dataset]\n", "has no columns"),
+    "not toml": ("columns = [", "not valid TOML"),
+    "rows": ('[dataset]\nrows = "many"\n[columns.a]\ntype = "boolean"', "whole number"),
+    "no rows": ('[dataset]\nrows = 0\n[columns.a]\ntype = "boolean"', "at least 1"),
+    "relation": ('[privacy]\nrelation = "none"\n[columns.a]\ntype = "boolean"', "relation = 'none'"),
+    "rows of whom": ('[privacy]\nmax_rows = 3\n[columns.a]\ntype = "boolean"', "without a person column"),
+    "person released": ('[privacy]\nperson = "a"\nmax_rows = 3\n[columns.a]\ntype = "boolean"', "cannot be released"),
+    "image shape": ('[columns.a]\ntype = "image"', r"give shape"),
+    "missing image": ('[columns.a]\ntype = "image"\nshape = [2, 2]\nmissing = true', "cannot be missing"),
+    "discover image": ('[columns.a]\ntype = "image"\nshape = [2, 2]\ndiscover = true', "nothing to discover"),
+    "missing as text": ('[columns.a]\ntype = "boolean"\nmissing = "yes"', "true or false"),
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=str)
+def test_a_bad_schema_is_refused_with_a_remedy(case: str) -> None:
+    text, message = BAD[case]
+    with pytest.raises(SchemaError, match=message):
+        parse_schema(text)
+
+
+def test_a_missing_schema_file_says_how_to_make_one(tmp_path) -> None:
+    with pytest.raises(SchemaError, match="sfumato schema DATA"):
+        load_schema(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SchemaError, match="cannot be read"):
+        load_schema(tmp_path / "binary.toml")
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])
+def test_epsilon_must_promise_something(epsilon: float) -> None:
+    with pytest.raises(BudgetError, match="finite number above 0"):
+        Budget(epsilon=epsilon, delta=1e-6)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0, float("nan")])
+def test_delta_must_lie_between_0_and_1(delta: float) -> None:
+    with pytest.raises(BudgetError, match="strictly between 0 and 1"):
+        Budget(epsilon=1.0, delta=delta)
+
+
+def test_delta_must_fit_the_declared_size() -> None:
+    Budget(epsilon=1.0, delta=1 / 60_000).check_against(60_000)
+    with pytest.raises(BudgetError, match="too large for about 60000 declared rows"):
+        Budget(epsilon=1.0, delta=1e-4).check_against(60_000)
+
+
+@pytest.mark.parametrize("schema", [schemas.TABLE, schemas.IMAGES])
+def test_encoded_rows_lie_in_the_unit_box(schema: Schema) -> None:
+    encoder = Encoder(schema.features)
+    rows = encoder(random_batch(schema, n_rows=200, seed=0))
+    assert rows.shape == (200, encoder.width) == (200, len(encoder.names))
+    assert rows.min() >= 0
+    assert rows.max() <= 1
+
+
+def test_decoding_gives_what_a_reader_expects() -> None:
+    frame = schemas.TABLE.decode(random_batch(schemas.TABLE, n_rows=500, seed=0))
+    assert frame["age"].dtype == "int64"
+    assert frame["age"].between(18, 90).all()
+    assert set(frame["region"].dropna()) == {"north", "south", "east"}
+    assert frame["region"].isna().any()
+    assert frame["smoker"].dtype == "boolean"
+    assert frame["visit"].dt.year.between(2017, 2024).all()
+
+
+def test_digests_tell_schemas_apart() -> None:
+    assert schemas.TABLE.digest() != replace(schemas.TABLE, rows=301).digest()
+    assert schemas.TABLE.digest() != schemas.REPLACE.digest()
