@@ -1,0 +1,88 @@
+"""Clip every row and put it on the integer grid: after this, no row can count for more than the accountant was told."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PlanError
+from sfumato.private.inversion import compile_kernel
+from sfumato.public import grid
+from sfumato.public.step import Block, Step
+
+_HUGE = 1e100  # its square is finite, also summed over a row
+
+
+def clip_to_grid(private_values: NDArray[Any], *, block: Block, noise_multiplier: float) -> NDArray[np.int32]:
+    """Rows as integers whose norm is at most sqrt(share) * 2^20 / noise_multiplier, checked in integers.
+
+    Infinities count as huge numbers and what is not a number as 0: an error would be an output.
+    """
+    private_rows = np.ascontiguousarray(private_values, dtype=np.float64)
+    integers = np.empty(private_rows.shape, dtype=np.int32)
+    _clip_rows(
+        private_rows,
+        0.0 if block.nonnegative else -_HUGE,
+        block.l2_bound,
+        grid.units_per_one(block, noise_multiplier=noise_multiplier),
+        math.floor(block.share * grid.norm_in_units(noise_multiplier) ** 2),
+        integers,
+    )
+    return integers
+
+
+@compile_kernel
+def _clip_rows(
+    rows: NDArray[np.float64], low: float, l2_bound: float, units: float, limit: int, out: NDArray[np.int32]
+) -> None:
+    for i in range(rows.shape[0]):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            value = rows[i, j]
+            value = 0.0 if value != value else min(max(value, low), _HUGE)
+            square += value * value
+        norm = math.sqrt(square)
+        scale = units if norm <= l2_bound else units * (l2_bound / norm)
+        total = np.int64(0)
+        for j in range(rows.shape[1]):
+            value = rows[i, j]
+            value = 0.0 if value != value else min(max(value, low), _HUGE)
+            integer = np.int64(value * scale)  # towards 0, so the norm only shrinks
+            total += integer * integer
+            out[i, j] = integer
+        if total > limit:  # float rounding stays within the grid's margin, so this never happens; if it did,
+            for j in range(rows.shape[1]):  # nothing may leak
+                out[i, j] = 0
+
+
+def distinct_codes(private_codes: NDArray[Any], *, block: Block) -> NDArray[np.int64]:
+    """Codes of a hot block with everything that would count twice, or outside, set to -1."""
+    codes = np.asarray(private_codes).astype(np.int64)
+    codes = np.where((codes >= 0) & (codes < block.width), codes, -1)
+    if block.hot > 1:
+        order = np.argsort(codes, axis=1, kind="stable")
+        ranked = np.take_along_axis(codes, order, axis=1)
+        ranked[:, 1:][ranked[:, 1:] == ranked[:, :-1]] = -1
+        return ranked
+    return codes
+
+
+def contribution_of(private_values: Mapping[str, NDArray[Any]], *, step: Step, n_rows: int) -> dict[str, NDArray[Any]]:
+    """What a per_record map gave, with shapes checked against the plan."""
+    if set(private_values) != {block.name for block in step.blocks}:
+        raise PlanError(
+            f"step {step.name!r}: per_record must give exactly the blocks {', '.join(b.name for b in step.blocks)}."
+        )
+    checked = {}
+    for block in step.blocks:
+        values = np.asarray(private_values[block.name])
+        values = values[:, None] if values.ndim == 1 else values
+        width = block.hot or block.width
+        if values.shape != (n_rows, width):
+            raise PlanError(
+                f"step {step.name!r}: block {block.name!r} must have one row of {width} entries for each row."
+            )
+        checked[block.name] = values
+    return checked

@@ -1,0 +1,218 @@
+"""The View and its doors: the only way from private rows to anything else.
+
+A door clips every row itself, charges the step before it draws noise, takes the name of a planned step instead of a
+noise scale, and gives back numbers on a public grid in a public shape. docs/proofs/doors.md proves each of them.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PlanError, PrivacyError
+from sfumato.private import sampling as draw
+from sfumato.private.gaussian import rounded_gaussian
+from sfumato.private.mixing import add_members
+from sfumato.private.quantise import clip_to_grid, contribution_of, distinct_codes
+from sfumato.private.randomness import NoiseSource
+from sfumato.private.rowwise import check_row_wise
+from sfumato.private.sensitive import Sensitive, count_rows, open_batches
+from sfumato.public import grid
+from sfumato.public.doors import GroupOf, Noisy, PerRecord
+from sfumato.public.plan import Plan
+from sfumato.public.schema import Batch, Schema
+from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+
+_CELLS_PER_BATCH = 1 << 22  # rows times entries held at once: 32 MB of float64
+
+
+class View:
+    """Private rows as a mechanism may use them: by the doors, within the plan."""
+
+    def __init__(
+        self,
+        data: Sensitive,
+        *,
+        plan: Plan,
+        source: NoiseSource,
+        schema: Schema,
+        on_step: Callable[[str], None] = lambda name: None,
+    ) -> None:
+        """Open the data for exactly the accesses of the plan."""
+        self.__data = data
+        self.__plan = plan
+        self.__source = source
+        self.__schema = schema
+        self.__on_step = on_step
+        self.__used: dict[str, int] = {}
+
+    def __reduce__(self) -> str:
+        """Refuse to leave the private zone."""
+        raise PrivacyError("a View cannot be pickled or copied: it holds private rows.")
+
+    @property
+    def used(self) -> dict[str, int]:
+        """How often each step was used so far."""
+        return dict(self.__used)
+
+    def noisy_sum(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """The sum over rows of what each contributes, clipped, plus Gaussian noise.
+
+        With Poisson sampling, over rows that each take part by their own coin.
+        """
+        step = self._charge(step_name)
+        if step.mixtures * step.groups > 1 or not isinstance(step.sampling, Everyone | Poisson):
+            raise PlanError(f"step {step.name!r} is planned as mixtures. Use the door noisy_mixtures.")
+        private_sums = {block.name: np.zeros(block.width, dtype=np.int64) for block in step.blocks}
+        for private_rows in self._contributions(step, per_record):
+            self._add_rows(private_sums, private_rows, step=step)
+        return {name: self._release(private_sum, step=step, block=name) for name, private_sum in private_sums.items()}
+
+    def noisy_mixtures(self, step_name: str, per_record: PerRecord, *, group_of: GroupOf | None = None) -> Noisy:
+        """Many sums over sampled rows at once: groups * mixtures rows of noisy sums for each block.
+
+        With `group_of`, a row takes part only in the mixtures of its own group, which come one group after another.
+        """
+        step = self._charge(step_name)
+        if (step.groups > 1) != (group_of is not None):
+            raise PlanError(
+                f"step {step.name!r} plans {step.groups} groups: give group_of if and only if there are several."
+            )
+        private_sums = np.zeros((step.groups * step.mixtures, step.width), dtype=np.int64)
+        self._mix(private_sums, step, per_record, group_of)
+        out, start = {}, 0
+        for block in step.blocks:
+            out[block.name] = self._release(private_sums[:, start : start + block.width], step=step, block=block.name)
+            start += block.width
+        return out
+
+    # What follows is the inside of the doors. Nothing here returns a number without noise to a mechanism.
+
+    def _charge(self, step_name: str) -> Step:
+        step = self.__plan.step(step_name)
+        used = self.__used.get(step_name, 0)
+        if used >= step.uses:
+            raise PlanError(
+                f"step {step_name!r} is planned for {step.uses} uses and was used as often. Plan more uses."
+            )
+        self.__used[step_name] = used + 1
+        self.__on_step(step_name)
+        return step
+
+    def _contributions(self, step: Step, per_record: PerRecord) -> Iterator[dict[str, NDArray[Any]]]:
+        check_row_wise(per_record, schema=self.__schema)
+        for batch in self._batches(step):
+            n_rows = len(next(iter(batch.values())))
+            yield contribution_of(per_record(batch), step=step, n_rows=n_rows)
+
+    def _batches(self, step: Step) -> Iterator[Batch]:
+        rows = max(64, min(4096, _CELLS_PER_BATCH // max(1, sum(b.hot or b.width for b in step.blocks))))
+        return open_batches(self.__data, rows=rows)
+
+    def _add_rows(
+        self, private_sums: dict[str, NDArray[np.int64]], rows: dict[str, NDArray[Any]], *, step: Step
+    ) -> None:
+        noise_multiplier = self.__plan.noise_multiplier(step.name)
+        if isinstance(step.sampling, Poisson):
+            n_rows = len(next(iter(rows.values())))
+            taking_part = self._coins(n_rows, step.sampling.rate)
+            rows = {name: values[taking_part] for name, values in rows.items()}
+        for block in step.blocks:
+            if block.hot:
+                codes = distinct_codes(rows[block.name], block=block)
+                counts = np.bincount(codes[codes >= 0], minlength=block.width)
+                private_sums[block.name] += counts * int(self.__plan.units_per_one(step.name, block.name))
+            else:
+                integers = self._clip(rows[block.name], block=block, noise_multiplier=noise_multiplier)
+                private_sums[block.name] += integers.sum(axis=0, dtype=np.int64)
+
+    def _dense(self, rows: dict[str, NDArray[Any]], *, step: Step) -> NDArray[np.int32]:
+        """All blocks side by side, as integers."""
+        noise_multiplier = self.__plan.noise_multiplier(step.name)
+        parts = []
+        for block in step.blocks:
+            values = rows[block.name]
+            if block.hot:
+                codes = distinct_codes(values, block=block)
+                values = np.zeros((len(codes), block.width))
+                values[np.nonzero(codes >= 0)[0], codes[codes >= 0]] = 1.0
+            parts.append(self._clip(values, block=block, noise_multiplier=noise_multiplier))
+        return np.ascontiguousarray(np.concatenate(parts, axis=1)) if len(parts) > 1 else parts[0]
+
+    def _mix(
+        self, private_sums: NDArray[np.int64], step: Step, per_record: PerRecord, group_of: GroupOf | None
+    ) -> None:
+        check_row_wise(per_record, schema=self.__schema)
+        row_norm = grid.norm_in_units(self.__plan.noise_multiplier(step.name))
+        members = self._members_by_row(step)
+        first = 0
+        for batch in self._batches(step):
+            n_rows = len(next(iter(batch.values())))
+            integers = self._dense(contribution_of(per_record(batch), step=step, n_rows=n_rows), step=step)
+            rows, mixtures = members(first, n_rows)
+            if group_of is not None:
+                groups = np.clip(np.asarray(group_of(batch)).astype(np.int64), 0, step.groups - 1)
+                mixtures = groups[rows] * step.mixtures + mixtures
+            add_members(private_sums, integers=integers, rows=rows, mixtures=mixtures, row_norm=row_norm)
+            first += n_rows
+
+    def _members_by_row(self, step: Step) -> Callable[[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """A function that says who of a batch takes part where: rows within the batch, and their mixtures."""
+        n_mixtures = step.mixtures
+        match step.sampling:
+            case Poisson(rate):
+
+                def by_coin(first: int, n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+                    cells = self._coins(n_rows * n_mixtures, rate)
+                    rows = cells // n_mixtures
+                    return rows, cells - rows * n_mixtures
+
+                return by_coin
+            case SecretBins():
+
+                def by_die(first: int, n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+                    return np.arange(n_rows), draw.uniform_below(n_mixtures, count=n_rows, source=self.__source)
+
+                return by_die
+            case KnownPartition():
+                return lambda first, n_rows: (np.arange(n_rows), (first + np.arange(n_rows)) % n_mixtures)
+            case WithoutReplacement(degree, population):
+                return self._members_of_subsets(degree, population, n_mixtures)
+            case Everyone():
+                raise PlanError(f"step {step.name!r} is planned over everyone. Use the door noisy_sum.")
+
+    def _members_of_subsets(
+        self, degree: int, population: int, n_mixtures: int
+    ) -> Callable[[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        if count_rows(self.__data) != population:  # public under replace_one, the only relation that gets here
+            raise PlanError(
+                f"the plan says {population} rows, and the data has another number. Set rows in the schema to it."
+            )
+        chosen = self._subsets(n_mixtures, degree, population)
+        order = np.argsort(chosen, axis=None, kind="stable")
+        rows, mixtures = chosen.ravel()[order].astype(np.int64), order // degree
+
+        def by_subset(first: int, n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+            here = slice(*np.searchsorted(rows, [first, first + n_rows]))
+            return rows[here] - first, mixtures[here]
+
+        return by_subset
+
+    # The five places where privacy is made. The broken twins of the tests override exactly these.
+
+    def _clip(self, values: NDArray[Any], *, block: Any, noise_multiplier: float) -> NDArray[np.int32]:
+        return clip_to_grid(values, block=block, noise_multiplier=noise_multiplier)
+
+    def _coins(self, n_coins: int, rate: float) -> NDArray[np.int64]:
+        return draw.heads(n_coins, rate=rate, source=self.__source)
+
+    def _subsets(self, n_mixtures: int, degree: int, population: int) -> NDArray[np.int32]:
+        return draw.subsets(n_mixtures, size=degree, population=population, source=self.__source)
+
+    def _noise(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        return rounded_gaussian(int(np.prod(shape)), source=self.__source).reshape(shape)
+
+    def _release(self, private_sum: NDArray[np.int64], *, step: Step, block: str) -> NDArray[np.float64]:
+        noisy_units = private_sum + self._noise(private_sum.shape)
+        return noisy_units / self.__plan.units_per_one(step.name, block)
