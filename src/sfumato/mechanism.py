@@ -1,0 +1,65 @@
+"""What a mechanism is: steps, measure, build. It never sees epsilon, a noise scale or an array that it could keep."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PlanError
+from sfumato.model import Model
+from sfumato.public.doors import Doors
+from sfumato.public.schema import Schema
+from sfumato.public.step import Step
+
+#: What has passed the boundary: noisy numbers by name. All else is computed from these.
+Measurements = Mapping[str, NDArray[Any]]
+
+
+class Mechanism(Protocol):
+    """A frozen dataclass of public settings with three methods; docs/guide/add-a-mechanism.md writes one."""
+
+    name: ClassVar[str]
+
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
+        """Every planned access to private rows. Public: it sees no data."""
+        ...
+
+    def measure(self, view: Doors, schema: Schema) -> Measurements:
+        """Use the doors. The only method that comes near private rows."""
+        ...
+
+    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Model:
+        """Turn noisy numbers into a model: post-processing, free of cost."""
+        ...
+
+
+_REGISTRY: dict[str, type[Mechanism]] = {}
+M = TypeVar("M", bound=type[Mechanism])
+
+
+def register(cls: M) -> M:
+    """Make a mechanism known by its name, so that releases made with it can be loaded."""
+    _REGISTRY[cls.name] = cls
+    return cls
+
+
+def registered(name: str) -> type[Mechanism]:
+    """The mechanism class of that name."""
+    if name not in _REGISTRY:
+        raise PlanError(f"there is no mechanism {name!r}. Known: {', '.join(sorted(_REGISTRY))}.")
+    return _REGISTRY[name]
+
+
+def registered_names() -> tuple[str, ...]:
+    """The names of all mechanisms."""
+    return tuple(sorted(_REGISTRY))
+
+
+def rounded_to_step(values: NDArray[np.float64], *, step: float) -> NDArray[np.float32]:
+    """Noisy numbers on a coarser public grid that float32 holds exactly: smaller files, nothing lost to the noise.
+
+    >>> rounded_to_step(np.array([0.30]), step=0.25)
+    array([0.25], dtype=float32)
+    """
+    return (np.round(values / step) * step).astype(np.float32)

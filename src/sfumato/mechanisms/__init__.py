@@ -1,0 +1,6 @@
+"""The mechanisms that come with the package. Importing this registers them."""
+
+from sfumato.mechanisms.dpmix import DPMix
+from sfumato.mechanisms.histograms import IndependentHistograms
+
+__all__ = ["DPMix", "IndependentHistograms"]

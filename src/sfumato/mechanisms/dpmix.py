@@ -1,0 +1,161 @@
+"""DPMix made sound: release noisy mixtures of random rows (Lee et al. 2019), with an account that is true of them.
+
+Each mixture is c + (sum of (x - c) over sampled rows + noise) / l, with c, l and the sampling rate public constants.
+Rows lie in the unit box; measured from its centre they are half as long as from its corner, which halves the noise.
+Proofs: docs/proofs/doors.md and docs/proofs/poisson-mixing.md.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PlanError
+from sfumato.mechanism import Measurements, register, rounded_to_step
+from sfumato.mechanisms.mixtures import mixtures_as_synthetic
+from sfumato.model import FixedModel
+from sfumato.public.doors import Doors
+from sfumato.public.encoding import Encoder
+from sfumato.public.schema import Batch, Schema
+from sfumato.public.step import Block, KnownPartition, Poisson, Sampling, SecretBins, Step, WithoutReplacement
+
+SamplingName = Literal["poisson", "without_replacement", "secret_bins", "known_partition"]
+
+#: Means are released on this grid: exact in float32, and far finer than any noise that protects.
+GRID_STEP = 2.0**-14
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class DPMix:
+    """Mix about `degree` random rows, `mixtures` times.
+
+    Args:
+        mixtures: How many mixtures to release (T).
+        degree: How many rows a mixture holds, or holds on average (l).
+        sampling: `poisson` (default; the number of rows stays private), `secret_bins` (every row in one mixture),
+            `without_replacement` and `known_partition` (both need relation = "replace_one").
+        classwise: Mix only rows of the same class; `mixtures` are divided evenly among the classes.
+        l2_clip: Clip rows to this norm about `centre`, in units of the box. None: the box itself is the bound.
+        centre: The point that rows are measured from: 0.5 is the middle of the box.
+        label_share: The part of the precision that goes to the labels. None: equal noise on labels and features.
+        labels: `soft` releases mixed labels beside the hard ones, `hard` only the most likely class.
+    """
+
+    name: ClassVar[str] = "dpmix"
+    mixtures: int = 10_000
+    degree: int = 256
+    sampling: SamplingName = "poisson"
+    classwise: bool = False
+    l2_clip: float | None = None
+    centre: float = 0.5
+    label_share: float | None = None
+    labels: Literal["soft", "hard"] = "soft"
+
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
+        """One step: all mixtures at once."""
+        self._check(schema)
+        n_groups = self._n_groups(schema)
+        return (
+            Step(
+                name="mixtures",
+                blocks=self._blocks(schema),
+                sampling=self._sampling(schema),
+                mixtures=self.mixtures // n_groups,
+                groups=n_groups,
+            ),
+        )
+
+    def measure(self, view: Doors, schema: Schema) -> Measurements:
+        """Sum sampled rows and their labels, with noise, and divide by the public degree."""
+        encoder = Encoder(schema.features)
+
+        def centred(batch: Batch) -> dict[str, NDArray[np.float64]]:
+            contribution = {"features": encoder(batch) - self.centre}
+            if self.classwise:
+                contribution["size"] = np.zeros(len(contribution["features"]))
+            elif schema.target:
+                contribution["labels"] = batch[schema.target].astype(np.float64)
+            return contribution
+
+        group_of = (lambda batch: batch[schema.target]) if self._n_groups(schema) > 1 else None
+        noisy = view.noisy_mixtures("mixtures", centred, group_of=group_of)
+        return {name: rounded_to_step(sums / self._degree(schema), step=GRID_STEP) for name, sums in noisy.items()}
+
+    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
+        """Put the centre back; the mixtures are the release."""
+        features, labels = measurements["features"], measurements.get("labels")
+        if self.classwise:
+            # How full a mixture of each class is on average, from the noisy sizes: many, so nearly exact.
+            n_groups = self._n_groups(schema)
+            size = measurements["size"].reshape(n_groups, -1).mean(axis=1)
+            fullness = np.repeat(np.maximum(size, 0.05), len(features) // n_groups)
+            features = features / fullness[:, None]
+            labels = np.repeat(np.eye(n_groups, dtype=np.float32), len(features) // n_groups, axis=0)
+        features = np.round((features + self.centre) / GRID_STEP) * GRID_STEP
+        return FixedModel(
+            mixtures_as_synthetic(features.astype(np.float32), labels, schema=schema, soft=self.labels == "soft")
+        )
+
+    def _check(self, schema: Schema) -> None:
+        if self.mixtures < 1 or self.degree < 1:
+            raise PlanError(f"mixtures = {self.mixtures} and degree = {self.degree} must both be at least 1.")
+        if self.classwise and self.sampling not in ("poisson", "secret_bins"):
+            raise PlanError(
+                f"class-wise mixing by {self.sampling} needs public class sizes. Use poisson or secret_bins."
+            )
+        if self.classwise and self.mixtures % self._n_groups(schema):
+            raise PlanError(
+                f"mixtures = {self.mixtures} must be a multiple of the {self._n_groups(schema)} classes for class-wise mixing."
+            )
+        if self.l2_clip is not None and not self.l2_clip > 0:
+            raise PlanError(f"l2_clip = {self.l2_clip} must be above 0.")
+        if self.label_share is not None and not 0 < self.label_share < 1:
+            raise PlanError(f"label_share = {self.label_share} must lie strictly between 0 and 1.")
+        if schema.target and not self.classwise:
+            schema.require_coded_target()
+
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        width = Encoder(schema.features).width
+        bound = self.l2_clip or math.sqrt(width) * max(self.centre, 1 - self.centre)
+        if schema.target is None:
+            return (Block(name="features", width=width, l2_bound=bound),)
+        share = self.label_share or 1 / (1 + bound**2)
+        features = Block(name="features", width=width, l2_bound=bound, share=1 - share)
+        if self.classwise:
+            return (features, Block(name="size", width=1, hot=1, share=share))
+        return (features, Block(name="labels", width=schema.require_coded_target().size, hot=1, share=share))
+
+    def _n_groups(self, schema: Schema) -> int:
+        return schema.require_coded_target().size if self.classwise else 1
+
+    def _degree(self, schema: Schema) -> float:
+        """Rows in a mixture, on average: a public constant whatever the data holds."""
+        if self.sampling in ("poisson", "without_replacement"):
+            return self.degree
+        return max(1.0, self._rows(schema) / self.mixtures)
+
+    def _rows(self, schema: Schema) -> int:
+        if schema.rows is None:
+            raise PlanError(
+                "dpmix needs the approximate, public number of rows to choose its sampling rate. "
+                "Set rows = N under [dataset] in schema.toml; it need not be exact."
+            )
+        return schema.rows
+
+    def _sampling(self, schema: Schema) -> Sampling:
+        rows = self._rows(schema)
+        match self.sampling:
+            case "poisson":
+                return Poisson(self.degree * self._n_groups(schema) / rows)
+            case "without_replacement":
+                return WithoutReplacement(self.degree, rows)
+            case "secret_bins":
+                return SecretBins()
+            case "known_partition":
+                return KnownPartition()
+        raise PlanError(
+            f"sampling = {self.sampling!r} is not known. Use poisson, without_replacement, secret_bins or known_partition."
+        )

@@ -1,0 +1,31 @@
+"""Mixed rows as a dataset: images with labels, or a table of encoded features."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.model import Synthetic
+from sfumato.public.encoding import Encoder
+from sfumato.public.schema import Schema
+
+
+def mixtures_as_synthetic(
+    features: NDArray[np.float32], labels: NDArray[Any] | None, *, schema: Schema, soft: bool
+) -> Synthetic:
+    """Features in the unit box, one row a mixture; `labels` holds how much of each class is in it."""
+    hard = None if labels is None else labels.argmax(axis=1).astype(np.int64)
+    soft_labels = labels.astype(np.float32) if soft and labels is not None else None
+    target = schema.target_column
+    classes = () if target is None else (*target.categories, *(("(missing)",) if target.missing else ()))
+    if schema.images:
+        images = features.reshape(len(features), *schema.images[0].shape)
+        return Synthetic(images=images, labels=hard, soft_labels=soft_labels, classes=classes)
+    table = pd.DataFrame(features, columns=list(Encoder(schema.features).names))
+    if target is not None and hard is not None:
+        table[target.name] = pd.Categorical.from_codes(hard, categories=pd.Index(classes))
+        if soft_labels is not None:
+            for code, value in enumerate(classes):
+                table[f"{target.name}={value}"] = soft_labels[:, code]
+    return Synthetic(table=table, classes=classes)

@@ -1,0 +1,86 @@
+"""What comes out: a model that can be sampled, and the rows it gives."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """Synthetic rows: a table, or images with labels. Soft labels have one column for each class."""
+
+    table: pd.DataFrame | None = None
+    images: NDArray[Any] | None = None
+    labels: NDArray[np.int64] | None = None
+    soft_labels: NDArray[np.float32] | None = None
+    classes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """How many rows."""
+        if self.table is not None:
+            return len(self.table)
+        return 0 if self.images is None else len(self.images)
+
+
+class Model(Protocol):
+    """Something that gives synthetic rows without the data."""
+
+    @property
+    def default_rows(self) -> int:
+        """How many rows to release where nobody says."""
+        ...
+
+    def sample(self, n_rows: int, *, seed: int) -> Synthetic:
+        """Draw rows. The seed is public randomness; the same seed gives the same rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class FixedModel:
+    """A model that holds a fixed set of rows: more of them would cost more budget.
+
+    >>> model = FixedModel(Synthetic(table=pd.DataFrame({"x": [1, 2]})))
+    >>> len(model.sample(1, seed=0))
+    1
+    >>> model.sample(3, seed=0)
+    Traceback (most recent call last):
+    sfumato.errors.ModelError: 3 rows were asked for, and this release holds 2. A mixing mechanism cannot make more ...
+    """
+
+    rows: Synthetic = field(repr=False)
+
+    @property
+    def default_rows(self) -> int:
+        """All there are."""
+        return len(self.rows)
+
+    def sample(self, n_rows: int, *, seed: int) -> Synthetic:
+        """A random choice of the held rows, in random order; all of them in their own order."""
+        held = len(self.rows)
+        if n_rows > held:
+            raise ModelError(
+                f"{n_rows} rows were asked for, and this release holds {held}. A mixing mechanism cannot make more "
+                "without spending more budget: ask for fewer, or release again with more mixtures."
+            )
+        if n_rows == held:
+            return self.rows
+        chosen = np.random.default_rng(seed).permutation(held)[:n_rows]
+        r = self.rows
+        return Synthetic(
+            table=None if r.table is None else r.table.iloc[chosen].reset_index(drop=True),
+            images=None if r.images is None else r.images[chosen],
+            labels=None if r.labels is None else r.labels[chosen],
+            soft_labels=None if r.soft_labels is None else r.soft_labels[chosen],
+            classes=r.classes,
+        )
+
+
+def check_row_count(n_rows: int) -> None:
+    """Refuse a request for no rows."""
+    if n_rows < 1:
+        raise ModelError(f"{n_rows} rows were asked for. Ask for at least 1.")

@@ -1,0 +1,174 @@
+"""A release folder: synthetic rows, the noisy measurements behind them, schema, certificate and report.
+
+A folder is whole or absent. It is written beside its place and moved there in one step.
+"""
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.errors import ReleaseError
+from sfumato.fitted import Fitted
+from sfumato.mechanism import registered
+from sfumato.model import Model, Synthetic
+from sfumato.present.report import public_report
+from sfumato.public.certificate import Certificate
+from sfumato.public.schema import Schema
+from sfumato.public.schema_file import load_schema, schema_to_toml
+
+CERTIFICATE, MEASUREMENTS, SCHEMA, REPORT = "certificate.json", "measurements.npz", "schema.toml", "report.html"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release folder that was written or read."""
+
+    path: Path
+    schema: Schema
+    certificate: Certificate
+    measurements: dict[str, NDArray[Any]] = field(repr=False)
+
+    def model(self) -> Model:
+        """Build the model again from the measurements: no data needed, no budget spent."""
+        body = self.certificate.body
+        mechanism = registered(body["mechanism"]["name"])(**body["mechanism"]["parameters"])
+        return mechanism.build(self.measurements, self.schema, seed=body["seed"])
+
+    def synthetic(self) -> Synthetic:
+        """The synthetic rows as released."""
+        return read_synthetic(self.path)
+
+
+def release(fitted: Fitted, *, to: str | Path, rows: int | None = None, force: bool = False) -> Release:
+    """Write a release folder.
+
+    Args:
+        fitted: What `sfumato.fit` gave.
+        to: The folder to make.
+        rows: How many synthetic rows; by default as many as the model suggests.
+        force: Replace an existing folder.
+    """
+    target = Path(to)
+    check_target(target, force=force)
+    seed = fitted.certificate.body["seed"]
+    synthetic = fitted.model.sample(fitted.model.default_rows if rows is None else rows, seed=seed)
+    with _whole_or_absent(target, force=force) as folder:
+        write_synthetic(synthetic, folder)
+        write_arrays(folder / MEASUREMENTS, fitted.measurements)
+        (folder / SCHEMA).write_text(schema_to_toml(fitted.schema), encoding="utf-8")
+        report = public_report(
+            fitted.certificate, schema=fitted.schema, plan=fitted.plan.to_json(), synthetic=synthetic
+        )
+        (folder / REPORT).write_text(report, encoding="utf-8")
+        certificate = fitted.certificate.with_files({f.name: sha256_of(f) for f in folder.iterdir()})
+        (folder / CERTIFICATE).write_text(certificate.to_text(), encoding="utf-8")
+    return Release(target, fitted.schema, certificate, dict(fitted.measurements))
+
+
+def load_release(path: str | Path) -> Release:
+    """Read a release folder. It says nothing of whether the folder is to be believed: `verify` does."""
+    folder = Path(path)
+    if not (folder / CERTIFICATE).is_file():
+        raise ReleaseError(f"{folder} holds no {CERTIFICATE}, so it is no release folder.")
+    try:
+        certificate = Certificate.from_text((folder / CERTIFICATE).read_text(encoding="utf-8"))
+        with np.load(folder / MEASUREMENTS, allow_pickle=False) as archive:
+            measurements = dict(archive)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ReleaseError(f"{folder} is damaged ({type(error).__name__}). Get the release again.") from None
+    return Release(folder, load_schema(folder / SCHEMA), certificate, measurements)
+
+
+def check_target(target: Path, *, force: bool) -> None:
+    """Refuse a place that cannot be written, before any budget is spent."""
+    if target.exists() and not force:
+        raise ReleaseError(f"{target} exists already. Choose another folder, or replace it with --force.")
+    if target.exists() and not (target / CERTIFICATE).is_file():
+        raise ReleaseError(f"{target} exists and is no release folder, so it is not replaced. Choose another folder.")
+    if not target.absolute().parent.is_dir():
+        raise ReleaseError(f"there is no folder {target.absolute().parent} to write into. Make it first.")
+
+
+def write_synthetic(synthetic: Synthetic, folder: Path) -> Path:
+    """Write synthetic rows as Parquet (tables) or npz (images)."""
+    if synthetic.table is not None:
+        path = folder / "synthetic.parquet"
+        synthetic.table.to_parquet(path, index=False)
+        return path
+    arrays = {"images": synthetic.images, "labels": synthetic.labels, "soft_labels": synthetic.soft_labels}
+    path = folder / "synthetic.npz"
+    write_arrays(path, {**arrays, "classes": np.array(synthetic.classes)})
+    return path
+
+
+def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any] | None]) -> None:
+    """Write the arrays that are there. Noise does not compress, so nobody waits for trying."""
+    present: dict[str, Any] = {name: values for name, values in arrays.items() if values is not None}
+    np.savez(path, **present)
+
+
+def read_synthetic(folder: Path) -> Synthetic:
+    """Read the synthetic rows of a release folder."""
+    if (folder / "synthetic.parquet").is_file():
+        return Synthetic(table=pd.read_parquet(folder / "synthetic.parquet"))
+    with np.load(folder / "synthetic.npz", allow_pickle=False) as archive:
+        return Synthetic(
+            images=archive["images"],
+            labels=archive.get("labels"),
+            soft_labels=archive.get("soft_labels"),
+            classes=tuple(str(name) for name in archive["classes"]),
+        )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _whole_or_absent(target: Path, *, force: bool) -> Iterator[Path]:
+    parent = target.absolute().parent
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
+    except OSError as error:
+        raise _cannot_write(target, error) from None
+    try:
+        yield folder
+        for file in folder.iterdir():
+            _flush(file)
+        folder.chmod(0o755)
+        if force and target.exists():
+            retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
+            os.replace(target, retired / "old")
+            os.replace(folder, target)
+            shutil.rmtree(retired)
+        else:
+            os.rename(folder, target)
+    except OSError as error:
+        raise _cannot_write(target, error) from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # nothing is left here if all went well
+
+
+def _flush(file: Path) -> None:
+    with file.open("rb") as handle:
+        os.fsync(handle.fileno())
+
+
+def _cannot_write(target: Path, error: OSError) -> ReleaseError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return ReleaseError(f"the disk is full: {target} was not written. Free some space, or release elsewhere.")
+    return ReleaseError(f"{target} cannot be written ({os.strerror(error.errno or 0)}). Choose another folder.")

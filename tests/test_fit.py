@@ -1,0 +1,168 @@
+"""The straight line: fit, discovery, statuses, and what a fitted release holds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import schemas
+import sfumato as sf
+from sfumato.check.rows import made_up, read
+from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
+from sfumato.public.accounting import epsilon_of
+
+BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
+
+
+def table(n_rows: int = 3000, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 91, n_rows)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "income": rng.lognormal(10, 1, n_rows),
+            "town": rng.choice(["Rome", "Pisa", "Siena"], n_rows, p=[0.5, 0.3, 0.2]),
+            "ill": np.where(rng.random(n_rows) < 1 / (1 + np.exp(-(age - 55) / 8)), "yes", "no"),
+        }
+    )
+
+
+OPEN = sf.Schema(
+    columns=(
+        sf.Column(name="age", kind="integer", discover=True),
+        sf.Column(name="income", kind="numeric", discover=True),
+        sf.Column(name="town", kind="categorical", discover=True),
+        sf.Column(name="ill", kind="categorical", categories=("no", "yes")),
+    ),
+    target="ill",
+)
+
+
+def test_the_spent_budget_is_the_planned_one() -> None:
+    fitted = sf.fit("auto", read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE), BUDGET)
+    spent = epsilon_of(fitted.plan.event, delta=BUDGET.delta, relation="add_or_remove").epsilon
+    assert 0.99 < spent <= 1.0
+    assert fitted.certificate.status == "certified"
+    assert fitted.certificate.epsilon == 1.0
+
+
+def test_seeds_are_two_different_things() -> None:
+    data = read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE)
+    one, two = (sf.fit("auto", data, BUDGET, seed=5) for _ in range(2))
+    assert not (one.measurements["counts"] == two.measurements["counts"]).all(), "a public seed must not fix the noise"
+    first, second = (sf.fit("auto", data, BUDGET, seed=5, source=sf.NoiseSource(research_seed=1)) for _ in range(2))
+    assert (first.measurements["counts"] == second.measurements["counts"]).all()
+    assert first.certificate.status == "research"
+    assert (
+        sf.fit("auto", data, BUDGET).certificate.body["seed"] != sf.fit("auto", data, BUDGET).certificate.body["seed"]
+    )
+
+
+def test_histograms_find_the_classes_and_their_values() -> None:
+    schema = sf.Schema(
+        columns=(
+            sf.Column(name="age", kind="integer", bounds=(18, 90)),
+            sf.Column(name="town", kind="categorical", categories=("Rome", "Pisa", "Siena")),
+            sf.Column(name="ill", kind="categorical", categories=("no", "yes")),
+        ),
+        target="ill",
+    )
+    real = table(20_000)
+    fitted = sf.fit("auto", sf.Sensitive.read(real, schema), BUDGET)
+    rows = fitted.model.sample(20_000, seed=1).table
+    assert abs(fitted.model.default_rows - 20_000) < 200
+    assert rows["town"].value_counts(normalize=True)["Rome"] == pytest.approx(0.5, abs=0.03)
+    assert (rows["ill"] == "yes").mean() == pytest.approx((real["ill"] == "yes").mean(), abs=0.02)
+    gap = rows.groupby("ill", observed=True)["age"].mean()
+    assert gap["yes"] - gap["no"] == pytest.approx(
+        real.groupby("ill")["age"].mean()["yes"] - real.groupby("ill")["age"].mean()["no"], abs=2
+    )
+
+
+def test_at_a_tiny_epsilon_nothing_is_learned() -> None:
+    """The other side of utility: a release that still works at epsilon 0.001 would be leaking."""
+    schema = replace(
+        OPEN, columns=(sf.Column(name="town", kind="categorical", categories=("Rome", "Pisa")), OPEN["ill"])
+    )
+    rates = []
+    for _ in range(20):
+        frame = pd.DataFrame({"town": ["Rome"] * 500, "ill": ["yes"] * 500})
+        fitted = sf.fit("auto", sf.Sensitive.read(frame, schema), sf.Budget(epsilon=0.001, delta=1e-6))
+        rates.append((fitted.model.sample(400, seed=0).table["town"] == "Rome").mean())
+    assert min(rates) < 0.2
+
+
+def test_discovery_finds_bounds_and_common_categories_only() -> None:
+    real = table(8000)
+    real.loc[0, "town"] = "Atlantis"
+    real.loc[1, "income"] = 1e15
+    fitted = sf.fit("auto", sf.Sensitive.read(real, OPEN), BUDGET)
+    age, income, town = (fitted.schema[name] for name in ("age", "income", "town"))
+    assert 10 <= age.low <= 22
+    assert 80 <= age.high <= 100
+    assert income.low < 8000
+    assert 3e4 < income.high < 1e6
+    assert town.categories == ("Pisa", "Rome", "Siena")
+    assert town.missing
+    assert fitted.certificate.body["discovery"]["noisy_rows"] == pytest.approx(8000, abs=600)
+    spent = epsilon_of(fitted.plan.event, delta=BUDGET.delta, relation="add_or_remove").epsilon
+    assert 0.98 < spent <= 1.0
+
+
+def test_discovery_gives_up_with_a_remedy() -> None:
+    with pytest.raises(BudgetError, match=r"Declare (bounds|categories)"):
+        sf.fit("auto", sf.Sensitive.read(table(30), OPEN), BUDGET)
+    with pytest.raises(PlanError, match="to be discovered first"):
+        sf.plan("auto", OPEN, BUDGET)
+    with pytest.raises(PlanError, match="cannot follow a discovery"):
+        sf.fit(sf.DPMix(), sf.Sensitive.read(table(8000), replace(OPEN, rows=8000)), BUDGET)
+    replaced = sf.Sensitive.read(table(8000), replace(OPEN, unit=sf.PrivacyUnit(relation="replace_one")))
+    with pytest.raises(SchemaError, match="add_or_remove"):
+        sf.fit("auto", replaced, BUDGET)
+
+
+def test_a_rare_category_stays_inside() -> None:
+    """The threshold lets a value of a single row out with probability below delta / 10: never, in 300 tries."""
+    from sfumato.private.discover import _find_categories
+
+    schema = sf.Schema(columns=(sf.Column(name="town", kind="categorical", discover=True),))
+    data = sf.Sensitive.read(pd.DataFrame({"town": ["Rome"] * 900 + ["Atlantis"]}), schema)
+    found = [
+        _find_categories(data, schema.columns, mu=0.1, failure=1e-7, source=sf.NoiseSource())["town"].categories
+        for _ in range(300)
+    ]
+    assert set(found) == {("Rome",)}
+
+
+def test_mixtures_cannot_be_multiplied() -> None:
+    fitted = sf.fit(
+        sf.DPMix(mixtures=30, degree=20), read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE), BUDGET
+    )
+    assert len(fitted.model.sample(30, seed=0)) == 30
+    assert len(fitted.model.sample(7, seed=0)) == 7
+    with pytest.raises(ModelError, match="this release holds 30"):
+        fitted.model.sample(31, seed=0)
+
+
+def test_soft_and_hard_labels() -> None:
+    data = read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE)
+    soft = sf.fit(sf.DPMix(mixtures=30, degree=20), data, BUDGET).model.sample(30, seed=0).table
+    hard = sf.fit(sf.DPMix(mixtures=30, degree=20, labels="hard"), data, BUDGET).model.sample(30, seed=0).table
+    assert {"ill", "ill=no", "ill=yes"} <= set(soft.columns)
+    assert set(soft.columns) - set(hard.columns) == {"ill=no", "ill=yes"}
+    assert (soft["ill"] == np.where(soft["ill=yes"] > soft["ill=no"], "yes", "no")).all()
+
+
+def test_label_noise_follows_its_share() -> None:
+    plan = sf.plan(sf.DPMix(mixtures=30, degree=20, label_share=0.5), schemas.TABLE, BUDGET)
+    features, labels = (plan.noise_stddev("mixtures", block) for block in ("features", "labels"))
+    bound = plan.step("mixtures").block("features").l2_bound
+    assert features / labels == pytest.approx(bound, rel=1e-3)
+
+
+def test_unknown_names_are_told() -> None:
+    with pytest.raises(PlanError, match="no mechanism 'magic'"):
+        sf.method("magic", schemas.TABLE)
+    with pytest.raises(PlanError, match="Set rows = N"):
+        sf.plan(sf.DPMix(), replace(schemas.TABLE, rows=None), BUDGET)
