@@ -179,6 +179,20 @@ def test_maps_that_mix_rows_are_refused_before_any_row_is_read(mixing) -> None:
         view.noisy_sum("sum", lambda batch: {"x": mixing(batch["x"])})
 
 
+def test_groups_that_depend_on_other_rows_are_refused() -> None:
+    step = Step(name="m", blocks=(Block(name="x", width=1, l2_bound=1.0),), sampling=Poisson(0.1), mixtures=3, groups=2)
+    view, _ = open_view(ONE_COLUMN, {"x": np.linspace(0, 1, 9)}, (step,))
+    with pytest.raises(ContractError, match="other rows stand beside it"):
+        view.noisy_mixtures("m", lambda b: {"x": b["x"]}, group_of=lambda b: np.full(len(b["x"]), len(b["x"]) % 2))
+
+
+def test_odd_values_make_no_warning(recwarn) -> None:
+    blocks = (Block(name="x", width=2, l2_bound=1.0, share=0.5), Block(name="h", width=2, hot=1, share=0.5))
+    view, _ = open_view(ONE_COLUMN, {"x": np.array([0.0, 1.0])}, (Step(name="s", blocks=blocks),))
+    view.noisy_sum("s", lambda b: {"x": np.stack([np.log(b["x"]), 1 / b["x"]], axis=1), "h": np.log(b["x"] - 1)})
+    assert len(recwarn) == 0
+
+
 def test_splitting_and_reordering_the_rows_changes_no_sum() -> None:
     rng = np.random.default_rng(0)
     values = rng.random(1000)
@@ -231,6 +245,11 @@ def test_events_follow_relation_unit_and_sampling() -> None:
         (DPMix(mixtures=10, sampling="known_partition"), PrivacyUnit(), "public number of rows"),
         (DPMix(degree=20, mixtures=10, classwise=True), PrivacyUnit(relation="replace_one"), "group by group"),
         (DPMix(degree=20, mixtures=10), PrivacyUnit(relation="replace_one", person="p", max_rows=2), "several rows"),
+        (
+            DPMix(mixtures=10, sampling="known_partition"),
+            PrivacyUnit(relation="replace_one", person="p", max_rows=2),
+            "another person's rows would move",
+        ),
         (DPMix(degree=20, mixtures=11, classwise=True), PrivacyUnit(), "multiple of the 2 classes"),
         (
             DPMix(degree=20, mixtures=10, classwise=True, sampling="known_partition"),

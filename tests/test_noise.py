@@ -98,11 +98,12 @@ def test_unsettled_comparisons_are_decided_exactly() -> None:
     uniform = int(keep * 2**20)
     word = fine << 20 | uniform
     half = 2**63
-    with mpmath.workprec(300):
+    with mpmath.workprec(400):
         exact = mpmath.exp(-(2 * cell * mpmath.mpf(t) + mpmath.mpf(t) ** 2) / (2 * 512**2))
-        boundary = int((exact * 2**20 - uniform) * 2**64)
-    assert _decide(cell, word, source=Scripted(half, boundary))
-    assert not _decide(cell, word, source=Scripted(half, boundary + 1))
+        boundary = int((exact * 2**20 - uniform) * 2**128)
+    below, above = divmod(boundary, 2**64), divmod(boundary + 1, 2**64)
+    assert _decide(cell, word, source=Scripted(half, 0, *below))
+    assert not _decide(cell, word, source=Scripted(half, 0, *above))
 
 
 def test_research_streams_repeat_and_secure_ones_do_not() -> None:

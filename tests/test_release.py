@@ -114,6 +114,7 @@ TAMPERINGS = {
     "a finer grid": (lambda b: b["grid"].update({"histograms/counts": 1.0}), "does not fit its noise"),
     "another schema": (lambda b: b.update(schema_sha256="0" * 64), "not the schema that the certificate was made for"),
     "a wrong hash": (lambda b: b["files"].update({"report.html": "0" * 64}), "report.html differs"),
+    "another mechanism": (lambda b: b["mechanism"]["parameters"].update(bins=7), "not those that the mechanism plans"),
     "research": (lambda b: b.update(status="research"), "marked 'research'"),
     "an unknown event": (lambda b: b["event"].update(event="magic"), "cannot be replayed|accounted events differ"),
 }

@@ -18,8 +18,8 @@ from sfumato.private.sensitive import Sensitive
 from sfumato.private.view import View
 from sfumato.public.budget import Budget
 from sfumato.public.certificate import Status, make_certificate
-from sfumato.public.plan import Plan, make_plan
-from sfumato.public.schema import Schema
+from sfumato.public.plan import Plan, make_plan, refuse_sampling
+from sfumato.public.schema import Schema, sketch
 
 
 def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget, *, prior: dpa.DpEvent | None = None) -> Plan:
@@ -64,6 +64,8 @@ def fit(
     source = source or NoiseSource()
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
 
+    if schema.unknown:
+        refuse_sampling(chosen.steps(sketch(schema)))  # before any row is read
     discovered = run_discovery(data, budget=budget, source=source, on_step=on_step) if schema.unknown else None
     prior = None
     if discovered is not None:

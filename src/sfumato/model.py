@@ -61,6 +61,7 @@ class FixedModel:
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """A random choice of the held rows, in random order; all of them in their own order."""
+        check_row_count(n_rows)
         held = len(self.rows)
         if n_rows > held:
             raise ModelError(

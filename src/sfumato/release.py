@@ -43,8 +43,13 @@ class Release:
     def model(self) -> Model:
         """Build the model again from the measurements: no data needed, no budget spent."""
         body = self.certificate.body
-        mechanism = registered(body["mechanism"]["name"])(**body["mechanism"]["parameters"])
-        return mechanism.build(self.measurements, self.schema, seed=body["seed"])
+        try:
+            mechanism = registered(body["mechanism"]["name"])(**body["mechanism"]["parameters"])
+            return mechanism.build(self.measurements, self.schema, seed=body["seed"])
+        except (KeyError, TypeError) as error:
+            raise ReleaseError(
+                f"{CERTIFICATE} does not fit the measurements ({error}). Get the release again."
+            ) from None
 
     def synthetic(self) -> Synthetic:
         """The synthetic rows as released."""
@@ -144,7 +149,7 @@ def _whole_or_absent(target: Path, *, force: bool) -> Iterator[Path]:
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
     except OSError as error:
-        raise _cannot_write(target, error) from None
+        raise cannot_write(target, error) from None
     try:
         yield folder
         for file in folder.iterdir():
@@ -158,7 +163,7 @@ def _whole_or_absent(target: Path, *, force: bool) -> Iterator[Path]:
         else:
             os.rename(folder, target)
     except OSError as error:
-        raise _cannot_write(target, error) from None
+        raise cannot_write(target, error) from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)  # nothing is left here if all went well
 
@@ -168,7 +173,8 @@ def _flush(file: Path) -> None:
         os.fsync(handle.fileno())
 
 
-def _cannot_write(target: Path, error: OSError) -> ReleaseError:
+def cannot_write(target: Path, error: OSError) -> ReleaseError:
+    """What to tell a person whose disk is full or whose folder is closed."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return ReleaseError(f"the disk is full: {target} was not written. Free some space, or release elsewhere.")
     return ReleaseError(f"{target} cannot be written ({os.strerror(error.errno or 0)}). Choose another folder.")

@@ -1,5 +1,6 @@
 """Check a release without the data: hashes, schema, plan, and the accounting replayed by independent code."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.errors import SfumatoError, VerificationError
+from sfumato.mechanism import registered
 from sfumato.model import Synthetic
 from sfumato.public import grid
 from sfumato.public.accounting import event_to_json
@@ -68,6 +70,7 @@ def verify(path: str | Path, *, rebuild: bool = False) -> Verification:
             *_files(folder, certificate),
             *_schema(folder, certificate),
             *_plan(certificate),
+            *_mechanism(folder, certificate),
         ]
         replayed, accounting = _accounting(certificate)
         problems += accounting
@@ -139,6 +142,20 @@ def _plan(certificate: Certificate) -> list[str]:
     if accounted != events:
         problems.append("the accounted events differ from those that the listed steps cause.")
     return problems
+
+
+def _mechanism(folder: Path, certificate: Certificate) -> list[str]:
+    """The listed steps must be those that the named mechanism plans for the schema."""
+    body = certificate.body
+    try:
+        mechanism = registered(body["mechanism"]["name"])(**body["mechanism"]["parameters"])
+        planned = [step.to_json() for step in mechanism.steps(load_schema(folder / SCHEMA))]
+    except SfumatoError as error:
+        return [f"the steps of the mechanism cannot be planned again: {error}"]
+    listed = [{key: value for key, value in entry.items() if key != "noise_multiplier"} for entry in body["steps"]]
+    if json.loads(json.dumps(planned)) != listed:
+        return ["the listed steps are not those that the mechanism plans for this schema."]
+    return []
 
 
 def _accounting(certificate: Certificate) -> tuple[float | None, list[str]]:

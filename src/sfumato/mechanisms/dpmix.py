@@ -110,8 +110,10 @@ class DPMix:
             raise PlanError(
                 f"mixtures = {self.mixtures} must be a multiple of the {self._n_groups(schema)} classes for class-wise mixing."
             )
-        if self.l2_clip is not None and not self.l2_clip > 0:
-            raise PlanError(f"l2_clip = {self.l2_clip} must be above 0.")
+        if self.l2_clip is not None and not 1e-6 <= self.l2_clip <= 1e6:
+            raise PlanError(f"l2_clip = {self.l2_clip} must lie between 1e-6 and 1e6, in units of the box.")
+        if not 0 <= self.centre <= 1:
+            raise PlanError(f"centre = {self.centre} must lie in the unit box, between 0 and 1.")
         if self.label_share is not None and not 0 < self.label_share < 1:
             raise PlanError(f"label_share = {self.label_share} must lie strictly between 0 and 1.")
         if schema.target and not self.classwise:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import SchemaError
+from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.doors import Doors
@@ -28,6 +28,8 @@ class IndependentHistograms:
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """One sum over everyone: a row counts 1 in each column."""
+        if self.bins < 1:
+            raise PlanError(f"bins = {self.bins} must be at least 1.")
         if schema.images:
             raise SchemaError("independent-histograms is for tables. Use the mechanism dpmix for images.")
         if not schema.features:
@@ -50,9 +52,13 @@ class IndependentHistograms:
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> "HistogramModel":
         """Clip at zero and divide: probabilities of each class, and of each value within a class."""
-        counts = np.split(np.maximum(measurements["counts"], 0), np.cumsum(_sizes(schema, self.bins))[:-1], axis=1)
-        per_class = np.mean([measurements["counts"].sum(axis=1)], axis=0) / len(schema.features)
-        return HistogramModel(schema, self.bins, np.maximum(per_class, 0), tuple(_normalised(c) for c in counts))
+        sizes = np.array(_sizes(schema, self.bins))
+        columns = np.split(measurements["counts"], np.cumsum(sizes)[:-1], axis=1)
+        # Every column adds up to the number of rows; the fewer cells it has, the less noise is in the sum.
+        totals = np.stack([counts.sum(axis=1) for counts in columns])
+        per_class = np.average(totals, axis=0, weights=1 / sizes)
+        tables = tuple(_normalised(np.maximum(counts, 0)) for counts in columns)
+        return HistogramModel(schema, self.bins, np.maximum(per_class, 0), tables)
 
 
 @dataclass(frozen=True)

@@ -46,10 +46,11 @@ class Discovered:
     data: Sensitive
     event: dpa.DpEvent
     noisy_rows: float
+    found: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for the certificate."""
-        return {"columns": [c.name for c in self.data.schema.columns], "noisy_rows": self.noisy_rows}
+        return {"columns": list(self.found), "noisy_rows": self.noisy_rows}
 
 
 def run_discovery(
@@ -81,7 +82,7 @@ def run_discovery(
         found |= _find_categories(data, texts, mu=mu_texts, failure=failure, source=source)
     event = _event(plan, mu_texts=mu_texts, failure=failure if texts else 0.0)
     complete = schema.with_columns(found)
-    return Discovered(complete, with_schema(data, complete), event, noisy_rows)
+    return Discovered(complete, with_schema(data, complete), event, noisy_rows, tuple(found))
 
 
 def _steps(numbers: tuple[Column, ...]) -> tuple[Step, ...]:
@@ -164,8 +165,12 @@ def _find_categories(
     rows * columns of those.
     """
     rows = data.schema.unit.max_rows
-    stddev = rows * math.sqrt(len(columns)) / mu
-    threshold = rows + stddev * float(stats.norm.isf(failure / (rows * len(columns)))) + stddev / NOISE_STDDEV
+    # Counts are put on the grid of the noise, as in every door: a whole number of units for each row.
+    units = math.floor(NOISE_STDDEV * mu / (rows * math.sqrt(len(columns))))
+    if units < 1:
+        raise BudgetError("the budget is too small to discover categories. Declare them, or use a larger epsilon.")
+    quantile = float(stats.norm.isf(failure / (rows * len(columns))))
+    threshold = rows * units + math.ceil(NOISE_STDDEV * quantile) + 1
     private_counts: dict[str, Counter[str]] = {c.name: Counter() for c in columns}
     for batch in open_batches(data):
         for column in columns:
@@ -174,11 +179,11 @@ def _find_categories(
     found = {}
     for column in columns:
         private_values = sorted(private_counts[column.name])
-        noise = rounded_gaussian(len(private_values), source=source) * (stddev / NOISE_STDDEV)
+        noise = rounded_gaussian(len(private_values), source=source).tolist()
         passed = [
             value
-            for value, noisy in zip(private_values, noise, strict=True)
-            if private_counts[column.name][value] + noisy > threshold
+            for value, drawn in zip(private_values, noise, strict=True)
+            if private_counts[column.name][value] * units + drawn > threshold
         ]
         if not passed:
             raise BudgetError(

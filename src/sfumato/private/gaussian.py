@@ -7,7 +7,7 @@ depends on private rows is ever released. docs/proofs/secure-noise.md has the ar
 How a draw is made from one 64-bit word. 32 bits choose the cell [k/512, (k+1)/512) that holds |X| / 2^20, by inversion
 (`InversionTable`). One bit is the sign, 11 bits propose one of 2048 fine positions t in the cell, which is kept with
 probability exp(-(2kt + t^2) / (2 * 512^2)), the density relative to the cell's left edge; 20 bits are compared with
-that. The few comparisons that 20 bits do not settle (2 in 10^5) are settled with 84 bits in multiple precision.
+that. The few comparisons that 20 bits do not settle (2 in 10^6) are settled with 148 bits in multiple precision.
 """
 
 from functools import cache
@@ -81,14 +81,14 @@ def _fill(out: NDArray[np.int64], *, source: NoiseSource) -> None:
 
 
 def _decide(cell: int, word: int, *, source: NoiseSource) -> bool:
-    """Compare with 64 more bits on either side. What these leave undecided has probability under 2^-70."""
-    more = source.words(2)
-    position = ((word >> _COMPARE_BITS) & (2**_FINE_BITS - 1)) << 64 | int(more[0])
-    uniform = (word & (2**_COMPARE_BITS - 1)) << 64 | int(more[1])
-    with mpmath.workprec(200):
-        t = mpmath.mpf(position) / mpmath.mpf(2) ** (_FINE_BITS + 64)
+    """Compare with 128 more bits on either side. What these leave undecided has probability under 2^-128."""
+    more = [int(value) for value in source.words(4)]
+    position = ((word >> _COMPARE_BITS) & (2**_FINE_BITS - 1)) << 128 | more[0] << 64 | more[1]
+    uniform = (word & (2**_COMPARE_BITS - 1)) << 128 | more[2] << 64 | more[3]
+    with mpmath.workprec(300):
+        t = mpmath.mpf(position) / mpmath.mpf(2) ** (_FINE_BITS + 128)
         keep = mpmath.exp(-(2 * cell * t + t * t) / (2 * CELLS_PER_STDDEV**2))
-        return bool(mpmath.mpf(uniform) / mpmath.mpf(2) ** (_COMPARE_BITS + 64) < keep)
+        return bool(mpmath.mpf(uniform) / mpmath.mpf(2) ** (_COMPARE_BITS + 128) < keep)
 
 
 def _value_of(cell: np.int64, word: np.uint64) -> np.int64:

@@ -59,8 +59,9 @@ def _clip_rows(
 
 def distinct_codes(private_codes: NDArray[Any], *, block: Block) -> NDArray[np.int64]:
     """Codes of a hot block with everything that would count twice, or outside, set to -1."""
-    codes = np.asarray(private_codes).astype(np.int64)
-    codes = np.where((codes >= 0) & (codes < block.width), codes, -1)
+    values = np.asarray(private_codes)
+    inside = (values >= 0) & (values < block.width)  # what is not a number is not inside
+    codes = np.where(inside, values, -1).astype(np.int64)
     if block.hot > 1:
         order = np.argsort(codes, axis=1, kind="stable")
         ranked = np.take_along_axis(codes, order, axis=1)

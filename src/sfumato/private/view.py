@@ -4,6 +4,7 @@ A door clips every row itself, charges the step before it draws noise, takes the
 noise scale, and gives back numbers on a public grid in a public shape. docs/proofs/doors.md proves each of them.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -104,7 +105,15 @@ class View:
         check_row_wise(per_record, schema=self.__schema)
         for batch in self._batches(step):
             n_rows = len(next(iter(batch.values())))
-            yield contribution_of(per_record(batch), step=step, n_rows=n_rows)
+            yield self._contribution(per_record, batch, step=step, n_rows=n_rows)
+
+    def _contribution(
+        self, per_record: PerRecord, private_batch: Batch, *, step: Step, n_rows: int
+    ) -> dict[str, NDArray[Any]]:
+        # A warning about an odd value is an output like any other.
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return contribution_of(per_record(private_batch), step=step, n_rows=n_rows)
 
     def _batches(self, step: Step) -> Iterator[Batch]:
         rows = max(64, min(4096, _CELLS_PER_BATCH // max(1, sum(b.hot or b.width for b in step.blocks))))
@@ -144,12 +153,14 @@ class View:
         self, private_sums: NDArray[np.int64], step: Step, per_record: PerRecord, group_of: GroupOf | None
     ) -> None:
         check_row_wise(per_record, schema=self.__schema)
+        if group_of is not None:
+            check_row_wise(lambda batch: {"group": group_of(batch)}, schema=self.__schema)
         row_norm = grid.norm_in_units(self.__plan.noise_multiplier(step.name))
         members = self._members_by_row(step)
         first = 0
         for batch in self._batches(step):
             n_rows = len(next(iter(batch.values())))
-            integers = self._dense(contribution_of(per_record(batch), step=step, n_rows=n_rows), step=step)
+            integers = self._dense(self._contribution(per_record, batch, step=step, n_rows=n_rows), step=step)
             rows, mixtures = members(first, n_rows)
             if group_of is not None:
                 groups = np.clip(np.asarray(group_of(batch)).astype(np.int64), 0, step.groups - 1)

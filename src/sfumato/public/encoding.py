@@ -14,11 +14,11 @@ class Encoder:
 
     A missing number becomes the middle of its bounds with an indicator entry beside it.
 
-    >>> schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 100)),
-    ...                          Column(name="sex", kind="categorical", categories=("f", "m"))))
-    >>> Encoder(schema.columns).names
+    >>> columns = (Column(name="age", kind="integer", bounds=(0, 100)),
+    ...            Column(name="sex", kind="categorical", categories=("f", "m")))
+    >>> Encoder(columns).names
     ('age', 'sex=f', 'sex=m')
-    >>> Encoder(schema.columns)({"age": np.array([25.0]), "sex": np.array([1])})
+    >>> Encoder(columns)({"age": np.array([25.0]), "sex": np.array([1])})
     array([[0.25, 0.  , 1.  ]])
     """
 

@@ -37,7 +37,7 @@ def units_per_one(block: Block, *, noise_multiplier: float) -> float:
     104857.0
     """
     exact = _MARGIN * norm_in_units(noise_multiplier) * math.sqrt(block.share) / block.l2_bound
-    return float(math.floor(exact)) if exact >= 16 else exact
+    return float(math.floor(exact)) if exact >= (1 if block.hot else 16) else exact
 
 
 def noise_stddev(block: Block, *, noise_multiplier: float) -> float:

@@ -13,6 +13,8 @@ from sfumato.public.accounting import Spent, calibrate, epsilon_of
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.step import Step
 
+_MOST_NUMBERS = 2**28  # 2 GB of sums
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -82,11 +84,8 @@ def make_plan(
     names = [step.name for step in steps]
     if len(set(names)) != len(names):
         raise PlanError("two steps have the same name. Give each access a name of its own.")
-    if prior is not None and any(step.is_sampled for step in steps):
-        raise PlanError(
-            "a sampled mechanism cannot follow a discovery under one exact account. "
-            "Declare bounds and categories in the schema, or discover them in a run of their own."
-        )
+    if prior is not None:
+        refuse_sampling(steps)
 
     def event_at(scale: float) -> dpa.DpEvent:
         events = [] if prior is None else [prior]
@@ -102,7 +101,24 @@ def make_plan(
     spent = epsilon_of(event, delta=budget.delta, relation=unit.relation)
     if spent.epsilon > budget.epsilon:
         raise PlanError(f"the plan would spend epsilon {spent.epsilon:.6g}, over the budget of {budget.epsilon:.6g}.")
-    return Plan(budget=budget, unit=unit, steps=steps, scale=scale, event=event, spent=spent)
+    plan = Plan(budget=budget, unit=unit, steps=steps, scale=scale, event=event, spent=spent)
+    for step in steps:
+        grid.norm_in_units(plan.noise_multiplier(step.name))  # refuses what the doors could not carry out
+        if step.width * step.mixtures * step.groups > _MOST_NUMBERS:
+            raise PlanError(
+                f"step {step.name!r} would release {step.width * step.mixtures * step.groups} numbers, more than memory "
+                "holds. Use fewer mixtures, bins or categories."
+            )
+    return plan
+
+
+def refuse_sampling(steps: Sequence[Step]) -> None:
+    """Refuse steps that may not follow a discovery: docs/adr/0004-discovery-before-sampled-steps.md says why."""
+    if any(step.is_sampled for step in steps):
+        raise PlanError(
+            "a sampled mechanism cannot follow a discovery under one exact account. "
+            "Declare bounds and categories in the schema, or discover them in a run of their own."
+        )
 
 
 def _noise_multiplier(step: Step, *, steps: Sequence[Step], scale: float) -> float:

@@ -252,3 +252,14 @@ class Schema:
         from sfumato.public.schema_file import load_schema
 
         return load_schema(path)
+
+
+def sketch(schema: Schema) -> Schema:
+    """The schema with made-up bounds and categories where it leaves them open: for asking what a mechanism would do."""
+    filled = {
+        c.name: replace(
+            c, discover=False, bounds=(0.0, 1.0) if c.is_number else None, categories=("a", "b") if c.is_coded else ()
+        )
+        for c in schema.unknown
+    }
+    return schema.with_columns(filled)

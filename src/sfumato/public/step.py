@@ -151,7 +151,7 @@ class Step:
     def _single_event(self, noise: float, unit: PrivacyUnit) -> tuple[dpa.DpEvent, int]:
         rows = unit.max_rows
         if unit.relation == "replace_one":
-            return self._replace_event(noise, rows)
+            return self._replace_event(noise, unit)
         match self.sampling:
             case Everyone() | SecretBins():
                 return dpa.GaussianDpEvent(noise / rows), self.uses
@@ -168,7 +168,8 @@ class Step:
                     'Use Poisson sampling or secret bins, or set relation = "replace_one".'
                 )
 
-    def _replace_event(self, noise: float, rows: int) -> tuple[dpa.DpEvent, int]:
+    def _replace_event(self, noise: float, unit: PrivacyUnit) -> tuple[dpa.DpEvent, int]:
+        rows = unit.max_rows
         if self.groups > 1:
             raise PlanError(
                 f"step {self.name!r} works group by group, and a replaced row may change its group. "
@@ -177,6 +178,11 @@ class Step:
         if self.is_sampled and rows > 1:
             raise PlanError(
                 f'step {self.name!r} is sampled: persons with several rows need relation = "add_or_remove".'
+            )
+        if isinstance(self.sampling, KnownPartition) and unit.person is not None:
+            raise PlanError(
+                f"step {self.name!r} divides rows by their place in the file, and another person's rows would move all "
+                "that follow. Use secret bins or Poisson sampling where the unit is a person."
             )
         match self.sampling:
             case Everyone() | SecretBins() | KnownPartition():

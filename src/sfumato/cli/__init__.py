@@ -1,0 +1,41 @@
+"""The command line: demo, schema, plan, release, sample, verify, account, data."""
+
+import typer
+from typer.main import get_command
+
+from sfumato.cli.account_command import account
+from sfumato.cli.data_command import data
+from sfumato.cli.demo_command import demo
+from sfumato.cli.plan_command import plan
+from sfumato.cli.refusals import withhold_details
+from sfumato.cli.release_command import release
+from sfumato.cli.sample_command import sample
+from sfumato.cli.schema_command import schema
+from sfumato.cli.verify_command import verify
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="sfumato",
+    help="Release a private dataset as a differentially private one that models can be trained on.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+)
+
+app.command(epilog="Example: sfumato demo --out demo-release")(demo)
+app.command(epilog="Example: sfumato schema patients.csv > schema.toml")(schema)
+app.command(epilog="Example: sfumato plan schema.toml --epsilon 1")(plan)
+app.command(epilog="Example: sfumato release patients.csv --schema schema.toml --epsilon 1 --out release")(release)
+app.command(epilog="Example: sfumato sample release -n 100000 --out more.parquet")(sample)
+app.command(epilog="Example: sfumato verify release --rebuild")(verify)
+app.add_typer(account, name="account")
+app.add_typer(data, name="data")
+
+
+def main() -> None:
+    """The entry point of the `sfumato` command."""
+    withhold_details()
+    # Not app(): that would put typer's own exception hook, which shows messages, in the place of ours.
+    get_command(app)(prog_name="sfumato")

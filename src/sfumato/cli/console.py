@@ -1,0 +1,71 @@
+"""Where words go: answers to stdout, progress and refusals to stderr."""
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+#: The option that every command has.
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else there.")]
+
+
+def answers() -> Console:
+    """Where results are shown. Made anew each time, as tests and pipes exchange stdout."""
+    return Console(file=sys.stdout, highlight=False, soft_wrap=False)
+
+
+def notices() -> Console:
+    """Where progress and refusals are shown."""
+    return Console(file=sys.stderr, highlight=False)
+
+
+def table_of(*headings: str, numbers: int = 0) -> Table:
+    """A table without frills, so that it fits 80 columns. The last `numbers` columns are set to the right."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    for at, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if at >= len(headings) - numbers else "left")
+    return table
+
+
+def answer(payload: Mapping[str, Any], *, as_json: bool, show: Callable[[Console], None]) -> None:
+    """Give a result: as one JSON object, or as a person likes to read it."""
+    if as_json:
+        typer.echo(json.dumps(_plain(payload), ensure_ascii=False, allow_nan=False))
+    else:
+        show(answers())
+
+
+@contextmanager
+def progress(*, title: str) -> Iterator[Callable[[str], None]]:
+    """A spinner with the name of the step that runs; where there is no terminal, one line for each step.
+
+    Never a count of rows or a share of them: how many there are is private.
+    """
+    console = notices()
+    if not console.is_terminal:
+
+        def line(step: str) -> None:
+            console.print(f"{title}: {step}", markup=False, soft_wrap=True)
+
+        yield line
+        return
+    with console.status(f"{title} ...", spinner="dots") as status:
+        yield lambda step: status.update(f"{title}: {step} ...")
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity: a number that is none becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

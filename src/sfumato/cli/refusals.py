@@ -1,0 +1,80 @@
+"""How commands end badly: a sentence and an exit code, never a traceback that could quote a private row."""
+
+import functools
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+import typer
+
+import sfumato
+from sfumato.cli.console import answer, notices
+from sfumato.errors import SfumatoError, VerificationError
+
+REFUSED, NOT_VERIFIED, UNEXPECTED, INTERRUPTED = 1, 3, 70, 130
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def refusing(command: Callable[P, R]) -> Callable[P, R]:
+    """A command whose refusals are sentences."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **options: P.kwargs) -> R:
+        try:
+            return command(*args, **options)
+        except SfumatoError as error:
+            _refuse(error, as_json=bool(options.get("as_json")))
+            raise typer.Exit(NOT_VERIFIED if isinstance(error, VerificationError) else REFUSED) from None
+        except KeyboardInterrupt:
+            _say("stopped; nothing was written.")
+            raise typer.Exit(INTERRUPTED) from None
+
+    return run
+
+
+def withhold_details() -> None:
+    """Whatever else goes wrong is told by type and place alone, and warnings not at all.
+
+    The message of an unforeseen exception may quote a private value, and a warning may be the doing of one row.
+    """
+    if os.environ.get("SFUMATO_DEBUG") == "1":
+        return
+    warnings.simplefilter("ignore")
+    sys.excepthook = _last_resort
+
+
+def _refuse(error: SfumatoError, *, as_json: bool) -> None:
+    _say(str(error))
+    if as_json:
+        answer({"error": str(error), "kind": type(error).__name__}, as_json=True, show=lambda console: None)
+
+
+def _say(sentence: str) -> None:
+    notices().print(f"sfumato: {sentence}", markup=False, soft_wrap=True)
+
+
+def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        _say("stopped; nothing was written.")
+        raise SystemExit(INTERRUPTED)
+    _say(
+        f"unexpected {kind.__name__} at {_place(trace)}. Its message is withheld, because it may hold private values; "
+        "on a trusted machine SFUMATO_DEBUG=1 shows it. Please report the type and the place."
+    )
+    raise SystemExit(UNEXPECTED)
+
+
+def _place(trace: TracebackType | None) -> str:
+    """The innermost line of this package that was running."""
+    package = Path(sfumato.__file__).parent
+    ours = [frame for frame in traceback.extract_tb(trace) if package in Path(frame.filename).parents]
+    if not ours:
+        return "an unknown place"
+    return f"sfumato/{Path(ours[-1].filename).relative_to(package).as_posix()}:{ours[-1].lineno}"

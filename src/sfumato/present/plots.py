@@ -1,0 +1,169 @@
+"""Small plots as text: SVG that takes its colours from the page, and PNG for pictures. No display, no global state.
+
+matplotlib is imported where it is used: it takes longer to import than most of the package.
+"""
+
+import base64
+import io
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from sfumato.present.marginals import Marginal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# matplotlib knows no CSS variables. It draws in these colours, which are then replaced by name.
+_INK, _RULE = "#010101", "#020202"
+_SERIES = {"synthetic": "#030303", "real": "#040404", "coin": "#050505"}
+_VARIABLES = {_INK: "--ink", _RULE: "--rule", **{colour: f"--{name}" for name, colour in _SERIES.items()}}
+_SHEET_WIDTH = 1200
+_STYLE: Any = {
+    "svg.fonttype": "none",  # text stays text: smaller, searchable, in the page's own font
+    "svg.hashsalt": "sfumato",
+    "font.size": 9,
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _RULE,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "xtick.labelcolor": _INK,
+    "ytick.labelcolor": _INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def marginal_svg(marginal: Marginal) -> Markup:
+    """A column: filled steps for numbers, bars for categories; one colour for each set of rows."""
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = _axes(width=3.3, height=2.0)
+        if marginal.edges is not None:
+            _draw_steps(axes, marginal)
+        else:
+            _draw_bars(axes, marginal)
+        axes.set_title(marginal.name, loc="left", fontsize=10, color=_INK)
+        sets = " and ".join(marginal.heights)
+        return _svg(figure, label=f"Distribution of {marginal.name} in the {sets} rows")
+
+
+def roc_svg(curves: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]], *, label: str) -> Markup:
+    """ROC curves by the name of what the learner was trained on."""
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = _axes(width=3.6, height=3.2)
+        axes.plot([0, 1], [0, 1], color=_SERIES["coin"], linewidth=1, linestyle=(0, (3, 3)))
+        for name, (false_positive, true_positive) in curves.items():
+            # A few hundred points draw the same line as ten thousand.
+            at = np.linspace(0, 1, 200)
+            axes.plot(at, np.interp(at, false_positive, true_positive), color=_SERIES[name], linewidth=1.8)
+        axes.set(
+            xlim=(0, 1),
+            ylim=(0, 1),
+            xlabel="false alarms",
+            ylabel="cases found",
+            xticks=[0, 0.5, 1],
+            yticks=[0, 0.5, 1],
+        )
+        return _svg(figure, label=label)
+
+
+def picture_grid(images: NDArray[Any]) -> Markup:
+    """Pictures side by side as a PNG data address, stretched to the range that most of their values lie in."""
+    from PIL import Image
+
+    low, high = (float(q) for q in np.quantile(images, [0.01, 0.99]))
+    scaled = np.clip((images.astype(np.float64) - low) / max(high - low, 1e-9), 0, 1)
+    n_images, height, width = scaled.shape[:3]
+    zoom = 2 if width <= 64 else 1
+    columns = max(1, min(20, n_images, _SHEET_WIDTH // (zoom * (width + 2))))
+    channels = scaled.shape[3] if scaled.ndim == 4 else 1
+    scaled = scaled.reshape(n_images, height, width, channels)
+    if channels not in (1, 3):
+        scaled = scaled.mean(axis=3, keepdims=True)
+    rows = math.ceil(n_images / columns)
+    sheet = np.ones((rows * (height + 2), columns * (width + 2), scaled.shape[3]))
+    for at, picture in enumerate(scaled):
+        top, left = at // columns * (height + 2) + 1, at % columns * (width + 2) + 1
+        sheet[top : top + height, left : left + width] = picture
+    pixels = (sheet * 255).round().astype(np.uint8)
+    drawn = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+    drawn = drawn.resize((drawn.width * zoom, drawn.height * zoom), Image.Resampling.NEAREST)
+    file = io.BytesIO()
+    drawn.save(file, format="PNG", optimize=True)
+    return Markup("data:image/png;base64,{}").format(base64.b64encode(file.getvalue()).decode())
+
+
+def _axes(*, width: float, height: float) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.patch.set_alpha(0.0)
+    axes = figure.add_subplot()
+    axes.patch.set_alpha(0.0)
+    axes.tick_params(length=2)
+    return figure, axes
+
+
+def _draw_steps(axes: "Axes", marginal: Marginal) -> None:
+    edges = marginal.edges
+    if edges is None:
+        return
+    for name, heights in marginal.heights.items():
+        if name == "synthetic":
+            axes.stairs(heights, edges, color=_SERIES[name], fill=True, alpha=0.45, linewidth=0)
+        axes.stairs(heights, edges, color=_SERIES[name], linewidth=1.3, baseline=None)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.margins(x=0.01)
+    axes.set_ylim(bottom=0)
+    if marginal.is_date:
+        at = edges[0] + (edges[-1] - edges[0]) * np.array([0.1, 0.5, 0.9])
+        axes.set_xticks(at, [str(np.datetime64(int(day), "D")) for day in at])
+    else:
+        axes.locator_params(axis="x", nbins=5)
+
+
+def _draw_bars(axes: "Axes", marginal: Marginal) -> None:
+    places = np.arange(len(marginal.labels))
+    thickness = 0.8 / len(marginal.heights)
+    for at, (name, heights) in enumerate(marginal.heights.items()):
+        alpha = 0.7 if name == "synthetic" else 1.0
+        axes.barh(
+            places + (at - (len(marginal.heights) - 1) / 2) * thickness,
+            heights,
+            thickness,
+            color=_SERIES[name],
+            alpha=alpha,
+        )
+    axes.set_yticks(places, [_short(label) for label in marginal.labels])
+    axes.invert_yaxis()
+    axes.xaxis.set_major_formatter(lambda share, at: f"{share:.0%}")
+    axes.locator_params(axis="x", nbins=4)
+    axes.spines["left"].set_visible(False)
+
+
+def _short(label: str) -> str:
+    # A dollar sign would start a formula.
+    text = label if len(label) <= 16 else f"{label[:15]}…"
+    return text.replace("$", r"\$")
+
+
+def _svg(figure: "Figure", *, label: str) -> Markup:
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, f"var({variable})")
+    opening = Markup('<svg role="img" aria-label="{}" ').format(label)
+    return opening + Markup(text.removeprefix("<svg "))  # drawn by matplotlib, which escapes its text

@@ -1,0 +1,137 @@
+"""The public report of a release: one HTML page made of the certificate and the synthetic rows, and of nothing else."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfumato.model import Synthetic
+from sfumato.present.marginals import Marginal, marginal
+from sfumato.present.pages import render
+from sfumato.present.plots import marginal_svg, picture_grid
+from sfumato.public.certificate import Certificate
+from sfumato.public.schema import Schema
+
+_MOST_PLOTS, _MOST_ROWS, _MOST_COLUMNS, _MOST_PICTURES = 6, 5, 10, 60
+_MOST_PIXELS = 120_000  # noise does not compress: this keeps the page below a megabyte
+
+_STATUS = {
+    "certified": "Made by the package's doors, with secret randomness. Check it with: sfumato verify",
+    "research": "Made with a known seed: its noise can be subtracted. Do not treat it as private.",
+    "non_private": "Not made by the doors of the package. Do not treat it as private.",
+}
+
+
+def public_report(certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic) -> str:
+    """The page as text: self-contained, readable in light and dark, without scripts or outside resources."""
+    summary = summarize(certificate, schema=schema, plan=plan, synthetic=synthetic)
+    drawn = {
+        "plots": [marginal_svg(entry) for entry in summary["marginals"]],
+        "pictures": None if summary["picture_sheet"] is None else picture_grid(summary["picture_sheet"]),
+    }
+    return render("report.html.jinja", {**summary, **drawn})
+
+
+def summarize(
+    certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic
+) -> dict[str, Any]:
+    """All that the page says, as plain values."""
+    body = certificate.body
+    return {
+        "title": "A differentially private release",
+        "status": body["status"],
+        "status_in_words": _STATUS.get(body["status"], "This status is unknown. Do not treat it as private."),
+        "epsilon": f"{certificate.epsilon:g}",
+        "delta": f"{certificate.delta:g}",
+        "factor": _factor(certificate.epsilon),
+        "without": _without(schema),
+        "claim": body["claim"]["in_words"],
+        "mechanism": body["mechanism"]["name"],
+        "parameters": {key: str(value) for key, value in body["mechanism"]["parameters"].items()},
+        "accountant": plan["accountant"],
+        "spent": f"{plan['spent_epsilon']:.4f}",
+        "steps": plan["steps"],
+        "was_discovered": body.get("discovery") is not None,
+        "is_by_row": schema.unit.person is None,
+        "assumptions": body["assumptions"],
+        "software": body["software"],
+        "target": schema.target,
+        "n_rows": len(synthetic),
+        "table": None if synthetic.table is None else _first_rows(synthetic.table),
+        "marginals": [] if synthetic.table is None else _marginals(synthetic.table, schema),
+        "picture_sheet": None if synthetic.images is None else _choose_pictures(synthetic),
+        "load": _load_lines(synthetic.table),
+    }
+
+
+def _factor(epsilon: float) -> str:
+    return f"{np.exp(epsilon):.3g}" if epsilon < 20 else f"e^{epsilon:g}"
+
+
+def _without(schema: Schema) -> str:
+    """The other world that this one cannot be told from."""
+    who = "any one row" if schema.unit.person is None else "all rows of any one person"
+    return f"{who} been {'left out' if schema.unit.relation == 'add_or_remove' else 'replaced by any other'}"
+
+
+def _first_rows(table: pd.DataFrame) -> dict[str, Any]:
+    shown = table.iloc[:_MOST_ROWS, :_MOST_COLUMNS]
+    return {
+        "columns": [str(name) for name in shown.columns],
+        "rows": [[_cell(value) for value in row] for row in shown.itertuples(index=False)],
+        "n_columns": table.shape[1],
+    }
+
+
+def _cell(value: Any) -> str:
+    if pd.isna(value):
+        return "–"
+    if isinstance(value, pd.Timestamp):
+        return value.strftime("%Y-%m-%d")
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def _marginals(table: pd.DataFrame, schema: Schema) -> list[Marginal]:
+    """The target first, then columns in their order, one of each kind before a second of any."""
+    names = [str(name) for name in table.columns if name != schema.target]
+    kinds = {name: str(table[name].dtype) for name in names}
+    of_kind: dict[str, int] = {}
+    ranked = []
+    for at, name in enumerate(names):
+        ranked.append((of_kind.setdefault(kinds[name], 0), at, name))
+        of_kind[kinds[name]] += 1
+    chosen = [name for _, _, name in sorted(sorted(ranked)[: _MOST_PLOTS - 1], key=lambda entry: entry[1])]
+    if schema.target is not None and schema.target in table.columns:
+        chosen = [schema.target, *chosen]
+    return [marginal(name, {"synthetic": table[name]}) for name in chosen]
+
+
+def _choose_pictures(synthetic: Synthetic) -> Any:
+    """Some pictures, evenly from all classes where there are labels."""
+    if synthetic.images is None:
+        return None
+    held = len(synthetic.images)
+    if not held:
+        return None
+    pixels = int(np.prod(synthetic.images.shape[1:]))
+    wanted = min(held, _MOST_PICTURES, max(4, _MOST_PIXELS // pixels))
+    order = np.arange(held) if synthetic.labels is None else np.argsort(synthetic.labels, kind="stable")
+    return synthetic.images[order[np.linspace(0, held - 1, wanted).astype(np.int64)]]
+
+
+def _load_lines(table: pd.DataFrame | None) -> list[str]:
+    if table is None:
+        return [
+            'rows = numpy.load("synthetic.npz")',
+            'images = torch.from_numpy(rows["images"])',
+        ]
+    dates = [str(name) for name in table.select_dtypes("datetime").columns]
+    numbers = f"rows.drop(columns={dates})" if dates else "rows"
+    return [
+        'rows = pandas.read_parquet("synthetic.parquet")',
+        f'numbers = torch.tensor(pandas.get_dummies({numbers}).astype("float32").to_numpy())',
+    ]

@@ -1,0 +1,116 @@
+"""Every code line of README and guide is run, page by page, and every link leads somewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+MARKDOWN = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+#: Console lines that the tests do not run: they would install and start the tests again, or take minutes.
+SKIPPED = {"README.md": ["make demo", "make test"], "quickstart.md": ["make demo"]}
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[int, str, str]]:
+    """The line, the language and the text of every fenced block."""
+    text = page.read_text(encoding="utf-8")
+    return [(text.count("\n", 0, m.start()) + 2, m[1], m[2]) for m in _BLOCK.finditer(text)]
+
+
+def commands(text: str) -> list[str]:
+    return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+
+
+def is_make(command: str) -> bool:
+    return command.split()[0] == "make"
+
+
+def run_python(text: str, *, page: Path, line: int, namespace: dict) -> None:
+    code = compile("\n" * (line - 1) + text, str(page), "exec")  # errors then name the page's own line
+    exec(code, namespace)
+
+
+def run_console(text: str, *, folder: Path) -> None:
+    script = "\n".join(["set -eu", *(command for command in commands(text) if not is_make(command))])
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    module = ModuleType(f"page_{page.stem.replace('-', '_')}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses and pickles look it up by name
+    ran = 0
+    for line, language, text in blocks(page):
+        if language == "python":
+            run_python(text, page=page, line=line, namespace=vars(module))
+        elif language == "console":
+            run_console(text, folder=tmp_path)
+        ran += language in ("python", "console")
+    assert ran, f"{page.name} has no block that runs"
+
+
+def test_only_make_lines_are_skipped() -> None:
+    found: dict[str, list[str]] = {}
+    for page in PAGES:
+        lines = [
+            line for _, kind, text in blocks(page) if kind == "console" for line in commands(text) if is_make(line)
+        ]
+        if lines:
+            found[page.name] = lines
+    assert found == SKIPPED
+
+
+def test_every_make_line_is_a_target() -> None:
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for lines in SKIPPED.values():
+        assert {line.split()[1] for line in lines} <= set(targets)
+
+
+def test_every_code_block_of_the_pages_has_a_language_that_runs() -> None:
+    for page in PAGES:
+        assert {language for _, language, _ in blocks(page)} <= {"python", "console"}, page.name
+
+
+def test_a_block_that_fails_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="exit 3"):
+        run_console("$ exit 3\n", folder=tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        run_python("1 / 0\n", page=ROOT / "README.md", line=7, namespace={})
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_resolve(page: Path) -> None:
+    text = _CODE.sub("", page.read_text(encoding="utf-8"))
+    broken = [
+        link
+        for link in _LINK.findall(text)
+        if not re.match(r"[a-z]+:", link) and not (page.parent / link.split("#")[0]).exists()
+    ]
+    assert not broken, f"{page.name} links to what is not there: {', '.join(broken)}"
+
+
+def test_every_proof_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "proofs"
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    missing = [p.name for p in folder.glob("*.md") if p.name != "README.md" and f"({p.name})" not in index]
+    assert not missing
