@@ -80,6 +80,20 @@ def test_codes_that_repeat_or_lie_outside_count_nothing() -> None:
     assert [sorted(row[row >= 0].tolist()) for row in counted] == [[1], [4], [0, 3]]
 
 
+def test_weights_are_clipped_and_counted_at_every_position() -> None:
+    block = Block(name="w", width=3, hot=2, weighted=True)
+    step = Step(name="s", blocks=(block,))
+    assert step.diameter() == 2.0  # weights of either sign: two rows may lie on opposite sides
+    view, plan = open_view(ONE_COLUMN, {"x": np.array([0.0, 0.25, 0.5, 1.0])}, (step,))
+
+    def weighted(batch):
+        weight = np.select([batch["x"] == 0, batch["x"] == 1], [np.nan, -np.inf], 4 * batch["x"] - 1.5)
+        return {"w": np.stack([np.zeros(len(weight)), 1 + (batch["x"] > 0.3), weight], axis=1)}
+
+    total = view.noisy_sum("s", weighted)["w"]  # weights nan, -0.5, 0.5, -inf
+    assert total == pytest.approx([-1.0, -0.5, -0.5], abs=3 / plan.units_per_one("s", "w"))
+
+
 def test_sums_and_counts_are_exact_without_noise() -> None:
     raw = {"x": np.array([0.25, 0.5, 1.0, 0.0])}
     steps = (

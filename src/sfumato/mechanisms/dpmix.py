@@ -73,9 +73,11 @@ class DPMix:
         encoder = Encoder(schema.features)
 
         def centred(batch: Batch) -> dict[str, NDArray[np.float64]]:
-            contribution = {"features": encoder(batch) - self.centre}
+            features = encoder(batch)
+            features -= self.centre  # in place: images are most of the bytes there are
+            contribution = {"features": features}
             if self.classwise:
-                contribution["size"] = np.zeros(len(contribution["features"]))
+                contribution["size"] = np.zeros(len(features))
             elif schema.target:
                 contribution["labels"] = batch[schema.target].astype(np.float64)
             return contribution

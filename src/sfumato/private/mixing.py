@@ -51,18 +51,25 @@ def _accumulate(
     safe: int,
 ) -> None:
     width = sums.shape[1]
+    at_once = 4 if safe >= 4 else 1
     for m in numba.prange(sums.shape[0]):
         partial = np.zeros(width, dtype=np.int32)
-        held = 0
-        for i in range(starts[m], starts[m + 1]):
-            if held == safe:
+        held, i, end = 0, starts[m], starts[m + 1]
+        while i < end:
+            if held + at_once > safe:
                 for j in range(width):
                     sums[m, j] += partial[j]
                     partial[j] = 0
                 held = 0
-            row = members[i]
-            for j in range(width):
-                partial[j] += integers[row, j]
-            held += 1
+            if at_once == 4 and i + 4 <= end:  # four rows on their way from memory at once
+                a, b, c, d = members[i], members[i + 1], members[i + 2], members[i + 3]
+                for j in range(width):
+                    partial[j] += (integers[a, j] + integers[b, j]) + (integers[c, j] + integers[d, j])
+                held, i = held + 4, i + 4
+            else:
+                row = members[i]
+                for j in range(width):
+                    partial[j] += integers[row, j]
+                held, i = held + 1, i + 1
         for j in range(width):
             sums[m, j] += partial[j]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,11 +34,12 @@ def clip_to_grid(private_values: NDArray[Any], *, block: Block, noise_multiplier
     return integers
 
 
-@compile_kernel
+# The order of the sum is left to the processor: the check in integers decides, not the norm.
+@numba.njit(cache=True, parallel=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator,unused-ignore]
 def _clip_rows(
     rows: NDArray[np.float64], low: float, l2_bound: float, units: float, limit: int, out: NDArray[np.int32]
 ) -> None:
-    for i in range(rows.shape[0]):
+    for i in numba.prange(rows.shape[0]):
         square = 0.0
         for j in range(rows.shape[1]):
             value = rows[i, j]
@@ -49,8 +51,8 @@ def _clip_rows(
         for j in range(rows.shape[1]):
             value = rows[i, j]
             value = 0.0 if value != value else min(max(value, low), _HUGE)
-            integer = np.int64(value * scale)  # towards 0, so the norm only shrinks
-            total += integer * integer
+            integer = np.int32(value * scale)  # towards 0, so the norm only shrinks
+            total += np.int64(integer) * np.int64(integer)
             out[i, j] = integer
         if total > limit:  # float rounding stays within the grid's margin, so this never happens; if it did,
             for j in range(rows.shape[1]):  # nothing may leak
@@ -59,15 +61,30 @@ def _clip_rows(
 
 def distinct_codes(private_codes: NDArray[Any], *, block: Block) -> NDArray[np.int64]:
     """Codes of a hot block with everything that would count twice, or outside, set to -1."""
-    values = np.asarray(private_codes)
+    values = np.asarray(private_codes)[:, : block.hot]
     inside = (values >= 0) & (values < block.width)  # what is not a number is not inside
     codes = np.where(inside, values, -1).astype(np.int64)
     if block.hot > 1:
-        order = np.argsort(codes, axis=1, kind="stable")
-        ranked = np.take_along_axis(codes, order, axis=1)
-        ranked[:, 1:][ranked[:, 1:] == ranked[:, :-1]] = -1
-        return ranked
+        codes.sort(axis=1)
+        codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1
     return codes
+
+
+def weights_in_units(private_rows: NDArray[Any], *, block: Block, units: float) -> NDArray[np.int64]:
+    """What each row counts at its positions: its weight, clipped and truncated to whole units, or one."""
+    if not block.weighted:
+        return np.full(len(private_rows), int(units), dtype=np.int64)
+    weights = np.nan_to_num(np.asarray(private_rows)[:, -1].astype(np.float64), nan=0.0)
+    return np.trunc(np.clip(weights, -1.0, 1.0) * int(units)).astype(np.int64)
+
+
+@compile_kernel
+def add_codes(sums: NDArray[np.int64], codes: NDArray[np.int64], units: NDArray[np.int64]) -> None:
+    """Add each row's units at each of its positions."""
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            if codes[i, j] >= 0:
+                sums[codes[i, j]] += units[i]
 
 
 def contribution_of(private_values: Mapping[str, NDArray[Any]], *, step: Step, n_rows: int) -> dict[str, NDArray[Any]]:
@@ -80,7 +97,7 @@ def contribution_of(private_values: Mapping[str, NDArray[Any]], *, step: Step, n
     for block in step.blocks:
         values = np.asarray(private_values[block.name])
         values = values[:, None] if values.ndim == 1 else values
-        width = block.hot or block.width
+        width = block.columns
         if values.shape != (n_rows, width):
             raise PlanError(
                 f"step {step.name!r}: block {block.name!r} must have one row of {width} entries for each row."

@@ -15,7 +15,7 @@ from sfumato.errors import PlanError, PrivacyError
 from sfumato.private import sampling as draw
 from sfumato.private.gaussian import rounded_gaussian
 from sfumato.private.mixing import add_members
-from sfumato.private.quantise import clip_to_grid, contribution_of, distinct_codes
+from sfumato.private.quantise import add_codes, clip_to_grid, contribution_of, distinct_codes, weights_in_units
 from sfumato.private.randomness import NoiseSource
 from sfumato.private.rowwise import check_row_wise
 from sfumato.private.sensitive import Sensitive, count_rows, open_batches
@@ -23,7 +23,7 @@ from sfumato.public import grid
 from sfumato.public.doors import GroupOf, Noisy, PerRecord
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.step import Block, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 
 _CELLS_PER_BATCH = 1 << 22  # rows times entries held at once: 32 MB of float64
 
@@ -116,7 +116,7 @@ class View:
             return contribution_of(per_record(private_batch), step=step, n_rows=n_rows)
 
     def _batches(self, step: Step) -> Iterator[Batch]:
-        rows = max(64, min(4096, _CELLS_PER_BATCH // max(1, sum(b.hot or b.width for b in step.blocks))))
+        rows = max(64, min(4096, _CELLS_PER_BATCH // max(1, step.columns)))
         return open_batches(self.__data, rows=rows)
 
     def _add_rows(
@@ -129,9 +129,9 @@ class View:
             rows = {name: values[taking_part] for name, values in rows.items()}
         for block in step.blocks:
             if block.hot:
-                codes = distinct_codes(rows[block.name], block=block)
-                counts = np.bincount(codes[codes >= 0], minlength=block.width)
-                private_sums[block.name] += counts * int(self.__plan.units_per_one(step.name, block.name))
+                units = self.__plan.units_per_one(step.name, block.name)
+                private_units = weights_in_units(rows[block.name], block=block, units=units)
+                add_codes(private_sums[block.name], distinct_codes(rows[block.name], block=block), private_units)
             else:
                 integers = self._clip(rows[block.name], block=block, noise_multiplier=noise_multiplier)
                 private_sums[block.name] += integers.sum(axis=0, dtype=np.int64)
@@ -139,15 +139,24 @@ class View:
     def _dense(self, rows: dict[str, NDArray[Any]], *, step: Step) -> NDArray[np.int32]:
         """All blocks side by side, as integers."""
         noise_multiplier = self.__plan.noise_multiplier(step.name)
-        parts = []
+        private_integers = np.empty((len(rows[step.blocks[0].name]), step.width), dtype=np.int32)
+        start = 0
         for block in step.blocks:
-            values = rows[block.name]
+            values, place = rows[block.name], slice(start, start + block.width)
             if block.hot:
-                codes = distinct_codes(values, block=block)
-                values = np.zeros((len(codes), block.width))
-                values[np.nonzero(codes >= 0)[0], codes[codes >= 0]] = 1.0
-            parts.append(self._clip(values, block=block, noise_multiplier=noise_multiplier))
-        return np.ascontiguousarray(np.concatenate(parts, axis=1)) if len(parts) > 1 else parts[0]
+                private_integers[:, place] = self._one_hot(values, block=block, step=step)
+            else:
+                private_integers[:, place] = self._clip(values, block=block, noise_multiplier=noise_multiplier)
+            start += block.width
+        return private_integers
+
+    def _one_hot(self, values: NDArray[Any], *, block: Block, step: Step) -> NDArray[np.int64]:
+        codes = distinct_codes(values, block=block)
+        units = weights_in_units(values, block=block, units=self.__plan.units_per_one(step.name, block.name))
+        private_integers = np.zeros((len(codes), block.width), dtype=np.int64)
+        at, position = np.nonzero(codes >= 0)
+        private_integers[at, codes[at, position]] = units[at]
+        return private_integers
 
     def _mix(
         self, private_sums: NDArray[np.int64], step: Step, per_record: PerRecord, group_of: GroupOf | None
@@ -212,7 +221,7 @@ class View:
 
     # The five places where privacy is made. The broken twins of the tests override exactly these.
 
-    def _clip(self, values: NDArray[Any], *, block: Any, noise_multiplier: float) -> NDArray[np.int32]:
+    def _clip(self, values: NDArray[Any], *, block: Block, noise_multiplier: float) -> NDArray[np.int32]:
         return clip_to_grid(values, block=block, noise_multiplier=noise_multiplier)
 
     def _coins(self, n_coins: int, rate: float) -> NDArray[np.int64]:

@@ -64,10 +64,12 @@ def _write(out: NDArray[np.float64], column: Column, values: NDArray[np.generic]
     if column.is_coded:
         out[np.arange(len(values)), values.astype(np.int64)] = 1.0
         return
-    scaled = (values.reshape(len(values), -1).astype(np.float64) - column.low) / (column.high - column.low)
-    if column.kind == "image":
-        out[:] = scaled
+    if column.kind == "image":  # in place: images are most of the bytes there are
+        out[:] = values.reshape(len(values), -1)
+        out -= column.low
+        out /= column.high - column.low
         return
+    scaled = (values.reshape(len(values), -1).astype(np.float64) - column.low) / (column.high - column.low)
     absent = np.isnan(scaled[:, 0])
     out[:, 0] = np.where(absent, 0.5, scaled[:, 0])
     if column.missing:

@@ -52,7 +52,8 @@ class Block:
     The door scales every row's entries to an L2 norm of at most `l2_bound`, whatever the mechanism promises.
     `share` is the part of the step's precision that goes to this block. A `nonnegative` block is also clipped at 0
     from below, which brings two rows closer together. A `hot` block takes codes instead of vectors: each row
-    counts 1 at up to `hot` different positions, so its norm is sqrt(hot).
+    counts 1 at up to `hot` different positions, so its norm is sqrt(hot). A `weighted` hot block takes one column
+    more, a weight that is clipped to [-1, 1] and counts at each of the row's positions instead of the 1.
 
     >>> Block(name="age", width=20, hot=1).l2_bound
     1.0
@@ -64,12 +65,15 @@ class Block:
     share: float = 1.0
     nonnegative: bool = False
     hot: int = 0
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a block whose sensitivity is not settled by it."""
         if self.hot:
             object.__setattr__(self, "l2_bound", math.sqrt(self.hot))
-            object.__setattr__(self, "nonnegative", True)
+            object.__setattr__(self, "nonnegative", not self.weighted)
+        if self.weighted and not self.hot:
+            raise PlanError(f"block {self.name!r}: only a hot block can be weighted.")
         if self.width < 1 or self.hot > self.width:
             raise PlanError(
                 f"block {self.name!r}: width {self.width} must be at least 1 and hold its {self.hot} hot entries."
@@ -78,6 +82,11 @@ class Block:
             raise PlanError(f"block {self.name!r}: l2_bound = {self.l2_bound} must be a finite number above 0.")
         if not 0 < self.share <= 1:
             raise PlanError(f"block {self.name!r}: share = {self.share} must lie in (0, 1].")
+
+    @property
+    def columns(self) -> int:
+        """How many columns the per_record map gives."""
+        return self.hot + int(self.weighted) if self.hot else self.width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +134,11 @@ class Step:
             if block.name == name:
                 return block
         raise PlanError(f"step {self.name!r} has no block {name!r}.")
+
+    @property
+    def columns(self) -> int:
+        """How many columns the per_record map gives for all blocks."""
+        return sum(block.columns for block in self.blocks)
 
     @property
     def width(self) -> int:
