@@ -25,7 +25,7 @@ from sfumato import (
 )
 from sfumato.check.rows import made_up, read
 from sfumato.errors import ContractError, PlanError, PrivacyError
-from sfumato.private.quantise import clip_to_grid, distinct_codes
+from sfumato.private.quantise import FINE_NORM, clip_to_grid, distinct_codes, outer_sum, outer_to_grid
 from sfumato.private.randomness import NoiseSource
 from sfumato.private.view import View
 from sfumato.public.grid import norm_in_units, units_per_one
@@ -92,6 +92,68 @@ def test_weights_are_clipped_and_counted_at_every_position() -> None:
 
     total = view.noisy_sum("s", weighted)["w"]  # weights nan, -0.5, 0.5, -inf
     assert total == pytest.approx([-1.0, -0.5, -0.5], abs=3 / plan.units_per_one("s", "w"))
+
+
+@given(
+    rows=st.lists(st.lists(floats, min_size=6, max_size=6), min_size=1, max_size=5),
+    extra=st.lists(floats, min_size=6, max_size=6),
+    bound=st.floats(1e-3, 1e3),
+    noise=st.floats(0.01, 1e3),
+    groups=st.sampled_from([1, 3]),
+)
+def test_one_row_moves_an_outer_sum_by_no_more_than_its_bound(rows, extra, bound, noise, groups) -> None:
+    block = Block(name="o", width=6 * groups, outer=(2, 3), l2_bound=bound, groups=groups)
+    units = units_per_one(block, noise_multiplier=noise)
+    rows, extra = (np.array(values)[:, : block.columns] for values in (rows, [extra]))
+    without, together = (
+        outer_to_grid(outer_sum(values, block=block), block=block, units=units).astype(object)
+        for values in (rows, np.concatenate([rows, extra]))
+    )
+    assert sum(int(d) ** 2 for d in together - without) <= norm_in_units(noise) ** 2
+
+
+def test_outer_sums_are_the_products_of_clipped_rows() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3000, 7))
+    rows[:, -1] = rng.integers(0, 2, 3000)
+    block = Block(name="o", width=2 * 2 * 4, outer=(2, 4), l2_bound=1.5, groups=2)
+    total = outer_sum(rows, block=block).reshape(2, 2, 4) * (1.5 / FINE_NORM**2)
+    u, v = rows[:, :2], rows[:, 2:6]
+    clip = np.minimum(1, 1.5 / (np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)))[:, None]
+    for g in (0, 1):
+        mine = rows[:, -1] == g
+        assert total[g] == pytest.approx((u * clip)[mine].T @ v[mine], abs=1e-2)
+
+
+def test_prepared_columns_are_kept_and_act_on_each_row_alone() -> None:
+    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=100.0),), uses=2)
+    view, _ = open_view(ONE_COLUMN, {"x": np.full(9000, 0.5)}, (step,))
+    seen = []
+
+    def doubled(batch):
+        seen.append(len(batch["x"]))
+        return 2 * batch["x"]
+
+    view.prepare("twice", doubled)
+    first = view.noisy_sum("sum", lambda b: {"x": b["twice"]})["x"]
+    reads = len(seen)
+    view.prepare("twice", lambda b: b["twice"] + 1)
+    second = view.noisy_sum("sum", lambda b: {"x": b["twice"]})["x"]
+    assert (first[0], second[0]) == pytest.approx((9000, 18000), rel=1e-3)
+    assert not any(size > 100 for size in seen[reads:]), "kept rows are not prepared again"
+    with pytest.raises(ContractError, match="other rows stand beside it"):
+        view.prepare("mixed", lambda b: b["x"] - b["x"].mean())
+    with pytest.raises(PlanError, match="column 'x' already"):
+        view.prepare("x", doubled)
+
+
+def test_rows_that_do_not_fit_are_read_again(monkeypatch) -> None:
+    monkeypatch.setattr("sfumato.private.prepared.MOST_BYTES", 1000)
+    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),), uses=2)
+    view, _ = open_view(ONE_COLUMN, {"x": np.full(9000, 0.5)}, (step,))
+    view.prepare("same", lambda b: b["x"])
+    for _ in range(2):
+        assert view.noisy_sum("sum", lambda b: {"x": b["same"]})["x"][0] == pytest.approx(4500, rel=1e-3)
 
 
 def test_sums_and_counts_are_exact_without_noise() -> None:

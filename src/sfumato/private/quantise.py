@@ -59,6 +59,72 @@ def _clip_rows(
                 out[i, j] = 0
 
 
+#: Norm of either vector of an outer block, in fine units: products over 2^12 rows stay below 2^53, exact in float64.
+FINE_NORM = 2**19
+OUTER_ROWS = 2**12
+_OUTER_PIECE = 2**9  # rows at a time, so that they stay in the processor's cache
+_FINE_MARGIN = 1 - 2.0**-30  # more than float64 rounding can add to a norm
+
+
+def outer_sum(private_rows: NDArray[Any], *, block: Block) -> NDArray[np.int64]:
+    """The sum of u v^T over at most OUTER_ROWS rows, in units of l2_bound / FINE_NORM^2, exact in integers.
+
+    The row's product is clipped to l2_bound as a whole: |u| carries it, v is brought to the full norm.
+    """
+    if block.outer is None:
+        raise PlanError(f"block {block.name!r} is not an outer block.")
+    sums = np.zeros((block.groups, *block.outer))
+    for start in range(0, len(private_rows), _OUTER_PIECE):
+        rows = np.ascontiguousarray(private_rows[start : start + _OUTER_PIECE])
+        u, v = np.empty((len(rows), block.outer[0])), np.empty((len(rows), block.outer[1]))
+        _on_fine_grid(rows, u, v, block.l2_bound)
+        if block.groups == 1:
+            sums[0] += u.T @ v
+            continue
+        group = np.clip(np.nan_to_num(rows[:, -1], nan=0.0), 0, block.groups - 1).astype(np.int64)
+        for g in np.unique(group):
+            sums[g] += u[group == g].T @ v[group == g]
+    return sums.astype(np.int64).ravel()
+
+
+@numba.njit(cache=True, parallel=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator,unused-ignore]
+def _on_fine_grid(rows: NDArray[Any], u: NDArray[np.float64], v: NDArray[np.float64], l2_bound: float) -> None:
+    """Whole numbers of norm at most FINE_NORM each; the product of the norms is clipped to l2_bound first."""
+    n_u = u.shape[1]
+    fine = FINE_NORM * _FINE_MARGIN
+    for i in numba.prange(rows.shape[0]):
+        square_u, square_v = 0.0, 0.0
+        for j in range(n_u):
+            value = float(rows[i, j])
+            value = 0.0 if value != value else min(max(value, -_HUGE), _HUGE)
+            square_u += value * value
+            u[i, j] = value
+        for j in range(v.shape[1]):
+            value = float(rows[i, n_u + j])
+            value = 0.0 if value != value else min(max(value, -_HUGE), _HUGE)
+            square_v += value * value
+            v[i, j] = value
+        norm_u, norm_v = math.sqrt(square_u), math.sqrt(square_v)
+        kept = min(norm_u * norm_v, l2_bound)
+        scale_u = fine * (kept / l2_bound) / norm_u if norm_u > 0 else 0.0
+        scale_v = fine / norm_v if norm_v > 0 else 0.0
+        total_u, total_v = 0.0, 0.0
+        for j in range(n_u):
+            u[i, j] = np.float64(np.int64(u[i, j] * scale_u))  # towards 0, so the norm only shrinks
+            total_u += u[i, j] * u[i, j]
+        for j in range(v.shape[1]):
+            v[i, j] = np.float64(np.int64(v[i, j] * scale_v))
+            total_v += v[i, j] * v[i, j]
+        if total_u > FINE_NORM**2 or total_v > FINE_NORM**2:  # never happens; if it did, nothing may leak
+            u[i, :] = 0.0
+
+
+def outer_to_grid(private_sum: NDArray[np.int64], *, block: Block, units: float) -> NDArray[np.int64]:
+    """A sum of products on the grid of the noise."""
+    on_grid: NDArray[np.int64] = np.floor(private_sum * (units * block.l2_bound / FINE_NORM**2)).astype(np.int64)
+    return on_grid
+
+
 def distinct_codes(private_codes: NDArray[Any], *, block: Block) -> NDArray[np.int64]:
     """Codes of a hot block with everything that would count twice, or outside, set to -1."""
     values = np.asarray(private_codes)[:, : block.hot]

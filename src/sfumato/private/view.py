@@ -15,10 +15,20 @@ from sfumato.errors import PlanError, PrivacyError
 from sfumato.private import sampling as draw
 from sfumato.private.gaussian import rounded_gaussian
 from sfumato.private.mixing import add_members
-from sfumato.private.quantise import add_codes, clip_to_grid, contribution_of, distinct_codes, weights_in_units
+from sfumato.private.prepared import PreparedRows
+from sfumato.private.quantise import (
+    OUTER_ROWS,
+    add_codes,
+    clip_to_grid,
+    contribution_of,
+    distinct_codes,
+    outer_sum,
+    outer_to_grid,
+    weights_in_units,
+)
 from sfumato.private.randomness import NoiseSource
 from sfumato.private.rowwise import check_row_wise
-from sfumato.private.sensitive import Sensitive, count_rows, open_batches
+from sfumato.private.sensitive import Sensitive, count_rows
 from sfumato.public import grid
 from sfumato.public.doors import GroupOf, Noisy, PerRecord
 from sfumato.public.plan import Plan
@@ -42,6 +52,7 @@ class View:
     ) -> None:
         """Open the data for exactly the accesses of the plan."""
         self.__data = data
+        self.__rows = PreparedRows(data)
         self.__plan = plan
         self.__source = source
         self.__schema = schema
@@ -51,6 +62,23 @@ class View:
     def __reduce__(self) -> str:
         """Refuse to leave the private zone."""
         raise PrivacyError("a View cannot be pickled or copied: it holds private rows.")
+
+    def noise_stddev(self, step_name: str, block: str) -> float:
+        """The planned noise on each entry of a block, in the block's units: a public fact."""
+        return self.__plan.noise_stddev(step_name, block)
+
+    def prepare(self, name: str, per_record: GroupOf) -> None:
+        """Add a column that is computed from each row alone, once for all later doors. Nothing comes out of it.
+
+        A second column of the same name is computed from the first, and takes its place.
+        """
+        if name in {column.name for column in self.__schema.columns}:
+            raise PlanError(f"the schema has a column {name!r} already. Give the prepared column another name.")
+        self._check(lambda batch: {name: per_record(batch)})
+        self.__rows.prepare(name, per_record)
+
+    def _check(self, per_record: PerRecord) -> None:
+        check_row_wise(lambda batch: per_record(self.__rows.completed(batch)), schema=self.__schema)
 
     @property
     def used(self) -> dict[str, int]:
@@ -68,6 +96,10 @@ class View:
         private_sums = {block.name: np.zeros(block.width, dtype=np.int64) for block in step.blocks}
         for private_rows in self._contributions(step, per_record):
             self._add_rows(private_sums, private_rows, step=step)
+        for block in step.blocks:
+            if block.outer:
+                units = self.__plan.units_per_one(step.name, block.name)
+                private_sums[block.name] = outer_to_grid(private_sums[block.name], block=block, units=units)
         return {name: self._release(private_sum, step=step, block=name) for name, private_sum in private_sums.items()}
 
     def noisy_mixtures(self, step_name: str, per_record: PerRecord, *, group_of: GroupOf | None = None) -> Noisy:
@@ -102,7 +134,7 @@ class View:
         return step
 
     def _contributions(self, step: Step, per_record: PerRecord) -> Iterator[dict[str, NDArray[Any]]]:
-        check_row_wise(per_record, schema=self.__schema)
+        self._check(per_record)
         for batch in self._batches(step):
             n_rows = len(next(iter(batch.values())))
             yield self._contribution(per_record, batch, step=step, n_rows=n_rows)
@@ -116,8 +148,12 @@ class View:
             return contribution_of(per_record(private_batch), step=step, n_rows=n_rows)
 
     def _batches(self, step: Step) -> Iterator[Batch]:
-        rows = max(64, min(4096, _CELLS_PER_BATCH // max(1, step.columns)))
-        return open_batches(self.__data, rows=rows)
+        """Rows in pieces that fit the step."""
+        rows = max(64, min(OUTER_ROWS, _CELLS_PER_BATCH // max(1, step.columns)))
+        for batch in self.__rows:
+            n_rows = len(next(iter(batch.values())))
+            for start in range(0, n_rows, rows):
+                yield {name: values[start : start + rows] for name, values in batch.items()}
 
     def _add_rows(
         self, private_sums: dict[str, NDArray[np.int64]], rows: dict[str, NDArray[Any]], *, step: Step
@@ -128,7 +164,9 @@ class View:
             taking_part = self._coins(n_rows, step.sampling.rate)
             rows = {name: values[taking_part] for name, values in rows.items()}
         for block in step.blocks:
-            if block.hot:
+            if block.outer:
+                private_sums[block.name] += outer_sum(rows[block.name], block=block)
+            elif block.hot:
                 units = self.__plan.units_per_one(step.name, block.name)
                 private_units = weights_in_units(rows[block.name], block=block, units=units)
                 add_codes(private_sums[block.name], distinct_codes(rows[block.name], block=block), private_units)
@@ -143,6 +181,8 @@ class View:
         start = 0
         for block in step.blocks:
             values, place = rows[block.name], slice(start, start + block.width)
+            if block.outer:
+                raise PlanError(f"step {step.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
             if block.hot:
                 private_integers[:, place] = self._one_hot(values, block=block, step=step)
             else:
@@ -161,9 +201,9 @@ class View:
     def _mix(
         self, private_sums: NDArray[np.int64], step: Step, per_record: PerRecord, group_of: GroupOf | None
     ) -> None:
-        check_row_wise(per_record, schema=self.__schema)
+        self._check(per_record)
         if group_of is not None:
-            check_row_wise(lambda batch: {"group": group_of(batch)}, schema=self.__schema)
+            self._check(lambda batch: {"group": group_of(batch)})
         row_norm = grid.norm_in_units(self.__plan.noise_multiplier(step.name))
         members = self._members_by_row(step)
         first = 0

@@ -19,6 +19,14 @@ Noisy = dict[str, NDArray[np.float64]]
 class Doors(Protocol):
     """What `Mechanism.measure` may use."""
 
+    def noise_stddev(self, step_name: str, block: str) -> float:
+        """The planned noise on each entry of a block: a public fact, for shrinking what is drowned in it."""
+        ...
+
+    def prepare(self, name: str, per_record: GroupOf) -> None:
+        """Add a column that is computed from each row alone, once for all later doors; maps find it in the batch."""
+        ...
+
     def noisy_sum(self, step_name: str, per_record: PerRecord) -> Noisy:
         """The sum over rows of what each contributes, clipped, plus noise."""
         ...

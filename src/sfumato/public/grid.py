@@ -36,7 +36,13 @@ def units_per_one(block: Block, *, noise_multiplier: float) -> float:
     >>> units_per_one(Block(name="count", width=1, hot=1), noise_multiplier=10.0)
     104857.0
     """
-    exact = _MARGIN * norm_in_units(noise_multiplier) * math.sqrt(block.share) / block.l2_bound
+    norm = _MARGIN * norm_in_units(noise_multiplier) * math.sqrt(block.share)
+    if block.outer is not None:
+        # Products are summed on a finer grid and rounded once: that moves the sum by up to a unit in every entry.
+        norm -= 1.01 * math.sqrt(block.width)
+        if norm <= 0:
+            raise PlanError(f"block {block.name!r} drowns in its noise. Use fewer entries or a larger epsilon.")
+    exact = norm / block.l2_bound
     return float(math.floor(exact)) if exact >= (1 if block.hot else 16) else exact
 
 

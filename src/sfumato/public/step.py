@@ -53,7 +53,10 @@ class Block:
     `share` is the part of the step's precision that goes to this block. A `nonnegative` block is also clipped at 0
     from below, which brings two rows closer together. A `hot` block takes codes instead of vectors: each row
     counts 1 at up to `hot` different positions, so its norm is sqrt(hot). A `weighted` hot block takes one column
-    more, a weight that is clipped to [-1, 1] and counts at each of the row's positions instead of the 1.
+    more, a weight that is clipped to [-1, 1] and counts at each of the row's positions instead of the 1. An `outer`
+    block of (a, b) takes a + b columns, the vectors u and v, and contributes all products of their entries: the
+    gradient of a linear model, or a second moment, at the price of a matrix product. With `groups`, one more column
+    says in which of so many copies of the block the row counts.
 
     >>> Block(name="age", width=20, hot=1).l2_bound
     1.0
@@ -66,6 +69,8 @@ class Block:
     nonnegative: bool = False
     hot: int = 0
     weighted: bool = False
+    outer: tuple[int, int] | None = None
+    groups: int = 1
 
     def __post_init__(self) -> None:
         """Refuse a block whose sensitivity is not settled by it."""
@@ -74,6 +79,13 @@ class Block:
             object.__setattr__(self, "nonnegative", not self.weighted)
         if self.weighted and not self.hot:
             raise PlanError(f"block {self.name!r}: only a hot block can be weighted.")
+        if self.outer is not None:
+            object.__setattr__(self, "outer", tuple(self.outer))  # a list, where it comes from JSON
+            width = math.prod(self.outer) * self.groups
+            if self.hot or self.nonnegative or self.width != width:
+                raise PlanError(f"block {self.name!r}: this outer block has width {width} and no other kind.")
+        elif self.groups != 1:
+            raise PlanError(f"block {self.name!r}: only an outer block has groups.")
         if self.width < 1 or self.hot > self.width:
             raise PlanError(
                 f"block {self.name!r}: width {self.width} must be at least 1 and hold its {self.hot} hot entries."
@@ -86,6 +98,8 @@ class Block:
     @property
     def columns(self) -> int:
         """How many columns the per_record map gives."""
+        if self.outer is not None:
+            return sum(self.outer) + int(self.groups > 1)
         return self.hot + int(self.weighted) if self.hot else self.width
 
 
