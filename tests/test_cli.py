@@ -208,7 +208,8 @@ def pictures(place):
 
 
 def test_pictures_and_settings(pictures):
-    made = answer_of(release_it("--set", "mixtures=40", "--set", "degree=20", "--json", data="pictures.npz"))
+    mixing = ("--method", "dpmix", "--set", "mixtures=40", "--set", "degree=20")
+    made = answer_of(release_it(*mixing, "--json", data="pictures.npz"))
     assert made["mechanism"]["name"] == "dpmix"
     assert (made["mechanism"]["parameters"]["mixtures"], made["rows"]) == (40, 40)
     assert answer_of(run("verify", "out", "--rebuild", "--json"))["ok"]
@@ -545,7 +546,7 @@ def test_ctrl_c_in_the_middle_of_a_release(place):
     rng = np.random.default_rng(0)
     np.savez("pictures.npz", image=rng.integers(0, 255, (6000, 28, 28), dtype=np.uint8), label=rng.integers(0, 2, 6000))
     Path("schema.toml").write_text(IMAGES.format(rows=6000, side=28))
-    settings = ("--set", "mixtures=20000", "--set", "degree=1500")
+    settings = ("--method", "dpmix", "--set", "mixtures=20000", "--set", "degree=1500")
     process = sfumato(
         place, "release", "pictures.npz", "--schema", "schema.toml", "--epsilon", 1, "--out", "out", *settings, "--json"
     )

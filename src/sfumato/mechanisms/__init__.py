@@ -2,5 +2,6 @@
 
 from sfumato.mechanisms.dpmix import DPMix
 from sfumato.mechanisms.histograms import IndependentHistograms
+from sfumato.mechanisms.image import ThreeAImage
 
-__all__ = ["DPMix", "IndependentHistograms"]
+__all__ = ["DPMix", "IndependentHistograms", "ThreeAImage"]

@@ -1,0 +1,1 @@
+"""Public features, bases and transformations: mathematics that holds no data of its own."""
