@@ -42,3 +42,8 @@ bench: .venv/deep
 
 clean:
 	rm -rf .venv demo-release demo-report.html
+
+# The utility table: hours for all of it, resumable. A part of it: make bench-utility BENCH="--only adult --seeds 2"
+.PHONY: bench-utility
+bench-utility: .venv/deep
+	$(BIN)/python benchmarks/utility.py $(BENCH)

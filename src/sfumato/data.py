@@ -1,6 +1,7 @@
 """The benchmark datasets that are known by name, and where their files are."""
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,6 +10,8 @@ from sfumato.errors import SourceError
 
 #: The environment variable that names the folder of benchmark datasets.
 DATA_VARIABLE = "SFUMATO_DATA"
+#: The environment variable that names another cache folder than the platform's.
+CACHE_VARIABLE = "SFUMATO_CACHE"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,23 +45,48 @@ CATALOGUE: tuple[Dataset, ...] = (
 )
 
 
-def find(name: str) -> tuple[Path, ...]:
-    """The files of a dataset, in the order of the catalogue.
+def cache_folder() -> Path:
+    """Where things are kept that can be made again: the platform's cache folder, or $SFUMATO_CACHE."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "sfumato"
 
-    >>> find("iris")
+
+def data_folder() -> Path:
+    """Where benchmark datasets are looked for, and fetched to: $SFUMATO_DATA, or the cache."""
+    chosen = os.environ.get(DATA_VARIABLE)
+    return Path(chosen) if chosen else cache_folder() / "data"
+
+
+def dataset(name: str) -> Dataset:
+    """The entry of that name.
+
+    >>> dataset("iris")
     Traceback (most recent call last):
     sfumato.errors.SourceError: there is no dataset 'iris'. Known: mnist, fashion-mnist, adult, census, credit, ...
     """
-    known = {dataset.name: dataset for dataset in CATALOGUE}
-    if name not in known:
-        raise SourceError(f"there is no dataset {name!r}. Known: {', '.join(known)}.")
-    folder = os.environ.get(DATA_VARIABLE)
-    if not folder:
+    for entry in CATALOGUE:
+        if entry.name == name:
+            return entry
+    raise SourceError(f"there is no dataset {name!r}. Known: {', '.join(entry.name for entry in CATALOGUE)}.")
+
+
+def find(name: str) -> tuple[Path, ...]:
+    """The files of a dataset, in the order of the catalogue."""
+    entry = dataset(name)
+    paths = tuple(data_folder() / file for file in entry.files)
+    if not os.environ.get(DATA_VARIABLE) and not is_found(entry):
         raise SourceError(
             f"dataset {name!r} is not part of the package. Set {DATA_VARIABLE} to the folder that holds "
-            f"{known[name].files[0]}."
+            f"{entry.files[0]}, or fetch it with: sfumato bench {name} --epsilon 1 --fetch"
         )
-    paths = tuple(Path(folder) / file for file in known[name].files)
     for path in paths:
         if not path.is_file():
             raise SourceError(
@@ -69,5 +97,4 @@ def find(name: str) -> tuple[Path, ...]:
 
 def is_found(dataset: Dataset) -> bool:
     """Whether all files of a dataset are there."""
-    folder = os.environ.get(DATA_VARIABLE)
-    return bool(folder) and all((Path(folder or "") / file).is_file() for file in dataset.files)
+    return all((data_folder() / file).is_file() for file in dataset.files)

@@ -1,9 +1,10 @@
-"""The command line: demo, schema, plan, release, sample, verify, account, data."""
+"""The command line: demo, schema, plan, release, sample, verify, account, data, bench."""
 
 import typer
 from typer.main import get_command
 
 from sfumato.cli.account_command import account
+from sfumato.cli.bench_command import bench
 from sfumato.cli.data_command import data
 from sfumato.cli.demo_command import demo
 from sfumato.cli.plan_command import plan
@@ -30,6 +31,9 @@ app.command(epilog="Example: sfumato plan schema.toml --epsilon 1")(plan)
 app.command(epilog="Example: sfumato release patients.csv --schema schema.toml --epsilon 1 --out release")(release)
 app.command(epilog="Example: sfumato sample release -n 100000 --out more.parquet")(sample)
 app.command(epilog="Example: sfumato verify release --rebuild")(verify)
+app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5")(
+    bench
+)
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")
 
