@@ -17,9 +17,10 @@ _ROWS = 4096
 class PreparedRows:
     """Batches of private rows, each with the prepared columns beside its own."""
 
-    def __init__(self, data: Sensitive) -> None:
-        """Nothing is read yet."""
+    def __init__(self, data: Sensitive, *, keep: bool) -> None:
+        """Nothing is read yet. With `keep`, rows stay in memory for the passes that follow."""
         self._data = data
+        self._most_bytes = MOST_BYTES if keep else 0
         self._maps: list[tuple[str, Callable[[Batch], NDArray[Any]]]] = []
         self._private_kept: list[dict[str, NDArray[Any]]] | None = None
 
@@ -46,12 +47,12 @@ class PreparedRows:
         for private_batch in open_batches(self._data, rows=_ROWS):
             private_rows = dict(self.completed(private_batch))
             n_bytes += sum(values.nbytes for values in private_rows.values())
-            if n_bytes <= MOST_BYTES:
+            if n_bytes <= self._most_bytes:
                 private_kept.append(private_rows)
             else:
                 private_kept.clear()
             yield private_rows
-        if n_bytes <= MOST_BYTES:
+        if 0 < n_bytes <= self._most_bytes:
             self._private_kept = private_kept
 
 

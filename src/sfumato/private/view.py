@@ -52,7 +52,7 @@ class View:
     ) -> None:
         """Open the data for exactly the accesses of the plan."""
         self.__data = data
-        self.__rows = PreparedRows(data)
+        self.__rows = PreparedRows(data, keep=sum(step.uses for step in plan.steps) > 1)
         self.__plan = plan
         self.__source = source
         self.__schema = schema
