@@ -109,6 +109,8 @@ def released(tmp_path_factory):
     result = run(
         "release",
         folder / "patients.csv",
+        "--method",
+        "independent-histograms",
         "--schema",
         folder / "schema.toml",
         "--epsilon",
@@ -147,12 +149,13 @@ def test_schema_drafts_names_and_types_only(place):
 
 def test_plan_shows_every_access(place):
     Path("patients.csv").unlink()  # no data is read
-    result = run("plan", "schema.toml", "--epsilon", 1)
+    histograms = ("--method", "independent-histograms")
+    result = run("plan", "schema.toml", "--epsilon", 1, *histograms)
     assert result.exit_code == 0
     assert re.search(r"histograms +counts +Everyone +1 +136 ", result.stdout)
     assert "(1, 1e-06)-differentially private" in result.stdout
     assert max(map(len, run("plan", "schema.toml", "--epsilon", 1, COLUMNS="80").stdout.splitlines())) <= 80
-    answer = answer_of(run("plan", "schema.toml", "--epsilon", 1, "--set", "bins=8", "--json"))
+    answer = answer_of(run("plan", "schema.toml", "--epsilon", 1, *histograms, "--set", "bins=8", "--json"))
     assert answer["steps"][0]["numbers"] == 2 * (8 + 9 + 3)
     assert answer["discovery"] is None
     assert answer["advice"]  # 400 rows at epsilon 1: the noise is worth a word
@@ -332,7 +335,7 @@ def test_a_target_that_is_not_in_the_schema(place):
         (["--epsilon", 1, "--method", "dpmix", "--set", "mixtures=many"], "'many' must be a whole number"),
         (["--epsilon", 1, "--method", "dpmix", "--set", "sampling=all"], "must be one of poisson"),
         (["--epsilon", 1, "--method", "dpmix", "--set", "classwise=maybe"], "must be true or false"),
-        (["--epsilon", 1, "--set", "colour=red"], "known: bins"),
+        (["--epsilon", 1, "--method", "independent-histograms", "--set", "colour=red"], "known: bins"),
         (["--epsilon", 1, "--set", "bins"], "Write KEY=VALUE"),
     ],
 )

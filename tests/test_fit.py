@@ -40,7 +40,7 @@ OPEN = sf.Schema(
 
 
 def test_the_spent_budget_is_the_planned_one() -> None:
-    fitted = sf.fit("auto", read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE), BUDGET)
+    fitted = sf.fit("independent-histograms", read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE), BUDGET)
     spent = epsilon_of(fitted.plan.event, delta=BUDGET.delta, relation="add_or_remove").epsilon
     assert 0.99 < spent <= 1.0
     assert fitted.certificate.status == "certified"
@@ -49,13 +49,16 @@ def test_the_spent_budget_is_the_planned_one() -> None:
 
 def test_seeds_are_two_different_things() -> None:
     data = read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE)
-    one, two = (sf.fit("auto", data, BUDGET, seed=5) for _ in range(2))
+    one, two = (sf.fit("independent-histograms", data, BUDGET, seed=5) for _ in range(2))
     assert not (one.measurements["counts"] == two.measurements["counts"]).all(), "a public seed must not fix the noise"
-    first, second = (sf.fit("auto", data, BUDGET, seed=5, source=sf.NoiseSource(research_seed=1)) for _ in range(2))
+    first, second = (
+        sf.fit("independent-histograms", data, BUDGET, seed=5, source=sf.NoiseSource(research_seed=1)) for _ in range(2)
+    )
     assert (first.measurements["counts"] == second.measurements["counts"]).all()
     assert first.certificate.status == "research"
     assert (
-        sf.fit("auto", data, BUDGET).certificate.body["seed"] != sf.fit("auto", data, BUDGET).certificate.body["seed"]
+        sf.fit("independent-histograms", data, BUDGET).certificate.body["seed"]
+        != sf.fit("independent-histograms", data, BUDGET).certificate.body["seed"]
     )
 
 
@@ -69,7 +72,7 @@ def test_histograms_find_the_classes_and_their_values() -> None:
         target="ill",
     )
     real = table(20_000)
-    fitted = sf.fit("auto", sf.Sensitive.read(real, schema), BUDGET)
+    fitted = sf.fit("independent-histograms", sf.Sensitive.read(real, schema), BUDGET)
     rows = fitted.model.sample(20_000, seed=1).table
     assert abs(fitted.model.default_rows - 20_000) < 200
     assert rows["town"].value_counts(normalize=True)["Rome"] == pytest.approx(0.5, abs=0.03)
@@ -88,7 +91,9 @@ def test_at_a_tiny_epsilon_nothing_is_learned() -> None:
     rates = []
     for _ in range(20):
         frame = pd.DataFrame({"town": ["Rome"] * 500, "ill": ["yes"] * 500})
-        fitted = sf.fit("auto", sf.Sensitive.read(frame, schema), sf.Budget(epsilon=0.001, delta=1e-6))
+        fitted = sf.fit(
+            "independent-histograms", sf.Sensitive.read(frame, schema), sf.Budget(epsilon=0.001, delta=1e-6)
+        )
         rates.append((fitted.model.sample(400, seed=0).table["town"] == "Rome").mean())
     assert min(rates) < 0.2
 
@@ -97,7 +102,7 @@ def test_discovery_finds_bounds_and_common_categories_only() -> None:
     real = table(8000)
     real.loc[0, "town"] = "Atlantis"
     real.loc[1, "income"] = 1e15
-    fitted = sf.fit("auto", sf.Sensitive.read(real, OPEN), BUDGET)
+    fitted = sf.fit("independent-histograms", sf.Sensitive.read(real, OPEN), BUDGET)
     age, income, town = (fitted.schema[name] for name in ("age", "income", "town"))
     assert 10 <= age.low <= 22
     assert 80 <= age.high <= 100
@@ -112,14 +117,14 @@ def test_discovery_finds_bounds_and_common_categories_only() -> None:
 
 def test_discovery_gives_up_with_a_remedy() -> None:
     with pytest.raises(BudgetError, match=r"Declare (bounds|categories)"):
-        sf.fit("auto", sf.Sensitive.read(table(30), OPEN), BUDGET)
+        sf.fit("independent-histograms", sf.Sensitive.read(table(30), OPEN), BUDGET)
     with pytest.raises(PlanError, match="to be discovered first"):
         sf.plan("auto", OPEN, BUDGET)
     with pytest.raises(PlanError, match="cannot follow a discovery"):
         sf.fit(sf.DPMix(), sf.Sensitive.read(table(8000), replace(OPEN, rows=8000)), BUDGET)
     replaced = sf.Sensitive.read(table(8000), replace(OPEN, unit=sf.PrivacyUnit(relation="replace_one")))
     with pytest.raises(SchemaError, match="add_or_remove"):
-        sf.fit("auto", replaced, BUDGET)
+        sf.fit("independent-histograms", replaced, BUDGET)
 
 
 def test_a_rare_category_stays_inside() -> None:

@@ -22,7 +22,7 @@ TABLE_ROWS = made_up(schemas.TABLE, n_rows=300, seed=1)
 
 @pytest.fixture(scope="module")
 def fitted() -> sf.Fitted:
-    return sf.fit("auto", read(TABLE_ROWS, schemas.TABLE), BUDGET)
+    return sf.fit("independent-histograms", read(TABLE_ROWS, schemas.TABLE), BUDGET)
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,9 @@ def test_n_and_n_plus_one_rows_look_alike(tmp_path: Path) -> None:
     looks = []
     for n_rows in (300, 301):
         data = read(made_up(schemas.TABLE, n_rows=n_rows, seed=1), schemas.TABLE)
-        path = sf.release(sf.fit("auto", data, BUDGET, seed=1), to=tmp_path / str(n_rows), rows=50).path
+        path = sf.release(
+            sf.fit("independent-histograms", data, BUDGET, seed=1), to=tmp_path / str(n_rows), rows=50
+        ).path
         body = json.loads((path / CERTIFICATE).read_text())
         for key in ("files", "seed"):
             body.pop(key)

@@ -4,7 +4,7 @@ from sfumato.errors import SfumatoError
 from sfumato.fit import fit, method, plan
 from sfumato.fitted import Fitted
 from sfumato.mechanism import Measurements, Mechanism, register
-from sfumato.mechanisms import DPMix, IndependentHistograms, ThreeAImage
+from sfumato.mechanisms import DPMix, IndependentHistograms, ThreeAImage, ThreeATable
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.private.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
@@ -44,6 +44,7 @@ __all__ = [
     "Step",
     "Synthetic",
     "ThreeAImage",
+    "ThreeATable",
     "Verification",
     "WithoutReplacement",
     "fit",

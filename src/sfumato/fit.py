@@ -34,7 +34,7 @@ def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget, *, prior: d
 def method(name: str, schema: Schema) -> Mechanism:
     """A mechanism with its default settings. `auto` chooses from the schema alone."""
     if name == "auto":
-        name = "3a-image" if schema.images else "independent-histograms"
+        name = "3a-image" if schema.images else "3a-table"
     return registered(name)()
 
 

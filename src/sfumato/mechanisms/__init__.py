@@ -3,5 +3,6 @@
 from sfumato.mechanisms.dpmix import DPMix
 from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image import ThreeAImage
+from sfumato.mechanisms.table import ThreeATable
 
-__all__ = ["DPMix", "IndependentHistograms", "ThreeAImage"]
+__all__ = ["DPMix", "IndependentHistograms", "ThreeAImage", "ThreeATable"]
