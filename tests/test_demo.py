@@ -77,7 +77,7 @@ def test_the_demo_tells_the_whole_story(tmp_path, monkeypatch):
     page = Path("demo-report.html").read_text()
     assert page.count("contains non-private statistics of the demo population") == 2
     assert page.count("<svg") == 7
-    assert "because this mechanism draws columns independently" in page
+    assert "pairs of columns are measured too" in page
     assert "http://" not in page.replace("http://www.w3.org/", "")
 
     assert "exists already" in run().stderr

@@ -43,7 +43,7 @@ def fitted():
         "seen": rng.uniform(0, 1e9, 200).astype("datetime64[s]"),
         "ill": rng.random(200) < 0.4,
     }
-    return sf.fit("auto", sf.Sensitive.read(data, SCHEMA), sf.Budget(epsilon=1.0, delta=1e-6))
+    return sf.fit("independent-histograms", sf.Sensitive.read(data, SCHEMA), sf.Budget(epsilon=1.0, delta=1e-6))
 
 
 def page_of(fitted, synthetic, *, schema=SCHEMA):

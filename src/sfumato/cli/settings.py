@@ -14,7 +14,10 @@ from sfumato.mechanism import Mechanism
 from sfumato.public.schema import Schema
 
 Method = Annotated[
-    str, typer.Option(help="auto, dpmix, independent-histograms, or another registered mechanism.", metavar="NAME")
+    str,
+    typer.Option(
+        help="auto, 3a-table, 3a-image, dpmix, independent-histograms, or another registered one.", metavar="NAME"
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
