@@ -237,7 +237,10 @@ def _needles(setting: Setting, raw: made.Raw) -> list[tuple[str, bytes]]:
             run = _marked_run(values, length=40 if setting.schema[name].is_coded else 3)
             if len(np.unique(run)) < 2:
                 continue
-            found += [(name, np.asarray(run, dtype=kind).tobytes()) for kind in (np.float64, np.float32, np.int64)]
+            for kind in (np.float64, np.float32, np.int64):
+                cast = np.asarray(run, dtype=kind)
+                if len(np.unique(cast)) > 1:  # a run of zeros stands in every model
+                    found.append((name, cast.tobytes()))
             if not setting.schema[name].is_coded and not float(run[0]).is_integer():
                 found.append((name, repr(float(run[0])).encode()))
         break
