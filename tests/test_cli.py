@@ -502,8 +502,10 @@ def test_a_changed_folder_is_named(released, tmp_path, monkeypatch, name):
 def sfumato(place, *arguments, limit=None, **options):
     """A real process, in which files may grow to `limit` bytes."""
 
-    def no_larger():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    def prepare():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a run in the background would hand on a Ctrl-C that is ignored
+        if limit:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     return subprocess.Popen(
         [sys.executable, "-m", "sfumato.cli", *map(str, arguments)],
@@ -511,7 +513,7 @@ def sfumato(place, *arguments, limit=None, **options):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=no_larger if limit else None,
+        preexec_fn=prepare,
         **options,
     )
 

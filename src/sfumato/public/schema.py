@@ -45,7 +45,7 @@ class Column:
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
         if self.bounds is not None:  # floats always, so that equal schemas have equal digests
-            object.__setattr__(self, "bounds", (float(self.bounds[0]), float(self.bounds[1])))
+            object.__setattr__(self, "bounds", (float(self.bounds[0]) + 0.0, float(self.bounds[1]) + 0.0))
         if self.kind not in KINDS:
             raise SchemaError(f"column {self.name!r} has type {self.kind!r}. Use one of {', '.join(KINDS)}.")
         if self.kind == "boolean":
