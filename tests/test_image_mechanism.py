@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 import schemas
 import sfumato as sf
 from sfumato.check import check_mechanism
 from sfumato.errors import PlanError, SchemaError
 from sfumato.learn.dct import cosine_basis
+from sfumato.learn.gabor import Scale, magnitudes
+from sfumato.learn.moving import moved
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.image import ThreeAImage
 from sfumato.mechanisms.parts.image_shrink import shrunk_covariance, shrunk_means
@@ -106,6 +109,39 @@ def test_features_have_norm_one_and_see_direction() -> None:
     assert np.linalg.norm(features, axis=1) == pytest.approx(1.0, abs=0.05)
     assert nearest_mean_accuracy(images[:200], label[:200], images[200:], label[200:]) > 0.95
     assert oriented_features(np.zeros((2, 40, 33, 3))).shape == (2, n_features(3))
+
+
+def test_filters_as_products_of_waves_are_the_filters() -> None:
+    maps = np.random.default_rng(0).random((3, 9, 12)).astype(np.float32)
+    scale = Scale(5, 1.1, 1.5)
+    found = magnitudes(np.ascontiguousarray(maps.transpose(1, 0, 2)), scale, stride=2)
+    x, y = np.meshgrid(np.arange(5) - 2, np.arange(5) - 2)
+    bell = np.exp(-(x**2 + y**2) / (2 * scale.envelope**2))
+    for turn in range(8):
+        phase = scale.frequency * (x * np.cos(np.pi * turn / 8) + y * np.sin(np.pi * turn / 8))
+        even = bell * (np.cos(phase) - (bell * np.cos(phase)).sum() / bell.sum())
+        odd = bell * np.sin(phase)
+        for i, one in enumerate(maps):
+            answers = [ndimage.correlate(one, f / np.linalg.norm(f), mode="constant")[::2, ::2] for f in (even, odd)]
+            assert np.hypot(*answers) == pytest.approx(found[turn, :, i], abs=2e-4)
+
+
+def test_moving_by_nothing_and_by_a_pixel() -> None:
+    images = np.random.default_rng(1).random((2, 5, 6, 3)).astype(np.float32)
+    still = np.tile(np.array([[1, 0, 0], [0, 1, 0]], dtype=np.float32), (2, 1, 1))
+    assert np.array_equal(moved(images, still), images)
+    still[:, 1, 2] = 1.0
+    assert np.array_equal(moved(images, still)[:, :, :-1], images[:, :, 1:])
+    assert not moved(images, still)[:, :, -1].any()
+
+
+def test_large_images_are_released_in_smaller_numbers() -> None:
+    photos = replace(COLOUR, columns=(replace(COLOUR["image"], shape=(200, 200, 3)), COLOUR["label"]))
+    data = sf.Sensitive.read({"image": np.zeros((4, 200, 200, 3)), "label": ["a"] * 4}, photos)
+    fitted = sf.fit(SMALL, data, sf.Budget(1.0, 1e-6))
+    assert fitted.model.default_rows == 60
+    assert ThreeAImage()._default_rows(photos) == 1250
+    assert ThreeAImage()._default_rows(schemas.IMAGES) == 180_000
 
 
 def test_shrinking_takes_noise_out_and_leaves_signal() -> None:

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import time
 import types
 from html.parser import HTMLParser
 from pathlib import Path
@@ -171,14 +170,6 @@ def test_the_lines_that_load_the_rows_work(fitted, tmp_path, monkeypatch):
     assert scope["rows"].shape == (40, 5)
     assert scope["numbers"].shape == (40, 5)  # age, weight, two towns, ill
     assert scope["numbers"].dtype == np.float32
-
-
-def test_a_report_takes_little_time(fitted):
-    rows = fitted.model.sample(30_000, seed=1)
-    page_of(fitted, rows)  # imports matplotlib
-    started = time.perf_counter()
-    page_of(fitted, rows)
-    assert time.perf_counter() - started < 1.5
 
 
 def test_marginals_share_their_cells():

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from sfumato.learn.moving import moved
+
 Images = NDArray[np.float32]
 
 
@@ -28,31 +30,14 @@ def with_contrast(images: Images, *, rng: np.random.Generator, most: float = 3.5
 def _moved(images: Images, rng: np.random.Generator) -> Images:
     """Turn, stretch, shear and shift, with linear interpolation."""
     n_images, height, width = images.shape[:3]
-    angle, shear = rng.uniform(-0.3, 0.3, size=(n_images, 1, 1)), rng.uniform(-0.2, 0.2, size=(n_images, 1, 1))
-    scale, shift = rng.uniform(0.8, 1.2, size=(2, n_images, 1, 1)), rng.uniform(-0.07, 0.07, size=(2, n_images, 1, 1))
-    rows, columns = np.meshgrid(np.arange(height) - (height - 1) / 2, np.arange(width) - (width - 1) / 2, indexing="ij")
-    cos, sin = np.cos(angle), np.sin(angle)
-    middle_row, middle_column = (height - 1) / 2, (width - 1) / 2
-    from_row = scale[0] * (cos * rows + sin * columns) + shift[0] * height + middle_row
-    from_column = scale[1] * (cos * columns - sin * rows) + shear * rows + shift[1] * width + middle_column
-    return _at(images, from_row.astype(np.float32), from_column.astype(np.float32))
-
-
-def _at(images: Images, rows: NDArray[np.float32], columns: NDArray[np.float32]) -> Images:
-    """Linear interpolation at fractional places; black outside."""
-    height, width = images.shape[1:3]
-    first_row, first_column = np.floor(rows).astype(np.int64), np.floor(columns).astype(np.int64)
-    part_row, part_column = rows - first_row, columns - first_column
-    which = np.arange(len(images))[:, None, None]
-    extra = (slice(None),) * 3 + (None,) * (images.ndim - 3)
-    out = np.zeros_like(images)
-    for row_step, row_weight in ((0, 1 - part_row), (1, part_row)):
-        for column_step, column_weight in ((0, 1 - part_column), (1, part_column)):
-            r, c = first_row + row_step, first_column + column_step
-            inside = (r >= 0) & (r < height) & (c >= 0) & (c < width)
-            weight = (row_weight * column_weight * inside)[extra]
-            out += weight * images[which, np.clip(r, 0, height - 1), np.clip(c, 0, width - 1)]
-    return out
+    angle, shear = rng.uniform(-0.3, 0.3, size=n_images), rng.uniform(-0.2, 0.2, size=n_images)
+    scale, shift = rng.uniform(0.8, 1.2, size=(2, n_images)), rng.uniform(-0.07, 0.07, size=(2, n_images))
+    to_row = [scale[0] * np.cos(angle), scale[0] * np.sin(angle), shift[0] * height]
+    to_column = [shear - scale[1] * np.sin(angle), scale[1] * np.cos(angle), shift[1] * width]
+    turns = np.stack([np.stack(to_row, axis=1), np.stack(to_column, axis=1)], axis=1).astype(np.float32)
+    planes = np.ascontiguousarray(images).reshape(n_images, height, width, -1)
+    seen: Images = moved(planes, turns)
+    return seen.reshape(images.shape)
 
 
 def _patched(images: Images, rng: np.random.Generator) -> Images:

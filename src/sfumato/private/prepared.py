@@ -10,7 +10,7 @@ from sfumato.private.sensitive import Sensitive, open_batches
 from sfumato.public.schema import Batch
 
 #: Rows that take more than this are read anew on every pass: memory stays flat whatever the data's size.
-MOST_BYTES = 768 << 20
+MOST_BYTES = 1280 << 20
 _ROWS = 4096
 
 

@@ -1,5 +1,7 @@
 """Images drawn from a private density, varied, and labelled by a private teacher."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +16,11 @@ from sfumato.model import Synthetic, check_row_count
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Schema
 
-_CHUNK = 20_000
+_PIXELS_AT_ONCE = 1 << 24
 _SURPLUS = 1.3  # drawn for each row that is kept, so that the classes can be given their rates back
+
+#: Images, and how much of each class is in them.
+_Labelled = tuple[NDArray[Any], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,11 @@ class ImageModel:
         check_row_count(n_rows)
         rng = np.random.default_rng(seed)
         if self.schema.target is None:
-            images, _ = self._draw(n_rows, rng)
-            return Synthetic(images=self._bytes(with_contrast(images, rng=rng)))
+            return Synthetic(images=self._in_pieces(n_rows, lambda size: self._plain(size, rng))[0])
         n_varied = round(self.alpha * n_rows)
-        images, soft = self._plain(n_rows - n_varied, rng)
+        images, soft = self._in_pieces(n_rows - n_varied, lambda size: self._plain(size, rng))
         if n_varied:
-            more_images, more_soft = self._varied(n_varied, rng)
+            more_images, more_soft = self._with_rates(n_varied, rng)
             images, soft = np.concatenate([images, more_images]), np.concatenate([soft, more_soft])
         order = rng.permutation(n_rows)
         images, soft = images[order], soft[order]
@@ -51,22 +55,27 @@ class ImageModel:
         counts = np.maximum(self.parts["class_counts"], 0.0)
         return counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
 
-    def _plain(self, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    def _in_pieces(self, n_rows: int, piece: Callable[[int], _Labelled]) -> _Labelled:
+        """All rows, drawn so many at a time that memory stays flat."""
+        at_once = max(1, _PIXELS_AT_ONCE // math.prod(self.schema.images[0].shape))
+        sizes = [min(at_once, n_rows - start) for start in range(0, max(n_rows, 1), at_once)]
+        images, soft = zip(*map(piece, sizes), strict=True)
+        return np.concatenate(images), np.concatenate(soft)
+
+    def _plain(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         images, label = self._draw(n_rows, rng)
         soft = one_hot(label, size=len(self.rates)).astype(np.float32)
         return self._bytes(with_contrast(images, rng=rng)), soft
 
-    def _varied(self, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    def _varied(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
+        images = self._bytes(varied(self._draw(n_rows, rng)[0], rng=rng))
+        return images, self._teach(images)
+
+    def _with_rates(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         """Varied images whose most likely classes have the noisy class rates."""
-        images, soft = [], []
-        for start in range(0, round(_SURPLUS * n_rows), _CHUNK):
-            size = min(_CHUNK, round(_SURPLUS * n_rows) - start)
-            drawn = self._bytes(varied(self._draw(size, rng)[0], rng=rng))
-            images.append(drawn)
-            soft.append(self._teach(drawn))
-        all_images, all_soft = np.concatenate(images), np.concatenate(soft)
-        kept = _with_rates(all_soft.argmax(axis=1), self.rates, n_rows=n_rows, rng=rng)
-        return all_images[kept], all_soft[kept]
+        images, soft = self._in_pieces(round(_SURPLUS * n_rows), lambda size: self._varied(size, rng))
+        kept = _rows_with_rates(soft.argmax(axis=1), self.rates, n_rows=n_rows, rng=rng)
+        return images[kept], soft[kept]
 
     def _draw(self, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Images in the unit box, pale and a little outside of it, with the class that each was drawn for."""
@@ -98,7 +107,7 @@ class ImageModel:
         return np.round(255 * inside).astype(np.uint8) if self.schema.images[0].bounds == (0.0, 255.0) else inside
 
 
-def _with_rates(
+def _rows_with_rates(
     labels: NDArray[np.int64], rates: NDArray[np.float64], *, n_rows: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Choose rows so that the classes have these rates; a class with too few rows repeats some."""
