@@ -8,14 +8,16 @@ from scipy import ndimage
 
 import schemas
 import sfumato as sf
+import twins
 from sfumato.check import check_mechanism
-from sfumato.errors import PlanError, SchemaError
+from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.gabor import Scale, magnitudes
 from sfumato.learn.moving import moved
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.image import ThreeAImage
 from sfumato.mechanisms.parts.image_shrink import shrunk_covariance, shrunk_means
+from sfumato.private.view import View
 
 SMALL = ThreeAImage(coefficients=9, clusters=2, rounds=2, teacher_steps=3, rows=60)
 COLOUR = replace(
@@ -50,6 +52,25 @@ def frame(images: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("schema", [replace(schemas.IMAGES, target=None, columns=schemas.IMAGES.columns[:1]), COLOUR])
 def test_it_keeps_the_contract(schema: sf.Schema) -> None:
     check_mechanism(SMALL, schema, n_rows=60)
+
+
+@pytest.mark.parametrize(
+    ("view_type", "clause"),
+    [
+        (twins.HalfNoise, "noise has the planned scale"),
+        (twins.NoCharge, "spending stays within the plan"),
+        (twins.NoClipOfProducts, "neighbouring data differ by at most the bound"),
+    ],
+)
+def test_broken_doors_are_caught(view_type: type[View], clause: str) -> None:
+    with pytest.raises(ContractError, match=clause):
+        check_mechanism(SMALL, COLOUR, n_rows=60, view_type=view_type)
+
+
+def test_a_model_that_keeps_pictures_is_caught() -> None:
+    keeps = sf.register(twins.KeepsAPicture)(coefficients=9, clusters=2, rounds=2, teacher_steps=3, rows=60)
+    with pytest.raises(ContractError):
+        check_mechanism(keeps, COLOUR, n_rows=60)
 
 
 def nearest_mean_accuracy(train: np.ndarray, labels: np.ndarray, test: np.ndarray, truth: np.ndarray) -> float:

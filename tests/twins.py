@@ -1,11 +1,12 @@
 """Broken twins: doors and mechanisms that each break one clause of the contract, and must be caught at it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from sfumato import IndependentHistograms
+from sfumato.mechanisms.image import ThreeAImage
 from sfumato.private.view import View
 
 
@@ -226,3 +227,47 @@ class UnseededModel(IndependentHistograms):
     def build(self, measurements, schema, *, seed):
         jitter = np.random.default_rng().uniform(0.5, 1.5, size=measurements["counts"].shape)
         return super().build({"counts": measurements["counts"] * jitter}, schema, seed=seed)
+
+
+class NoClipOfProducts(View):
+    """Products of vectors as they come, for doors that clip them inside of their sum."""
+
+    def _add_rows(self, private_sums, rows, *, step):
+        from sfumato.private.quantise import FINE_NORM
+
+        for block in step.blocks:
+            if block.outer:
+                values = np.nan_to_num(rows[block.name].astype(float), posinf=1e3, neginf=-1e3)
+                u, v = values[:, : block.outer[0]], values[:, block.outer[0] : sum(block.outer)]
+                products = np.zeros((block.groups, *block.outer))
+                np.add.at(
+                    products,
+                    values[:, -1].astype(int) if block.groups > 1 else np.zeros(len(u), dtype=int),
+                    3 * u[:, :, None] * v[:, None, :],
+                )
+                private_sums[block.name] += (products.ravel() * FINE_NORM**2 / block.l2_bound).astype(np.int64)
+            else:
+                super()._add_rows(private_sums, {block.name: rows[block.name]}, step=replace(step, blocks=(block,)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepsAPicture(ThreeAImage):
+    """The mean of a class is a picture of it: the raw rows that a prepared column saw."""
+
+    name: ClassVar[str] = "keeps-a-picture"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spy:
+            def __getattr__(self, name):
+                return getattr(view, name)
+
+            def prepare(self, name, per_record):
+                def spying(batch):
+                    seen.append(batch[schema.images[0].name].copy())
+                    return per_record(batch)
+
+                return view.prepare(name, spying)
+
+        return {**super().measure(Spy(), schema), "pictures": np.concatenate([s.reshape(len(s), -1) for s in seen])}
