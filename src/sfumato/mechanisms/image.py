@@ -16,6 +16,7 @@ from sfumato.mechanisms.parts.image_density import ImageDensity, n_classes
 from sfumato.mechanisms.parts.image_model import ImageModel
 from sfumato.mechanisms.parts.linear_teacher import LinearTeacher
 from sfumato.public.doors import Doors
+from sfumato.public.reading import Reading
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
@@ -66,6 +67,22 @@ class ThreeAImage:
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> ImageModel:
         """The model is the measurements, read as a density and a linear rule."""
         return ImageModel(schema, dict(measurements), alpha=self.alpha, default_rows=self.rows)
+
+    def readings(self, schema: Schema) -> tuple[Reading, ...]:
+        """Pixels of class means: sums of so many coefficients, each clipped to at most the longest image."""
+        image, classes = schema.images[0], n_classes(schema)
+        pixel = Reading(
+            column=image.name,
+            what="a pixel of a class mean" if schema.target else "a pixel of the mean",
+            step="classes",
+            block="sums",
+            per_one=(image.high - image.low) * self._density().width(schema) ** 0.5,
+            over=1 / classes,
+            at_most=True,
+        )
+        if schema.target is None:
+            return (pixel,)
+        return pixel, Reading(column=schema.target, what="a count", step="classes", block="counts", unit="rows")
 
     def _density(self) -> ImageDensity:
         return ImageDensity(self.coefficients, self.clusters, self.rounds)

@@ -1,0 +1,5 @@
+"""Stand-in."""
+
+
+def write_expectations(*a, **k):
+    pass
