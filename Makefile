@@ -47,3 +47,8 @@ clean:
 .PHONY: bench-utility
 bench-utility: .venv/deep
 	$(BIN)/python benchmarks/utility.py $(BENCH)
+
+# What plan expects of a release, simulated anew: minutes on 16 cores. make expectations JOBS=16 BENCH=--fresh
+.PHONY: expectations
+expectations: .venv/dev
+	$(BIN)/python benchmarks/simulate_expectations.py --jobs $(or $(JOBS),1) $(BENCH)

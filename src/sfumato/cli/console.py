@@ -11,6 +11,7 @@ import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 #: The option that every command has.
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else there.")]
@@ -24,6 +25,12 @@ def answers() -> Console:
 def notices() -> Console:
     """Where progress and refusals are shown."""
     return Console(file=sys.stderr, highlight=False)
+
+
+def warn(sentence: str | None) -> None:
+    """Say a warning, if there is one, beside the answer and not in it."""
+    if sentence:
+        notices().print(Text.assemble(("warning: ", "bold red"), sentence))
 
 
 def table_of(*headings: str, numbers: int = 0) -> Table:

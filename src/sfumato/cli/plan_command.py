@@ -10,9 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli.console import AsJson, answer, progress, table_of
-from sfumato.cli.preview import advice, discovery_of, preview
+from sfumato.cli.outlook import outlook
+from sfumato.cli.preview import advice, discovery_of, noise_of, preview
 from sfumato.cli.refusals import refusing
 from sfumato.cli.settings import Method, Settings, chosen_mechanism
+from sfumato.cli.show_plan import show_noise, show_outlook
 from sfumato.public.budget import Budget, default_delta
 from sfumato.public.certificate import in_words
 from sfumato.public.plan import Plan
@@ -33,21 +35,27 @@ def plan(
     delta: Delta = None,
     method: Method = "auto",
     settings: Settings = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Show the trade-off of alpha as well.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show every access to private rows and its noise. No data is read."""
+    """Show every access to private rows, its noise, and what to expect of the release. No data is read."""
     schema = load_schema(schema_file)
     budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
     mechanism = chosen_mechanism(method, schema=schema, settings=settings or ())
     with progress(title="plan") as step:
         step("calibrating the noise")
         planned = preview(mechanism, schema=schema, budget=budget)
-    said = advice(planned, schema=schema, budget=budget)
+    noise = [] if planned is None else noise_of(mechanism, schema=schema, planned=planned)
+    expected = outlook(mechanism, schema=schema, budget=budget, planned=planned)
+    # Where the method itself was simulated, that says more than the noise of single counts.
+    said = advice(None if expected.mechanism == expected.simulated else planned, schema=schema, budget=budget)
     discovery = discovery_of(schema)
     payload: dict[str, Any] = {
         "mechanism": mechanism.name,
         **(_budget_alone(budget, schema.unit.describe()) if planned is None else planned.to_json()),
         "claim": None if planned is None else in_words(planned),
+        "column_noise": noise,
+        "expectation": expected.to_json(),
         "discovery": discovery,
         "advice": said,
     }
@@ -58,8 +66,10 @@ def plan(
             console.print(plan_table(planned))
             console.print("clip: what a row can add; stddev: the noise on each number.\n", style="dim")
             console.print(in_words(planned), markup=False)
+            show_noise(console, noise, schema=schema)
         if discovery is not None:
             show_discovery(console, discovery)
+        show_outlook(console, expected, curve=curve)
         for sentence in said:
             console.print(Text.assemble(("advice: ", "yellow"), sentence))
 

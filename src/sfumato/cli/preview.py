@@ -1,7 +1,6 @@
 """What a release would do, worked out from the schema alone: the plan, what is to be discovered, and advice."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import PlanError, SchemaError
@@ -10,7 +9,8 @@ from sfumato.mechanism import Mechanism
 from sfumato.private.discover import BUDGET_SHARE, DELTA_SHARE
 from sfumato.public.budget import Budget
 from sfumato.public.plan import Plan
-from sfumato.public.schema import Column, Schema
+from sfumato.public.reading import column_noise, readings_of
+from sfumato.public.schema import Schema, sketch
 from sfumato.public.step import Block, Poisson, Step, WithoutReplacement
 
 
@@ -23,8 +23,7 @@ def preview(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Plan | N
         raise SchemaError(
             'discovery is proved for relation = "add_or_remove" only. Declare bounds and categories, or change it.'
         )
-    filled = schema.with_columns({column.name: _filled(column) for column in schema.unknown})
-    if any(step.is_sampled for step in mechanism.steps(filled)):
+    if any(step.is_sampled for step in mechanism.steps(sketch(schema))):
         names = ", ".join(column.name for column in schema.unknown)
         raise PlanError(
             f"{mechanism.name} samples rows, and that cannot follow a discovery. "
@@ -42,6 +41,11 @@ def discovery_of(schema: Schema) -> dict[str, Any] | None:
         "budget_share": BUDGET_SHARE,
         "delta_share": DELTA_SHARE if any(not c.is_number for c in schema.unknown) else 0.0,
     }
+
+
+def noise_of(mechanism: Mechanism, *, schema: Schema, planned: Plan) -> list[dict[str, Any]]:
+    """The noise in the units of each column."""
+    return column_noise(planned, readings_of(mechanism, schema, planned.steps), rows=schema.rows)
 
 
 def advice(planned: Plan | None, *, schema: Schema, budget: Budget) -> list[str]:
@@ -88,10 +92,3 @@ def _rows_in_a_sum(step: Step, rows: int) -> float:
         case WithoutReplacement(degree, _):
             return float(degree)
     return rows / (step.mixtures * step.groups)
-
-
-def _filled(column: Column) -> Column:
-    """A stand-in for a column that is to be discovered: only the kinds of the steps are asked for, not their sizes."""
-    if column.is_number:
-        return replace(column, bounds=(0.0, 1.0), discover=False)
-    return replace(column, categories=("?",), missing=True, discover=False)

@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from sfumato.cli.console import AsJson, answer, progress
+from sfumato.cli.console import AsJson, answer, progress, warn
+from sfumato.cli.outlook import outlook
 from sfumato.cli.plan_command import Delta, Epsilon
 from sfumato.cli.preview import preview
 from sfumato.cli.refusals import refusing
@@ -52,11 +53,13 @@ def release(
     mechanism = chosen_mechanism(method, schema=schema, settings=settings or ())
     with progress(title="release") as step:
         step("calibrating the noise")
-        preview(mechanism, schema=schema, budget=budget)
+        planned = preview(mechanism, schema=schema, budget=budget)
+        warning = outlook(mechanism, schema=schema, budget=budget, planned=planned).warning
+        warn(warning)
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
         step("writing the folder")
         written = write_release(fitted, to=out, rows=rows, force=force)
-    payload = describe_release(written)
+    payload = {**describe_release(written), "warning": warning}
 
     def show(console: Console) -> None:
         console.print(

@@ -7,6 +7,7 @@ Proofs: docs/proofs/doors.md and docs/proofs/poisson-mixing.md.
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from sfumato.mechanisms.mixtures import mixtures_as_synthetic
 from sfumato.model import FixedModel
 from sfumato.public.doors import Doors
 from sfumato.public.encoding import Encoder
+from sfumato.public.reading import Reading
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Block, KnownPartition, Poisson, Sampling, SecretBins, Step, WithoutReplacement
 
@@ -100,6 +102,21 @@ class DPMix:
         return FixedModel(
             mixtures_as_synthetic(features.astype(np.float32), labels, schema=schema, soft=self.labels == "soft")
         )
+
+    def readings(self, schema: Schema) -> tuple[Reading, ...]:
+        """The noise on each entry of a mixture, which is a mean of about `degree` rows."""
+        one, told_by = 1 / self._degree(schema), partial(Reading, step="mixtures")
+        told = []
+        for column in schema.features:
+            if column.is_coded:
+                what, unit, scale = "a mixed share", "share", one
+            else:
+                what = "a mixed pixel" if column.kind == "image" else "a mixed value"
+                unit, scale = "", one * (column.high - column.low)
+            told.append(told_by(column=column.name, what=what, block="features", per_one=scale, unit=unit))
+        if schema.target and not self.classwise:
+            told.append(told_by(column=schema.target, what="a mixed share", block="labels", per_one=one, unit="share"))
+        return tuple(told)
 
     def _check(self, schema: Schema) -> None:
         if self.mixtures < 1 or self.degree < 1:

@@ -5,6 +5,7 @@ its own. Proof: docs/proofs/independent-histograms.md.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.doors import Doors
+from sfumato.public.reading import Reading
 from sfumato.public.schema import Batch, Column, Schema
 from sfumato.public.step import Block, Step
 
@@ -59,6 +61,22 @@ class IndependentHistograms:
         per_class = np.average(totals, axis=0, weights=1 / sizes)
         tables = tuple(_normalised(np.maximum(counts, 0)) for counts in columns)
         return HistogramModel(schema, self.bins, np.maximum(per_class, 0), tables)
+
+    def readings(self, schema: Schema) -> tuple[Reading, ...]:
+        """A count within a class, and what follows from all of a column's counts."""
+        sizes, classes = _sizes(schema, self.bins), _n_classes(schema)
+        told_by = partial(Reading, step="histograms", block="counts")
+        told = []
+        for column in schema.features:
+            told.append(told_by(column=column.name, what="a count", unit="rows"))
+            if column.is_number:
+                middles = (np.arange(self.bins) + 0.5) / self.bins - 0.5  # from the middle of the bounds
+                spread = float(np.linalg.norm(middles)) * (column.high - column.low)
+                told.append(told_by(column=column.name, what="the mean", per_one=classes**0.5 * spread, over=1.0))
+        if schema.target:  # every column adds up to it; see build
+            per_one = sum(1 / size for size in sizes) ** -0.5
+            told.append(told_by(column=schema.target, what="a count", per_one=per_one, unit="rows"))
+        return tuple(told)
 
 
 @dataclass(frozen=True)

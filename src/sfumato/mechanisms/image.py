@@ -17,6 +17,7 @@ from sfumato.mechanisms.parts.image_density import ImageDensity, n_classes
 from sfumato.mechanisms.parts.image_model import ImageModel
 from sfumato.mechanisms.parts.linear_teacher import LinearTeacher
 from sfumato.public.doors import Doors
+from sfumato.public.reading import Reading
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
@@ -73,6 +74,22 @@ class ThreeAImage:
 
     def _default_rows(self, schema: Schema) -> int:
         return max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape)))
+
+    def readings(self, schema: Schema) -> tuple[Reading, ...]:
+        """Pixels of class means: sums of so many coefficients, each clipped to at most the longest image."""
+        image, classes = schema.images[0], n_classes(schema)
+        pixel = Reading(
+            column=image.name,
+            what="a pixel of a class mean" if schema.target else "a pixel of the mean",
+            step="classes",
+            block="sums",
+            per_one=(image.high - image.low) * self._density().width(schema) ** 0.5,
+            over=1 / classes,
+            at_most=True,
+        )
+        if schema.target is None:
+            return (pixel,)
+        return pixel, Reading(column=schema.target, what="a count", step="classes", block="counts", unit="rows")
 
     def _density(self) -> ImageDensity:
         return ImageDensity(self.coefficients, self.clusters, self.rounds)

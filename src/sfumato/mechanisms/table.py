@@ -9,9 +9,11 @@ from typing import ClassVar
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.parts.narrow import Narrow
+from sfumato.mechanisms.parts.table_readings import table_readings, wide_readings
 from sfumato.mechanisms.parts.wide import Wide, is_wide
 from sfumato.model import Model
 from sfumato.public.doors import Doors
+from sfumato.public.reading import Reading
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
@@ -43,6 +45,10 @@ class ThreeATable:
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Model:
         """Fit the generator to the noisy tables and give it its labels: no row is read."""
         return _path(schema).build(measurements, alpha=self.alpha)
+
+    def readings(self, schema: Schema) -> tuple[Reading, ...]:
+        """What the noise means for each column."""
+        return wide_readings(schema) if is_wide(schema) else table_readings(schema)
 
 
 def _path(schema: Schema) -> Narrow | Wide:

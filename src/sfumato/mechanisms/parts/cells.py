@@ -80,6 +80,13 @@ class Cells:
             values = self._unbend(low + (cells + rng.random(len(cells))) / CELLS * (high - low))
         return np.where(cells >= self.inner, np.nan, values)
 
+    def middles(self) -> NDArray[np.float64]:
+        """The value in the middle of each cell of a number."""
+        if self.whole:
+            return math.ceil(self.column.low) + np.arange(self.inner, dtype=np.float64)
+        low, high = self._range()
+        return self._unbend(low + (np.arange(CELLS) + 0.5) / CELLS * (high - low))
+
     def _scale(self) -> float:
         return self.column.high / _DECADES - self.column.low / _DECADES
 
