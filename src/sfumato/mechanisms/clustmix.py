@@ -7,7 +7,7 @@ guarantee does not hold: `sfumato study clustmix` sets both side by side. Proof:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +130,7 @@ class ClustMix:
         used = _large_enough(sizes, used, least)
         centres = set_aside(centres, used)
         found = view.noisy_sum("means", lambda b: self._contents(b, space, centres, reach))
-        measured = {
+        measured: dict[str, NDArray[Any]] = {
             "class_counts": counts,
             "class_means": means,
             "used": used.astype(np.uint8),
@@ -214,7 +214,10 @@ class ClustMix:
         label = space.labels(batch)
         group = label * centres.shape[1] + nearest_centre(batch["place"], label, centres)
         scaled = clipped(batch["vector"], reach) / reach
-        given = {"counts": group, "sums": _in_copy(scaled, group, space.n_classes * centres.shape[1])}
+        given: dict[str, NDArray[np.generic]] = {
+            "counts": group,
+            "sums": _in_copy(scaled, group, space.n_classes * centres.shape[1]),
+        }
         if space.image is not None:
             given["squares"] = _in_copy(scaled**2, label, space.n_classes)
         elif space.numbers:

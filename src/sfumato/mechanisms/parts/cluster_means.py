@@ -59,9 +59,7 @@ class Mixture:
         return soft
 
 
-def mixture_from(
-    found: Measurements, space: ClusterSpace, frames: tuple[Vectors, Vectors], *, alpha: float
-) -> Mixture:
+def mixture_from(found: Measurements, space: ClusterSpace, frames: tuple[Vectors, Vectors], *, alpha: float) -> Mixture:
     """Read the measurements as a mixture.
 
     Args:
