@@ -27,7 +27,7 @@ class Witness:
     """What one row does to the published release.
 
     Attributes:
-        counts: How many points two datasets of one class give that differ in one row (added or removed).
+        counts: How many points a class gives with a row, and without it: removed, or replaced by one of another class.
         moved: How far the stacked centroids of two datasets lie apart that differ in one replaced row.
         claimed_move: The farthest that the published proof allows.
         sigma: The noise that is added to each entry.
@@ -82,5 +82,6 @@ def _pair(least: int, features: int) -> tuple[NDArray[np.float64], NDArray[np.fl
     half = least // 2
     heaps = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [least - 1 - half, half, half, least - half], axis=0)
     wide = [np.concatenate([heaps, [last]]) for last in ([0.5, 0.0], [0.0, 0.5])]
-    across = np.arange(features) % 2
-    return wide[0][:, across].astype(np.float64), wide[1][:, across].astype(np.float64)
+    across, even = np.arange(features) % 2, np.arange(features) < features - features % 2
+    here, there = (rows[:, across] * even for rows in wide)  # an odd feature would favour one of the cuts
+    return here, there
