@@ -18,14 +18,15 @@ from sfumato.mechanisms.parts.cluster_means import mixture_from
 from sfumato.mechanisms.parts.cluster_model import ClusterModel, means_as_rows
 from sfumato.mechanisms.parts.cluster_space import ClusterSpace
 from sfumato.mechanisms.parts.clusters import (
-    LENGTH_CELLS,
     Vectors,
     clipped,
     counts_and_sums,
     in_group,
+    large_enough,
     length_block,
     length_cell,
     lloyd,
+    mean_square,
     nearest_centre,
     public_start,
     set_aside,
@@ -67,7 +68,7 @@ class ClustMix:
     """
 
     name: ClassVar[str] = "clustmix"
-    sigma_max: float = 0.05
+    sigma_max: float = 0.1
     alpha: float = 0.5
     approximator: Literal["lloyd", "em"] = "lloyd"
     most_clusters: int = 64
@@ -126,8 +127,10 @@ class ClustMix:
         noise = reach * view.noise_stddev("means", "sums")
         least = rows_within(noise, sigma_max=self.sigma_max)
         used = self._used(counts, least, space)
-        centres, sizes = self._centres(view, space, spread=spread, used=used, energy=_energy(near, spread))
-        used = _large_enough(sizes, used, least)
+        centres, sizes = self._centres(
+            view, space, spread=spread, used=used, energy=mean_square(near, spread, longest=space.longest)
+        )
+        used = large_enough(sizes, used, least)
         centres = set_aside(centres, used)
         found = view.noisy_sum("means", lambda b: self._contents(b, space, centres, reach))
         measured: dict[str, NDArray[Any]] = {
@@ -140,6 +143,7 @@ class ClustMix:
         }
         if "squares" in found:
             measured["squares"] = (reach**2 * found["squares"].reshape(space.n_classes, -1)).astype(np.float32)
+            measured["square_noise"] = np.array([reach**2 * view.noise_stddev("means", "squares")])
         if "shapes" in found:
             measured["shapes"] = found["shapes"].reshape(space.n_classes, len(space.numbers), -1)
             measured["shape_noise"] = np.array([view.noise_stddev("means", "shapes")])
@@ -286,24 +290,6 @@ def _lengths(view: Doors, step: str, longest: float) -> tuple[Vectors, Vectors]:
 
 def _typical(view: Doors, step: str, counts: Vectors, space: ClusterSpace, block: str = "place") -> float:
     return typical_length(counts, stddev=view.noise_stddev(step, block), longest=space.longest)
-
-
-def _energy(counts: Vectors, spread: float) -> float:
-    """The mean squared length by the noisy histogram; at least a little of the spread, which stands at its end."""
-    kept = np.maximum(counts, 0.0)
-    length = (np.arange(LENGTH_CELLS) + 0.5) / LENGTH_CELLS
-    return float(max((kept * length**2).sum() / max(kept.sum(), 1.0), 0.05 * spread**2))
-
-
-def _large_enough(sizes: Vectors, used: NDArray[np.bool_], least: int) -> NDArray[np.bool_]:
-    """Clusters whose noisy size reaches the least one, and the largest of each class.
-
-    The rows of the others are not lost: without its centre, they are nearest to another one.
-    """
-    sizes = np.where(used, sizes, -np.inf)
-    kept: NDArray[np.bool_] = sizes >= least
-    kept[np.arange(len(sizes)), sizes.argmax(axis=1)] = True
-    return kept
 
 
 def _overall(counts: Vectors, means: Vectors) -> Vectors:

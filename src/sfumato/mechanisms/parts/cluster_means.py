@@ -37,7 +37,7 @@ class Rule:
 class Mixture:
     """Clusters: the class of each, its share of the rows and its mean; and for each class how rows lie around means.
 
-    `deviation` is that of each entry of an image, `shapes` holds a histogram of each number of a table.
+    `deviation` is that of each entry of an image in any class, `shapes` holds a histogram of each number of a table.
     """
 
     label: NDArray[np.int64]
@@ -75,8 +75,7 @@ def mixture_from(found: Measurements, space: ClusterSpace, frames: tuple[Vectors
     label = np.concatenate([np.full(len(sizes), c) for c, (sizes, _) in enumerate(pieces)])
     share = np.concatenate([rates[c] * sizes / sizes.sum() for c, (sizes, _) in enumerate(pieces)])
     about_class = np.concatenate([means for _, means in pieces])
-    within = share / rates.clip(1e-12)[label]
-    deviation = _deviation(found, label, within, about_class, least=least) if "squares" in found else None
+    deviation = _deviation(found, share, about_class, space.bands) if "squares" in found else None
     shapes = _shapes(found, least=least) if "shapes" in found else None
     means, total = about_class + base[label], max(float(np.maximum(found["class_counts"], 0).sum()), 1.0)
     rule = None
@@ -128,17 +127,19 @@ def without_noise(values: Vectors, noise: Vectors, bands: Sequence[slice]) -> Ve
     return out
 
 
-def _deviation(
-    found: Measurements, label: NDArray[np.int64], within: Vectors, means: Vectors, *, least: float
-) -> Vectors:
-    """The deviation of each entry around its cluster's mean; classes with few rows take after all rows."""
-    counts = np.maximum(np.asarray(found["class_counts"], dtype=np.float64), 0.0)[:, None]
-    squares = np.asarray(found["squares"], dtype=np.float64)
-    overall = squares.sum(axis=0) / max(float(counts.sum()), least)
-    variance = (squares + least * overall) / (counts + least)
-    for c in range(len(variance)):
-        variance[c] -= within[label == c] @ means[label == c] ** 2
-    deviation: Vectors = np.sqrt(np.clip(variance, 0.0, 0.25))
+def _deviation(found: Measurements, share: Vectors, means: Vectors, bands: Sequence[slice]) -> Vectors:
+    """The deviation of each entry around its cluster's mean: one level for each band, the same in all classes.
+
+    An entry of one class alone would drown in its noise. What does not stand out of the noise of its band is nothing.
+    """
+    total = max(float(np.maximum(found["class_counts"], 0).sum()), 1.0)
+    left = np.asarray(found["squares"], dtype=np.float64).sum(axis=0) / total - share @ means**2
+    noise = float(found["square_noise"][0]) * np.sqrt(len(found["squares"])) / total
+    out = np.zeros_like(left)
+    for band in bands:
+        level = float(left[band].mean())
+        out[band] = level if level > 2 * noise / np.sqrt(band.stop - band.start) else 0.0
+    deviation: Vectors = np.sqrt(out)
     return deviation
 
 

@@ -84,7 +84,7 @@ class ClusterModel:
         cluster = rng.choice(len(mixture.share), size=n_rows, p=mixture.share)
         vectors = mixture.means[cluster]
         if mixture.deviation is not None:
-            vectors += rng.standard_normal((n_rows, space.width)) * mixture.deviation[mixture.label[cluster]]
+            vectors += rng.standard_normal((n_rows, space.width)) * mixture.deviation
         pixels = np.clip(space.box(vectors), 0, 1).reshape(n_rows, *image.shape)
         images: NDArray[np.generic] = pixels.astype(np.float32)
         if image.bounds == (0.0, 255.0):

@@ -129,3 +129,21 @@ def typical_length(noisy_counts: Vectors, *, stddev: float, longest: float) -> f
         return longest / 2  # nothing rises above the noise
     upto = np.cumsum(kept) / kept.sum()
     return longest * float(np.searchsorted(upto, _CLIP_QUANTILE) + 1) / LENGTH_CELLS
+
+
+def mean_square(noisy_counts: Vectors, typical: float, *, longest: float) -> float:
+    """The mean squared length by a noisy histogram; at least a little of the typical one, which stands at its end."""
+    kept = np.maximum(noisy_counts, 0.0)
+    length = longest * (np.arange(LENGTH_CELLS) + 0.5) / LENGTH_CELLS
+    return float(max((kept * length**2).sum() / max(kept.sum(), 1.0), 0.05 * typical**2))
+
+
+def large_enough(noisy_sizes: Vectors, used: NDArray[np.bool_], least: int) -> NDArray[np.bool_]:
+    """Clusters whose noisy size reaches the least one, and the largest of each class.
+
+    The rows of the others are not lost: without its centre, they are nearest to another one.
+    """
+    sizes = np.where(used, noisy_sizes, -np.inf)
+    kept: NDArray[np.bool_] = sizes >= least
+    kept[np.arange(len(sizes)), sizes.argmax(axis=1)] = True
+    return kept
