@@ -17,6 +17,7 @@ Vectors = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 _PRICE_ROUNDS = 40
+_LEFT_OVER = 0.01  # of the rows may be misplaced when prices stop
 _LEAST_VARIANCE = 1e-6  # of the variance of all rows: a cluster of equal rows has some width, too
 
 
@@ -122,8 +123,8 @@ def assigned(cost: Vectors, *, low: int, high: int, prices: Vectors | None = Non
             fewest, best = misplaced, paid.copy()
         else:
             step *= 0.8
-        if misplaced == 0:
-            break
+        if misplaced <= _LEFT_OVER * n_rows:
+            break  # the repair moves the rest
         paid = paid + step * wrong / np.maximum(sizes, max(low, 1))
     labels = np.asarray((cost + best).argmin(axis=1), dtype=np.int64)
     return _repaired(cost + best, labels, low=low, high=high), best
