@@ -4,7 +4,7 @@ from sfumato.errors import SfumatoError
 from sfumato.fit import fit, method, plan
 from sfumato.fitted import Fitted
 from sfumato.mechanism import Measurements, Mechanism, register
-from sfumato.mechanisms import DPMix, IndependentHistograms, ThreeAImage, ThreeATable
+from sfumato.mechanisms import ClustMix, DPMix, IndependentHistograms, ThreeAImage, ThreeATable
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.private.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
@@ -22,6 +22,7 @@ __all__ = [
     "Block",
     "Budget",
     "Certificate",
+    "ClustMix",
     "Column",
     "DPMix",
     "Everyone",

@@ -1,4 +1,4 @@
-"""The command line: demo, schema, plan, release, sample, verify, account, data, bench."""
+"""The command line: demo, schema, plan, release, sample, verify, account, data, bench, study."""
 
 import typer
 from typer.main import get_command
@@ -12,6 +12,7 @@ from sfumato.cli.refusals import withhold_details
 from sfumato.cli.release_command import release
 from sfumato.cli.sample_command import sample
 from sfumato.cli.schema_command import schema
+from sfumato.cli.study_command import study
 from sfumato.cli.verify_command import verify
 
 __all__ = ["app", "main"]
@@ -36,6 +37,7 @@ app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsil
 )
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")
+app.add_typer(study, name="study")
 
 
 def main() -> None:

@@ -16,7 +16,8 @@ from sfumato.public.schema import Schema
 Method = Annotated[
     str,
     typer.Option(
-        help="auto, 3a-table, 3a-image, dpmix, independent-histograms, or another registered one.", metavar="NAME"
+        help="auto, 3a-table, 3a-image, clustmix, dpmix, independent-histograms, or another registered one.",
+        metavar="NAME",
     ),
 ]
 Settings = Annotated[

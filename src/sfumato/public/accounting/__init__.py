@@ -1,6 +1,7 @@
 """What a mechanism costs: events, tight accountants, calibration, and the published formulas beside them."""
 
 from sfumato.public.accounting.accountant import Spent, calibrate, epsilon_of
+from sfumato.public.accounting.cluster_size import least_cluster_size, rows_within
 from sfumato.public.accounting.dpmix import dpmix_epsilons, fresh_subset_epsilon, renoised_subset_epsilon
 from sfumato.public.accounting.events import (
     RELATIONS,
@@ -25,10 +26,12 @@ __all__ = [
     "event_from_json",
     "event_to_json",
     "fresh_subset_epsilon",
+    "least_cluster_size",
     "mu_of_budget",
     "pld_epsilon",
     "published_dpmix_epsilon",
     "rdp_epsilon",
     "renoised_subset_epsilon",
+    "rows_within",
     "without_replacement_pld",
 ]
