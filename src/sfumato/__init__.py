@@ -4,7 +4,7 @@ from sfumato.errors import SfumatoError
 from sfumato.fit import fit, method, plan
 from sfumato.fitted import Fitted
 from sfumato.mechanism import Measurements, Mechanism, register
-from sfumato.mechanisms import DPMix, IndependentHistograms, ThreeAImage, ThreeATable
+from sfumato.mechanisms import DPKip, DPMix, IndependentHistograms, Kip, ThreeAImage, ThreeATable
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.private.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
@@ -23,11 +23,13 @@ __all__ = [
     "Budget",
     "Certificate",
     "Column",
+    "DPKip",
     "DPMix",
     "Everyone",
     "Fitted",
     "FixedModel",
     "IndependentHistograms",
+    "Kip",
     "KnownPartition",
     "Measurements",
     "Mechanism",

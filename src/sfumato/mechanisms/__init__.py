@@ -1,8 +1,10 @@
 """The mechanisms that come with the package. Importing this registers them."""
 
+from sfumato.mechanisms.dp_kip import DPKip
 from sfumato.mechanisms.dpmix import DPMix
 from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image import ThreeAImage
+from sfumato.mechanisms.kip import Kip
 from sfumato.mechanisms.table import ThreeATable
 
-__all__ = ["DPMix", "IndependentHistograms", "ThreeAImage", "ThreeATable"]
+__all__ = ["DPKip", "DPMix", "IndependentHistograms", "Kip", "ThreeAImage", "ThreeATable"]
