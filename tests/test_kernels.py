@@ -180,9 +180,7 @@ def accuracy(mechanism, *, epsilon: float) -> float:
     train, _ = pictures(6000, 0)
     test, label = pictures(500, 1)
     budget = Budget(epsilon=epsilon, delta=1e-5)
-    fitted = fit(
-        mechanism, Sensitive.read(train, PICTURES), budget, seed=0, source=NoiseSource(research_seed=1)
-    )
+    fitted = fit(mechanism, Sensitive.read(train, PICTURES), budget, seed=0, source=NoiseSource(research_seed=1))
     points = fitted.model.rows
     assert len(points) == 3 * mechanism.points
     space = Space(PICTURES, mechanism.coefficients)
@@ -212,7 +210,9 @@ def test_gradients_improve_on_where_they_start() -> None:
     train, label = pictures(6000, 0)
     loss = []
     for n_steps in (1, 40):
-        mechanism = DPKip(points=2, n_steps=n_steps, batch=512, coefficients=20, learning_rate=0.02 if n_steps > 1 else 1e-9)
+        mechanism = DPKip(
+            points=2, n_steps=n_steps, batch=512, coefficients=20, learning_rate=0.02 if n_steps > 1 else 1e-9
+        )
         fitted = fit(
             mechanism,
             Sensitive.read(train, PICTURES),
@@ -229,7 +229,10 @@ def test_the_search_follows_the_statistic_and_alpha_holds_it_back() -> None:
     train, _ = pictures(6000, 0)
     mechanism = Kip(points=2, n_features=64, n_steps=60, coefficients=20)
     fitted = fit(
-        mechanism, Sensitive.read(train, PICTURES), Budget(epsilon=10.0, delta=1e-5), source=NoiseSource(research_seed=1)
+        mechanism,
+        Sensitive.read(train, PICTURES),
+        Budget(epsilon=10.0, delta=1e-5),
+        source=NoiseSource(research_seed=1),
     )
     space, measured = Space(PICTURES, 20), fitted.measurements
     moment, target = mechanism.statistic(measured)

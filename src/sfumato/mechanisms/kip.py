@@ -25,6 +25,7 @@ from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Block, Step
 
 _CELL_SEED = 5
+_LIFT = 0.3  # of the edge of the noise's spectrum: docs/research/kernels.md
 _REACH = 1.2  # rows further from their class mean than this many mean distances are clipped
 
 
@@ -45,7 +46,7 @@ class Kip:
 
     name: ClassVar[str] = "kip"
     points: int = 10
-    n_features: int = 512
+    n_features: int = 1024
     alpha: float = 0.05
     ridge: float = 0.01
     n_steps: int = 400
@@ -75,6 +76,7 @@ class Kip:
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Ask for the two statistics and the cells."""
+        need_torch("kip")  # the search will need it: refuse before anything is spent
         space, p = self._space(schema), self.n_features
         middle = measure_means(view, space)
         directions = _cell_directions(self.points, space.width)
@@ -142,10 +144,10 @@ class Kip:
         return found
 
     def statistic(self, measurements: Measurements) -> tuple[Vectors, Vectors]:
-        """G and A, cleaned: symmetric, not negative, lifted by as much as noise may add to an eigenvalue."""
+        """G and A, cleaned: symmetric, not negative, lifted by a part of what noise adds to the largest eigenvalue."""
         products = measurements["products"].astype(np.float64)
         values, directions = np.linalg.eigh((products + products.T) / 2)
-        lift = float(measurements["noise"][0]) * np.sqrt(2 * len(products))  # the edge of a noise matrix's spectrum
+        lift = _LIFT * float(measurements["noise"][0]) * np.sqrt(2 * len(products))
         moment: Vectors = (directions * (np.maximum(values, 0) + lift)) @ directions.T
         return moment, measurements["labels"] @ _centred(measurements["labels"].shape[1])
 
