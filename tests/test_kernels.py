@@ -88,6 +88,8 @@ def test_vectors_come_back_into_the_box(schema: Schema) -> None:
     vectors = space.vectors(batch)
     assert (np.linalg.norm(vectors, axis=1) <= space.radius * (1 + 1e-6)).all()
     assert np.allclose(space.features(vectors), Encoder(schema.features)(batch), atol=2.0**-12)
+    assert np.allclose(space.inside(vectors), vectors, atol=1e-5)
+    assert np.abs(space.inside(1000 * vectors)).max() <= space.radius
 
 
 KEPT = [
@@ -244,7 +246,8 @@ def test_the_search_follows_the_statistic_and_alpha_holds_it_back() -> None:
         return float((rule * (moment @ rule)).sum() - 2 * (rule * target).sum())
 
     free, held, fixed = (replace(mechanism, alpha=a).find_points(measured, space) for a in (0.0, 0.5, 1.0))
-    assert np.allclose(fixed, measured["anchors"])
+    apart = [float(((points - measured["anchors"]) ** 2).sum()) for points in (free, held, fixed)]
+    assert apart[0] > apart[1] > apart[2]
     assert misfit(free) < misfit(held) < misfit(fixed)
     assert np.array_equal(free, replace(mechanism, alpha=0.0).find_points(measured, space))
 

@@ -82,7 +82,7 @@ class DPKip:
             for group in optimiser.param_groups:
                 group["lr"] = self.learning_rate * (1 - step / self.n_steps)
             optimiser.step()
-            points.copy_(ntk.unit_rows(points))
+            points.copy_(torch.from_numpy(_inside(points.numpy(), middle, space)))
         return {"points": points.numpy(), "mean": middle.mean, "distance": np.array([middle.distance])}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
@@ -136,6 +136,11 @@ class DPKip:
                 "Set rows = N under [dataset] in schema.toml; it need not be exact."
             )
         return min(1.0, self.batch / schema.rows)
+
+
+def _inside(points: Vectors, middle: Middle, space: Space) -> Vectors:
+    """Directions again, of points that stay in the box where they will be released: at the distance of a typical row."""
+    return _unit(space.inside(middle.mean + middle.distance * _unit(points)) - middle.mean)
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -49,7 +49,7 @@ class Kip:
     n_features: int = 1024
     alpha: float = 0.05
     ridge: float = 0.01
-    n_steps: int = 400
+    n_steps: int = 200
     learning_rate: float = 0.02
     coefficients: int = 100
 
@@ -140,6 +140,9 @@ class Kip:
             for group in optimiser.param_groups:
                 group["lr"] = self.learning_rate * (1 - step / self.n_steps)
             optimiser.step()
+            with torch.no_grad():  # what leaves the box could not be released
+                boxed = space.inside(measurements["mean"] + distance * points.numpy()) - measurements["mean"]
+                points.copy_(torch.from_numpy(boxed / distance))
         found: Vectors = points.detach().numpy() * distance
         return found
 

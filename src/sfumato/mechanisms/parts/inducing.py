@@ -68,11 +68,23 @@ class Space:
 
     def features(self, vectors: NDArray[Any]) -> NDArray[np.float32]:
         """Back into the unit box, as `mixtures_as_synthetic` takes them."""
+        return (np.round(self._boxed(vectors) / _GRID_STEP) * _GRID_STEP).astype(np.float32)
+
+    def inside(self, vectors: NDArray[Any]) -> Vectors:
+        """The vectors of what lies in the box where these vectors leave it."""
+        boxed = self._boxed(vectors) - 0.5
+        if not self.schema.images:
+            return boxed
+        by_channel = boxed.reshape(len(vectors), -1, n_channels(self.schema.images[0])).transpose(0, 2, 1)
+        found: Vectors = (by_channel @ self._basis()).reshape(len(vectors), self.width).astype(np.float64)
+        return found
+
+    def _boxed(self, vectors: NDArray[Any]) -> Vectors:
         if self.schema.images:
             by_channel = vectors.reshape(len(vectors), n_channels(self.schema.images[0]), -1) @ self._basis().T
             vectors = by_channel.transpose(0, 2, 1).reshape(len(vectors), -1)
-        on_grid = np.round(np.clip(vectors + 0.5, 0, 1) / _GRID_STEP) * _GRID_STEP
-        return on_grid.astype(np.float32)
+        boxed: Vectors = np.clip(vectors + 0.5, 0, 1)
+        return boxed
 
     def _basis(self) -> NDArray[np.float32]:
         image = self.schema.images[0]
