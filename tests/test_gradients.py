@@ -258,7 +258,7 @@ class TestRefusals:
     def test_a_microbatch_of_no_rows_and_parameters_of_two_types(self) -> None:
         view, _ = open_view(rows(), step(uses=2))
         with pytest.raises(PlanError, match="at least 1"):
-            view.noisy_gradients("gradients", loss, parameters(), microbatch=-1)
+            view.noisy_gradients("gradients", loss, parameters(), microbatch=0)
         with pytest.raises(PlanError, match="same floating-point type"):
             view.noisy_gradients("gradients", loss, {**parameters(), "bias": np.zeros(3)})
 

@@ -84,10 +84,14 @@ class GradientSum:
         clip: Callable[[Tensor], Tensor],
         public_rows: Callable[[int], Batch],
         device: str | None,
-        microbatch: int,
+        microbatch: int | None,
+        expected: float | None,
     ) -> None:
-        """Nothing is computed yet. `public_rows` makes up as many rows as it is asked for."""
-        if microbatch < 1:
+        """Nothing is computed yet. `public_rows` makes up as many rows as it is asked for.
+
+        `expected` is the public number of rows that take part on average, where there is one.
+        """
+        if microbatch is not None and microbatch < 1:
             raise PlanError(f"microbatch = {microbatch} must be at least 1.")
         self._torch = need_torch("noisy_gradients")
         self._block = gradient_block(step)
@@ -95,7 +99,8 @@ class GradientSum:
         self.loss = loss
         self._clip = clip
         self._device = device or ("cuda" if self._torch.cuda.is_available() else "cpu")
-        self.rows = microbatch
+        self.asked = (device, microbatch)
+        self.rows = microbatch or default_rows(self._block.width, expected=expected)
         self._public = public_rows(2 * self.rows)
         self._parameters: dict[str, Tensor] = {}
 

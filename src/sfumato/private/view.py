@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError, PrivacyError
 from sfumato.private import sampling as draw
 from sfumato.private.gaussian import rounded_gaussian
-from sfumato.private.gradients import GradientSum, clip_gradients, default_rows, gradient_block
+from sfumato.private.gradients import GradientSum, clip_gradients, gradient_block
 from sfumato.private.mixing import add_members
 from sfumato.private.prepared import PreparedRows
 from sfumato.private.quantise import (
@@ -144,9 +144,8 @@ class View:
         """
         step = self._charge(step_name)
         gradients = self.__gradients.get(step_name)
-        if gradients is None or gradients.loss is not loss:
-            rows = microbatch or (gradients.rows if gradients else self._microbatch(step))
-            gradients = self._gradient_sum(step, loss, device=device, microbatch=rows)
+        if gradients is None or gradients.loss is not loss or gradients.asked != (device, microbatch):
+            gradients = self._gradient_sum(step, loss, device=device, microbatch=microbatch)
             gradients.at(parameters).check()
             self.__gradients[step_name] = gradients
         private_sum = gradients.at(parameters).over(self._rows_taking_part(step))
@@ -205,7 +204,9 @@ class View:
                 integers = self._clip(rows[block.name], block=block, noise_multiplier=noise_multiplier)
                 private_sums[block.name] += integers.sum(axis=0, dtype=np.int64)
 
-    def _gradient_sum(self, step: Step, loss: Loss, *, device: str | None, microbatch: int) -> GradientSum:
+    def _gradient_sum(self, step: Step, loss: Loss, *, device: str | None, microbatch: int | None) -> GradientSum:
+        rows = self.__schema.rows
+        expected = rows * step.sampling.rate if rows is not None and isinstance(step.sampling, Poisson) else None
         return GradientSum(
             step,
             loss,
@@ -213,12 +214,8 @@ class View:
             public_rows=lambda n_rows: self.__rows.completed(random_batch(self.__schema, n_rows=n_rows, seed=20)),
             device=device,
             microbatch=microbatch,
+            expected=expected,
         )
-
-    def _microbatch(self, step: Step) -> int:
-        rows = self.__schema.rows
-        expected = None if rows is None or not isinstance(step.sampling, Poisson) else rows * step.sampling.rate
-        return default_rows(step.width, expected=expected)
 
     def _rows_taking_part(self, step: Step) -> Iterator[Batch]:
         """Batches of the rows that take part. The coins fall before anything is computed."""
