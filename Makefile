@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 
 help:
 	@echo "make demo    release an embedded population, verify it, compare learners, leave a page with plots"
-	@echo "make test    run the tests (set SFUMATO_DATA to a folder of benchmark datasets to run those on real data)"
+	@echo "make test    run the tests, torch included (set SFUMATO_DATA to a folder of benchmark datasets to run those on real data)"
 	@echo "make check   ruff, strict types, import contracts"
 	@echo "make bench   speed benchmarks, as JSON (installs torch and opacus)"
 
@@ -28,7 +28,7 @@ help:
 demo: .venv/base
 	$(BIN)/sfumato demo --force
 
-test: .venv/dev
+test: .venv/deep
 	$(BIN)/python -m pytest
 
 check: .venv/dev

@@ -4,7 +4,7 @@ from sfumato.errors import SfumatoError
 from sfumato.fit import fit, method, plan
 from sfumato.fitted import Fitted
 from sfumato.mechanism import Measurements, Mechanism, register
-from sfumato.mechanisms import ClustMix, DPMix, IndependentHistograms, ThreeAImage, ThreeATable
+from sfumato.mechanisms import ClustMix, DPKip, DPMix, IndependentHistograms, Kip, ThreeAImage, ThreeATable
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.private.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
@@ -24,11 +24,13 @@ __all__ = [
     "Certificate",
     "ClustMix",
     "Column",
+    "DPKip",
     "DPMix",
     "Everyone",
     "Fitted",
     "FixedModel",
     "IndependentHistograms",
+    "Kip",
     "KnownPartition",
     "Measurements",
     "Mechanism",

@@ -152,6 +152,20 @@ def sampling_is_as_planned(setting: Setting) -> None:
             rows = np.concatenate([rows for rows, _ in record.members[step.name]])
             mixtures = np.concatenate([mixtures for _, mixtures in record.members[step.name]])
             _check_members(step, rows, mixtures, n_rows=setting.n_rows)
+        elif isinstance(step.sampling, Poisson) and step.mixtures * step.groups == 1:
+            _check_uses(step, record, rate=step.sampling.rate, n_rows=setting.n_rows)
+
+
+def _check_uses(step: Step, record: Record, *, rate: float, n_rows: int) -> None:
+    """Every use of a sampled sum draws anew: to the account, uses are like mixtures."""
+    uses = [drawn for drawn in record.drawn if drawn.step == step.name]
+    if not uses:
+        return
+    if any(drawn.n_rows != n_rows for drawn in uses):
+        raise ContractError(f"step {step.name!r}: some row had no coin of its own.")
+    taking_part = np.array([[row in drawn.rows for row in range(n_rows)] for drawn in uses])
+    _check_binomial(step, taking_part.sum(axis=1), trials=n_rows, rate=rate)
+    _check_binomial(step, taking_part.sum(axis=0), trials=len(uses), rate=rate)
 
 
 def _check_members(step: Step, rows: NDArray[np.int64], mixtures: NDArray[np.int64], *, n_rows: int) -> None:

@@ -23,13 +23,28 @@ class Record:
     sums: list[NDArray[np.int64]] = field(default_factory=list)
     released: list[NDArray[np.float64]] = field(default_factory=list)
     members: dict[str, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = field(default_factory=dict)
+    drawn: list["Drawn"] = field(default_factory=list)
+
+    def use(self, step: str, number: int) -> "Drawn":
+        """The coins of one use of a step that plans one sum."""
+        return [drawn for drawn in self.drawn if drawn.step == step][number]
+
+
+@dataclass
+class Drawn:
+    """Whose coins fell on heads in one use of a step, among how many rows."""
+
+    step: str
+    n_rows: int = 0
+    rows: set[int] = field(default_factory=set)
 
 
 def recording(view_type: type[View], record: Record, *, answers: Record | None = None) -> type[View]:
     """The view type, with every sum and every membership noted in `record`.
 
-    With `answers`, the doors give back what they gave then: so a second dataset can be measured under the history of
-    the first, which is what sensitivity means for a mechanism that adapts.
+    With `answers`, the doors give back what they gave then, and rows that both datasets hold have the coins that they
+    had then, while rows that are new take part: so a second dataset can be measured under the history of the first,
+    which is what sensitivity means for a mechanism that adapts and samples.
     """
 
     class Recorder(view_type):  # type: ignore[misc,valid-type]
@@ -42,6 +57,21 @@ def recording(view_type: type[View], record: Record, *, answers: Record | None =
             record.sums.append(private_sum.copy())
             record.released.append(released)
             return released
+
+        def _charge(self, step_name: str) -> Step:
+            record.drawn.append(Drawn(step_name))
+            return super()._charge(step_name)  # type: ignore[no-any-return]
+
+        def _taking_part(self, step: Step, n_rows: int) -> NDArray[np.int64]:
+            chosen: NDArray[np.int64] = super()._taking_part(step, n_rows)
+            now = record.drawn[-1]
+            if answers is not None:
+                then = answers.use(step.name, sum(drawn.step == step.name for drawn in record.drawn) - 1)
+                rows = range(now.n_rows, now.n_rows + n_rows)
+                chosen = np.array([at for at, row in enumerate(rows) if row in then.rows or row >= then.n_rows], int)
+            now.rows |= {now.n_rows + int(at) for at in chosen}
+            now.n_rows += n_rows
+            return chosen
 
         def _members_by_row(self, step: Step) -> Members:
             members = super()._members_by_row(step)

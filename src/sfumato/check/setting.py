@@ -1,6 +1,7 @@
 """What the checks share: a mechanism, a schema, and ways to run one on rows made up from the other."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sfumato.check import rows as made
 from sfumato.check.recorder import Record, recording
@@ -38,6 +39,11 @@ class Setting:
 
     def plan(self) -> Plan:
         """The plan that the mechanism asks for."""
+        return self._plan
+
+    @cached_property
+    def _plan(self) -> Plan:
+        """Made once: an account of sampled steps takes its time, and clauses open many views."""
         steps = self.mechanism.steps(self.schema)
         return make_plan(steps, budget=self.budget, unit=self.schema.unit, rows=self.schema.rows)
 

@@ -5,7 +5,7 @@ noise scale, and gives back numbers on a public grid in a public shape. docs/pro
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError, PrivacyError
 from sfumato.private import sampling as draw
 from sfumato.private.gaussian import rounded_gaussian
+from sfumato.private.gradients import GradientSum, clip_gradients, gradient_block
 from sfumato.private.mixing import add_members
 from sfumato.private.prepared import PreparedRows
 from sfumato.private.quantise import (
@@ -30,8 +31,9 @@ from sfumato.private.randomness import NoiseSource
 from sfumato.private.rowwise import check_row_wise
 from sfumato.private.sensitive import Sensitive, count_rows
 from sfumato.public import grid
-from sfumato.public.doors import GroupOf, Noisy, PerRecord
+from sfumato.public.doors import GroupOf, Loss, Noisy, PerRecord, Tensor
 from sfumato.public.plan import Plan
+from sfumato.public.probe import random_batch
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Block, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 
@@ -58,6 +60,7 @@ class View:
         self.__schema = schema
         self.__on_step = on_step
         self.__used: dict[str, int] = {}
+        self.__gradients: dict[str, GradientSum] = {}
 
     def __reduce__(self) -> str:
         """Refuse to leave the private zone."""
@@ -76,6 +79,7 @@ class View:
             raise PlanError(f"the schema has a column {name!r} already. Give the prepared column another name.")
         self._check(lambda batch: {name: per_record(batch)})
         self.__rows.prepare(name, per_record)
+        self.__gradients.clear()  # they hold public rows without the new column
 
     def _check(self, per_record: PerRecord) -> None:
         check_row_wise(lambda batch: per_record(self.__rows.completed(batch)), schema=self.__schema)
@@ -120,6 +124,33 @@ class View:
             start += block.width
         return out
 
+    def noisy_gradients(
+        self,
+        step_name: str,
+        loss: Loss,
+        parameters: Mapping[str, Any],
+        *,
+        device: str | None = None,
+        microbatch: int | None = None,
+    ) -> Noisy:
+        """The sum of the gradients of a loss, each clipped, over rows that take part by their own coin, plus noise.
+
+        Args:
+            step_name: A step with one plain block, as wide as the parameters have entries; its `l2_bound` is the clip.
+            loss: The loss of one example. Give the same function at every step: a new one is tried on public rows.
+            parameters: Public tensors or arrays by name, all of one floating-point type.
+            device: `cpu`, `cuda`, ...; a GPU where torch finds one, unless told otherwise.
+            microbatch: How many gradients are computed at once; fewer where memory does not suffice.
+        """
+        step = self._charge(step_name)
+        gradients = self.__gradients.get(step_name)
+        if gradients is None or gradients.loss is not loss or gradients.asked != (device, microbatch):
+            gradients = self._gradient_sum(step, loss, device=device, microbatch=microbatch)
+            gradients.at(parameters).check()
+            self.__gradients[step_name] = gradients
+        private_sum = gradients.at(parameters).over(self._rows_taking_part(step))
+        return gradients.by_name(self._release(private_sum, step=step, block=step.blocks[0].name))
+
     # What follows is the inside of the doors. Nothing here returns a number without noise to a mechanism.
 
     def _charge(self, step_name: str) -> Step:
@@ -160,8 +191,7 @@ class View:
     ) -> None:
         noise_multiplier = self.__plan.noise_multiplier(step.name)
         if isinstance(step.sampling, Poisson):
-            n_rows = len(next(iter(rows.values())))
-            taking_part = self._coins(n_rows, step.sampling.rate)
+            taking_part = self._taking_part(step, len(next(iter(rows.values()))))
             rows = {name: values[taking_part] for name, values in rows.items()}
         for block in step.blocks:
             if block.outer:
@@ -173,6 +203,29 @@ class View:
             else:
                 integers = self._clip(rows[block.name], block=block, noise_multiplier=noise_multiplier)
                 private_sums[block.name] += integers.sum(axis=0, dtype=np.int64)
+
+    def _gradient_sum(self, step: Step, loss: Loss, *, device: str | None, microbatch: int | None) -> GradientSum:
+        rows = self.__schema.rows
+        expected = rows * step.sampling.rate if rows is not None and isinstance(step.sampling, Poisson) else None
+        return GradientSum(
+            step,
+            loss,
+            clip=lambda gradients: self._clip_gradients(gradients, step=step),
+            public_rows=lambda n_rows: self.__rows.completed(random_batch(self.__schema, n_rows=n_rows, seed=20)),
+            device=device,
+            microbatch=microbatch,
+            expected=expected,
+        )
+
+    def _rows_taking_part(self, step: Step) -> Iterator[Batch]:
+        """Batches of the rows that take part. The coins fall before anything is computed."""
+        for batch in self.__rows:
+            taking_part = self._taking_part(step, len(next(iter(batch.values()))))
+            yield {name: values[taking_part] for name, values in batch.items()}
+
+    def _taking_part(self, step: Step, n_rows: int) -> NDArray[np.int64]:
+        """Which of the next rows take part in this use of a step that plans one sum."""
+        return self._coins(n_rows, step.sampling.rate) if isinstance(step.sampling, Poisson) else np.arange(n_rows)
 
     def _dense(self, rows: dict[str, NDArray[Any]], *, step: Step) -> NDArray[np.int32]:
         """All blocks side by side, as integers."""
@@ -259,10 +312,14 @@ class View:
 
         return by_subset
 
-    # The five places where privacy is made. The broken twins of the tests override exactly these.
+    # The six places where privacy is made. The broken twins of the tests override exactly these.
 
     def _clip(self, values: NDArray[Any], *, block: Block, noise_multiplier: float) -> NDArray[np.int32]:
         return clip_to_grid(values, block=block, noise_multiplier=noise_multiplier)
+
+    def _clip_gradients(self, gradients: Tensor, *, step: Step) -> Tensor:
+        noise_multiplier = self.__plan.noise_multiplier(step.name)
+        return clip_gradients(gradients, block=gradient_block(step), noise_multiplier=noise_multiplier)
 
     def _coins(self, n_coins: int, rate: float) -> NDArray[np.int64]:
         return draw.heads(n_coins, rate=rate, source=self.__source)

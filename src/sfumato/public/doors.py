@@ -12,6 +12,11 @@ from sfumato.public.schema import Batch
 PerRecord = Callable[[Batch], Mapping[str, NDArray[Any]]]
 #: The group of each row, an integer in [0, groups).
 GroupOf = Callable[[Batch], NDArray[Any]]
+#: A torch.Tensor. torch is an optional extra, so its types are not named here.
+Tensor = Any
+#: The loss of ONE example, a number: of public parameters, and of one row's columns (numbers and images in the type of
+#: the parameters, codes as int64). The door maps it over rows.
+Loss = Callable[[Mapping[str, Tensor], Mapping[str, Tensor]], Tensor]
 #: What a door gives back, by block.
 Noisy = dict[str, NDArray[np.float64]]
 
@@ -33,4 +38,16 @@ class Doors(Protocol):
 
     def noisy_mixtures(self, step_name: str, per_record: PerRecord, *, group_of: GroupOf | None = None) -> Noisy:
         """Many noisy sums over sampled rows."""
+        ...
+
+    def noisy_gradients(
+        self,
+        step_name: str,
+        loss: Loss,
+        parameters: Mapping[str, Any],
+        *,
+        device: str | None = None,
+        microbatch: int | None = None,
+    ) -> Noisy:
+        """The sum over sampled rows of each one's clipped gradient, plus noise, by parameter."""
         ...

@@ -90,8 +90,8 @@ class Block:
             raise PlanError(
                 f"block {self.name!r}: width {self.width} must be at least 1 and hold its {self.hot} hot entries."
             )
-        if not (math.isfinite(self.l2_bound) and self.l2_bound > 0):
-            raise PlanError(f"block {self.name!r}: l2_bound = {self.l2_bound} must be a finite number above 0.")
+        if not 1e-100 <= self.l2_bound <= 1e100:  # its square, and a row's, must be numbers that float64 can hold
+            raise PlanError(f"block {self.name!r}: l2_bound = {self.l2_bound} must lie between 1e-100 and 1e100.")
         if not 0 < self.share <= 1:
             raise PlanError(f"block {self.name!r}: share = {self.share} must lie in (0, 1].")
 

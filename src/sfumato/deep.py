@@ -1,0 +1,14 @@
+"""torch, where it is installed: an extra that nothing imports before it is needed."""
+
+import importlib
+import importlib.util
+from typing import Any
+
+from sfumato.errors import PlanError
+
+
+def need_torch(what: str) -> Any:
+    """The module, or a refusal that says how to get it. `what` names what needs it."""
+    if importlib.util.find_spec("torch") is None:
+        raise PlanError(f"{what} needs torch, which is not installed. Install it with: pip install 'sfumato[deep]'")
+    return importlib.import_module("torch")
