@@ -298,7 +298,7 @@ def left_behind(place):
     [
         (None, "does not exist"),
         ("", "empty (0 bytes)"),
-        ("age,weight,ill\n1,2,true\n", "no column for column 'town'"),
+        ("age,weight,ill\n1,2,true\n", "no column for 'town'"),
         ("age,weight,town\n1,2,rome\n", "no column for the target 'ill'"),
         ("41,80.5,rome,true\n42,70.5,rome,false\n", "is the header missing?"),
     ],

@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.errors import ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import registered
 from sfumato.model import Model, Synthetic
+from sfumato.present.loading import load_lines
 from sfumato.present.report import public_report
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
@@ -54,6 +56,15 @@ class Release:
     def synthetic(self) -> Synthetic:
         """The synthetic rows as released."""
         return read_synthetic(self.path)
+
+    @property
+    def n_rows(self) -> int:
+        """How many synthetic rows the folder holds, by the header of their file."""
+        return _read_head(self.path)[0]
+
+    def load_lines(self) -> dict[str, str]:
+        """For each tool, one line of Python that loads the rows from where this process runs; the tool is enough."""
+        return load_lines(_read_head(self.path)[1], self.schema, folder=self.path)
 
 
 def release(fitted: Fitted, *, to: str | Path, rows: int | None = None, force: bool = False) -> Release:
@@ -135,6 +146,16 @@ def read_synthetic(folder: Path) -> Synthetic:
             soft_labels=archive.get("soft_labels"),
             classes=tuple(str(name) for name in archive["classes"]),
         )
+
+
+def _read_head(folder: Path) -> tuple[int, Synthetic]:
+    """The number of rows and a dataset of the same columns without rows: a table may be large, its header is not."""
+    if not (folder / "synthetic.parquet").is_file():
+        synthetic = read_synthetic(folder)
+        return len(synthetic), synthetic
+    with pq.ParquetFile(folder / "synthetic.parquet") as file:
+        table = file.schema_arrow.empty_table().to_pandas()
+        return file.metadata.num_rows, Synthetic(table=table)
 
 
 def sha256_of(path: Path) -> str:
