@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import re
 import shutil
 import sys
@@ -91,6 +92,23 @@ def test_a_failure_in_the_middle_leaves_nothing(fitted: sf.Fitted, tmp_path: Pat
         sf.release(fitted, to=tmp_path / "release")
     assert not isinstance(failure, OSError) or "the disk is full" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stop_between_the_two_moves_keeps_the_old_release(fitted: sf.Fitted, tmp_path: Path, monkeypatch) -> None:
+    old = sf.release(fitted, to=tmp_path / "release", rows=7)
+    moves = []
+
+    def stopped(source: Path, target: Path) -> None:
+        moves.append(target)
+        if len(moves) == 2:
+            raise KeyboardInterrupt
+        os.rename(source, target)
+
+    monkeypatch.setattr(sys.modules["sfumato.release"].os, "replace", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        sf.release(fitted, to=tmp_path / "release", rows=9, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["release"]
+    assert old.n_rows == 7
 
 
 def edit(folder: Path, change) -> None:

@@ -7,8 +7,8 @@ import contextlib
 import errno
 import hashlib
 import os
+import secrets
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -166,27 +166,30 @@ def sha256_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def _whole_or_absent(target: Path, *, force: bool) -> Iterator[Path]:
-    parent = target.absolute().parent
+    # The names are chosen before anything is made, so that whatever stops us, and wherever, all is cleaned up.
+    folder, retired = _name_beside(target), _name_beside(target)
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
-    except OSError as error:
-        raise cannot_write(target, error) from None
-    try:
+        folder.mkdir(mode=0o700)
         yield folder
         for file in folder.iterdir():
             _flush(file)
         folder.chmod(0o755)
         if force and target.exists():
-            retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
-            os.replace(target, retired / "old")
+            os.replace(target, retired)
             os.replace(folder, target)
-            shutil.rmtree(retired)
         else:
             os.rename(folder, target)
     except OSError as error:
         raise cannot_write(target, error) from None
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # nothing is left here if all went well
+        if retired.exists() and not target.exists():
+            os.replace(retired, target)  # stopped between the two moves: the old release stays
+        for leftover in (folder, retired):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _name_beside(target: Path) -> Path:
+    return target.absolute().parent / f".{target.name}.{secrets.token_hex(8)}"
 
 
 def _flush(file: Path) -> None:
