@@ -48,13 +48,12 @@ def _table_pairs(a: Synthetic, b: Synthetic, schema: Schema) -> Pairs | None:
     ranges = {column.name: column.high - column.low for column in schema.columns if column.is_number}
     pairs: Pairs = []
     for name in a.table.columns:
-        x, y = a.table[name], b.table[name]
-        if str(x.dtype) != str(y.dtype):
+        x, y = _plain(a.table[name]), _plain(b.table[name])
+        if x.dtype.kind != y.dtype.kind:
             return None
         # A mixture's entry is in units of its bounds already.
-        is_fraction = isinstance(x.dtype, np.dtype) and x.dtype.kind == "f"
-        within = CLOSE * ranges.get(str(name), 1.0) if is_fraction else 0.0
-        pairs.append((_plain(x), _plain(y), within))
+        is_fraction = str(a.table[name].dtype).startswith("float")
+        pairs.append((x, y, CLOSE * ranges.get(str(name), 1.0) if is_fraction else 0.0))
     return pairs
 
 
@@ -63,6 +62,8 @@ def _plain(values: "pd.Series[Any]") -> NDArray[Any]:
         return values.astype(object).where(values.notna(), None).to_numpy()
     if values.dtype == "boolean" or values.dtype == "Int64":
         return values.to_numpy("float64", na_value=np.nan)
+    if pd.api.types.is_datetime64_dtype(values.dtype):
+        return values.astype("datetime64[s]").to_numpy()  # a Parquet file has its own unit
     return values.to_numpy()
 
 

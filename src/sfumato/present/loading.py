@@ -29,9 +29,7 @@ def load_lines(synthetic: Synthetic, schema: Schema, *, folder: str | Path = "."
 
 def _lines_for_table(table: pd.DataFrame, schema: Schema, *, file: str) -> dict[str, str]:
     plain = f"import pandas; rows = pandas.read_parquet({file})"
-    unfit = [str(name) for name in table.select_dtypes("datetime").columns if name != schema.target]
-    unfit += _mixed_labels(table, schema)
-    features = f"rows.drop(columns=[{', '.join(map(_quoted, unfit))}])" if unfit else "rows"
+    features = _features(table, schema)
     x = f'x = torch.tensor(pandas.get_dummies({features}).to_numpy("float32", na_value=float("nan")))'
     if schema.target is None or schema.target not in table.columns:
         return {"pandas": plain, "torch": f"import pandas, torch; rows = pandas.read_parquet({file}); {x}"}
@@ -39,13 +37,26 @@ def _lines_for_table(table: pd.DataFrame, schema: Schema, *, file: str) -> dict[
     return {"pandas": plain, "torch": f"import pandas, torch; rows = pandas.read_parquet({file}); {y}; {x}"}
 
 
-def _mixed_labels(table: pd.DataFrame, schema: Schema) -> list[str]:
-    """Columns that say how much of each class a mixture is: among the features they would give the label away."""
+def _features(table: pd.DataFrame, schema: Schema) -> str:
+    """All that a tensor can hold: no dates, and no mixed labels, which would give the label away."""
+    dates = table.select_dtypes("datetime").columns.drop(schema.target or "", errors="ignore")
+    features = 'rows.select_dtypes(exclude="datetime")' if len(dates) else "rows"
+    mixed = _mixed_labels(table, schema)
+    if not mixed:
+        return features
+    start = f"{schema.target}="
+    if {str(name) for name in table.columns if str(name).startswith(start)} == mixed:  # short, however many there are
+        return f"{features}[[name for name in rows if not name.startswith({_quoted(start)})]]"
+    return f"{features}.drop(columns=[{', '.join(map(_quoted, sorted(mixed)))}])"
+
+
+def _mixed_labels(table: pd.DataFrame, schema: Schema) -> set[str]:
+    """Columns that say how much of each class a mixture is."""
     target = schema.target_column
     if target is None or not target.is_coded:
-        return []
-    names = [f"{target.name}={value}" for value in (*target.categories, "(missing)")]
-    return [name for name in names if name in table.columns and name not in {c.name for c in schema.columns}]
+        return set()
+    names = {f"{target.name}={value}" for value in (*target.categories, "(missing)")}
+    return names & {str(name) for name in table.columns} - {column.name for column in schema.columns}
 
 
 def _target(table: pd.DataFrame, schema: Schema, *, taken: str) -> str:
