@@ -34,7 +34,7 @@ class ImageModel:
         if self.schema.target is None:
             images, _ = self._draw(n_rows, rng)
             return Synthetic(images=self._bytes(with_contrast(images, rng=rng)))
-        n_varied = round(self.alpha * n_rows)
+        n_varied = round(self.alpha * n_rows) if "rule" in self.parts else 0  # one class needs no teacher
         images, soft = self._plain(n_rows - n_varied, rng)
         if n_varied:
             more_images, more_soft = self._varied(n_varied, rng)
