@@ -456,7 +456,7 @@ def test_pictures_run_too(monkeypatch):
 
 
 def test_a_refusal_in_the_child_is_a_refusal_here():
-    with pytest.raises(SourceError, match="has no column for column 'town'"):
+    with pytest.raises(SourceError, match="has no column for 'town'"):
         release_in_child(
             IndependentHistograms(),
             tiny_rows(10, 0).drop(columns="town"),

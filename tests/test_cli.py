@@ -298,7 +298,7 @@ def left_behind(place):
     [
         (None, "does not exist"),
         ("", "empty (0 bytes)"),
-        ("age,weight,ill\n1,2,true\n", "no column for column 'town'"),
+        ("age,weight,ill\n1,2,true\n", "no column for 'town'"),
         ("age,weight,town\n1,2,rome\n", "no column for the target 'ill'"),
         ("41,80.5,rome,true\n42,70.5,rome,false\n", "is the header missing?"),
     ],
@@ -547,7 +547,8 @@ def test_a_disk_that_fills_up_while_sampling(place, released, monkeypatch):
     assert not left_behind(place)
 
 
-def test_ctrl_c_in_the_middle_of_a_release(place):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stop_in_the_middle_of_a_release(place, number, code):
     rng = np.random.default_rng(0)
     np.savez("pictures.npz", image=rng.integers(0, 255, (6000, 28, 28), dtype=np.uint8), label=rng.integers(0, 2, 6000))
     Path("schema.toml").write_text(IMAGES.format(rows=6000, side=28))
@@ -561,11 +562,32 @@ def test_ctrl_c_in_the_middle_of_a_release(place):
         assert line, heard
         heard += line
     time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     answered, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
+    assert process.returncode == code, said
     assert said.strip().splitlines()[-1] == "sfumato: stopped; nothing was written."
     assert answered == ""
+    assert not left_behind(place)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_while_the_folder_is_written_leaves_nothing(place, number):
+    """The process signals itself when files are already in the hidden folder beside the target."""
+    program = f"""
+import os, sys, sfumato
+from pathlib import Path
+def report(*arguments, **options):
+    assert [name for name in os.listdir() if name.startswith(".out.")], os.listdir()
+    os.kill(os.getpid(), {int(number)})
+    return "never reached"
+sys.modules["sfumato.release"].public_report = report
+from sfumato.cli import main
+sys.argv = "sfumato release patients.csv --method independent-histograms --schema schema.toml --epsilon 1 --out out".split()
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 143, done.stderr
+    assert done.stderr.strip().splitlines()[-1] == "sfumato: stopped; nothing was written."
     assert not left_behind(place)
 
 

@@ -25,6 +25,7 @@ from sfumato import (
 )
 from sfumato.check.rows import made_up, read
 from sfumato.errors import ContractError, PlanError, PrivacyError
+from sfumato.private.prepared import PreparedRows
 from sfumato.private.quantise import FINE_NORM, clip_to_grid, distinct_codes, outer_sum, outer_to_grid
 from sfumato.private.randomness import NoiseSource
 from sfumato.private.view import View
@@ -382,3 +383,28 @@ def test_fixed_size_draws_need_the_declared_number_of_rows() -> None:
 
 def test_sensitive_is_what_a_view_opens() -> None:
     assert isinstance(read(made_up(schemas.TABLE, n_rows=1, seed=1), schemas.TABLE), Sensitive)
+
+
+def test_kept_rows_are_packed_and_come_back_as_they_were() -> None:
+    """Whatever the schema allows survives the small types, whole numbers at the edge of a type included."""
+    columns = [
+        Column(name=f"i{high}", kind="integer", bounds=(-high, high))
+        for high in (0.5, 127, 128, 32768, 2**31 - 1, 2**40)
+    ]
+    columns += [
+        Column(name=f"c{size}", kind="categorical", categories=tuple(map(str, range(size))), missing=True)
+        for size in (1, 255, 256, 70_000)
+    ]
+    columns += [Column(name="x", kind="numeric", bounds=(0, 1)), Column(name="b", kind="boolean")]
+    columns.append(Column(name="absent", kind="integer", bounds=(0, 9), missing=True))
+    schema = Schema(columns=tuple(columns))
+    rng = np.random.default_rng(0)
+    raw = {c.name: rng.choice([c.low, c.high, np.nan], 50) for c in columns if c.is_number}
+    raw |= {c.name: rng.choice([c.categories[0], c.categories[-1], "?"], 50) for c in columns if c.is_coded}
+    rows = PreparedRows(Sensitive.read(raw, schema), keep=True)
+    [first], [again] = list(rows), list(rows)
+    for name in raw:
+        assert first[name].dtype == again[name].dtype
+        np.testing.assert_array_equal(first[name], again[name])
+    packed = rows._private_kept[0]
+    assert packed["i127"].itemsize == packed["c255"].itemsize == packed["b"].itemsize == 1

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import re
 import shutil
 import sys
@@ -93,6 +94,23 @@ def test_a_failure_in_the_middle_leaves_nothing(fitted: sf.Fitted, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stop_between_the_two_moves_keeps_the_old_release(fitted: sf.Fitted, tmp_path: Path, monkeypatch) -> None:
+    old = sf.release(fitted, to=tmp_path / "release", rows=7)
+    moves = []
+
+    def stopped(source: Path, target: Path) -> None:
+        moves.append(target)
+        if len(moves) == 2:
+            raise KeyboardInterrupt
+        os.rename(source, target)
+
+    monkeypatch.setattr(sys.modules["sfumato.release"].os, "replace", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        sf.release(fitted, to=tmp_path / "release", rows=9, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["release"]
+    assert old.n_rows == 7
+
+
 def edit(folder: Path, change) -> None:
     body = json.loads((folder / CERTIFICATE).read_text())
     change(body)
@@ -149,8 +167,9 @@ def test_rows_that_are_not_of_the_measurements_are_told(fitted: sf.Fitted, folde
     fitted.model.sample(100, seed=12345).table.to_parquet(path, index=False)
     edit(folder, lambda body: body["files"].update({path.name: sha256_of(path)}))
     assert sf.verify(folder).ok
-    assert sf.verify(folder, rebuild=True).problems == (
-        "the synthetic rows are not those that the measurements give with the certificate's seed.",
+    [problem] = sf.verify(folder, rebuild=True).problems
+    assert problem.startswith(
+        "the synthetic rows are not those that the measurements give with the certificate's seed: "
     )
 
 

@@ -73,6 +73,7 @@ def fit(
     planned = plan(chosen, schema, budget, prior=prior)
     view = view_type(data, plan=planned, source=source, schema=schema, on_step=on_step)
     measurements = chosen.measure(view, schema)
+    del view  # and with it the rows that it kept in memory
 
     # ------------------------------------------------------------------------------------------------------------
     # The privacy boundary. Above: private rows behind doors. Below: a function of noisy numbers and public facts.

@@ -7,8 +7,8 @@ import contextlib
 import errno
 import hashlib
 import os
+import secrets
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sfumato.errors import ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import registered
 from sfumato.model import Model, Synthetic
+from sfumato.present.loading import load_lines
 from sfumato.present.report import public_report
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
@@ -54,6 +56,15 @@ class Release:
     def synthetic(self) -> Synthetic:
         """The synthetic rows as released."""
         return read_synthetic(self.path)
+
+    @property
+    def n_rows(self) -> int:
+        """How many synthetic rows the folder holds, by the header of their file."""
+        return _read_head(self.path)[0]
+
+    def load_lines(self) -> dict[str, str]:
+        """For each tool, one line of Python that loads the rows from where this process runs; the tool is enough."""
+        return load_lines(_read_head(self.path)[1], self.schema, folder=self.path)
 
 
 def release(fitted: Fitted, *, to: str | Path, rows: int | None = None, force: bool = False) -> Release:
@@ -137,6 +148,16 @@ def read_synthetic(folder: Path) -> Synthetic:
         )
 
 
+def _read_head(folder: Path) -> tuple[int, Synthetic]:
+    """The number of rows and a dataset of the same columns without rows: a table may be large, its header is not."""
+    if not (folder / "synthetic.parquet").is_file():
+        synthetic = read_synthetic(folder)
+        return len(synthetic), synthetic
+    with pq.ParquetFile(folder / "synthetic.parquet") as file:
+        table = file.schema_arrow.empty_table().to_pandas()
+        return file.metadata.num_rows, Synthetic(table=table)
+
+
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file."""
     with path.open("rb") as file:
@@ -145,27 +166,30 @@ def sha256_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def _whole_or_absent(target: Path, *, force: bool) -> Iterator[Path]:
-    parent = target.absolute().parent
+    # The names are chosen before anything is made, so that whatever stops us, and wherever, all is cleaned up.
+    folder, retired = _name_beside(target), _name_beside(target)
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
-    except OSError as error:
-        raise cannot_write(target, error) from None
-    try:
+        folder.mkdir(mode=0o700)
         yield folder
         for file in folder.iterdir():
             _flush(file)
         folder.chmod(0o755)
         if force and target.exists():
-            retired = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=parent))
-            os.replace(target, retired / "old")
+            os.replace(target, retired)
             os.replace(folder, target)
-            shutil.rmtree(retired)
         else:
             os.rename(folder, target)
     except OSError as error:
         raise cannot_write(target, error) from None
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # nothing is left here if all went well
+        if retired.exists() and not target.exists():
+            os.replace(retired, target)  # stopped between the two moves: the old release stays
+        for leftover in (folder, retired):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _name_beside(target: Path) -> Path:
+    return target.absolute().parent / f".{target.name}.{secrets.token_hex(8)}"
 
 
 def _flush(file: Path) -> None:

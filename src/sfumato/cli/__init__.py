@@ -8,7 +8,7 @@ from sfumato.cli.bench_command import bench
 from sfumato.cli.data_command import data
 from sfumato.cli.demo_command import demo
 from sfumato.cli.plan_command import plan
-from sfumato.cli.refusals import withhold_details
+from sfumato.cli.refusals import stop_cleanly, withhold_details
 from sfumato.cli.release_command import release
 from sfumato.cli.sample_command import sample
 from sfumato.cli.schema_command import schema
@@ -43,5 +43,6 @@ app.add_typer(study, name="study")
 def main() -> None:
     """The entry point of the `sfumato` command."""
     withhold_details()
+    stop_cleanly()
     # Not app(): that would put typer's own exception hook, which shows messages, in the place of ours.
     get_command(app)(prog_name="sfumato")

@@ -2,12 +2,13 @@
 
 import functools
 import os
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
 import typer
@@ -16,10 +17,26 @@ import sfumato
 from sfumato.cli.console import answer, notices
 from sfumato.errors import SfumatoError, VerificationError
 
-REFUSED, NOT_VERIFIED, UNEXPECTED, INTERRUPTED = 1, 3, 70, 130
+REFUSED, NOT_VERIFIED, UNEXPECTED, INTERRUPTED, TERMINATED = 1, 3, 70, 130, 143
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody asked the process to end, as a batch system does when time is up."""
+
+
+def stop_cleanly() -> None:
+    """End on a request as on Ctrl-C, so that what is half written is removed on the way out."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _terminate)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # one request is enough: a second would disturb the cleaning up
+    raise Terminated
 
 
 def refusing(command: Callable[P, R]) -> Callable[P, R]:
@@ -32,9 +49,9 @@ def refusing(command: Callable[P, R]) -> Callable[P, R]:
         except SfumatoError as error:
             _refuse(error, as_json=bool(options.get("as_json")))
             raise typer.Exit(NOT_VERIFIED if isinstance(error, VerificationError) else REFUSED) from None
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             _say("stopped; nothing was written.")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(_code_of(type(stop))) from None
 
     return run
 
@@ -63,12 +80,16 @@ def _say(sentence: str) -> None:
 def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         _say("stopped; nothing was written.")
-        raise SystemExit(INTERRUPTED)
+        raise SystemExit(_code_of(kind))
     _say(
         f"unexpected {kind.__name__} at {_place(trace)}. Its message is withheld, because it may hold private values; "
         "on a trusted machine SFUMATO_DEBUG=1 shows it. Please report the type and the place."
     )
     raise SystemExit(UNEXPECTED)
+
+
+def _code_of(kind: type[BaseException]) -> int:
+    return TERMINATED if issubclass(kind, Terminated) else INTERRUPTED
 
 
 def _place(trace: TracebackType | None) -> str:

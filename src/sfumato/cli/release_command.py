@@ -29,9 +29,7 @@ Seed = Annotated[
 
 @refusing
 def release(
-    data: Annotated[
-        Path, typer.Argument(help="CSV, Parquet, npz, an IDX file of images, or a folder of class folders.")
-    ],
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, an IDX file of images, or a folder of pictures.")],
     schema_file: Annotated[Path, typer.Option("--schema", help="The schema.toml.", metavar="FILE")],
     epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")],
@@ -66,6 +64,8 @@ def release(
             f"[green]released[/green] {payload['rows']:,} synthetic rows to {escape(str(out))}", soft_wrap=True
         )
         console.print(payload["claim"], markup=False)
+        for tool, line in payload["load"].items():
+            console.print(f"Load it into {tool}: {line}", markup=False, soft_wrap=True)
         console.print(f"Anyone can check it, without the data: sfumato verify {out}", markup=False, soft_wrap=True)
 
     answer(payload, as_json=as_json, show=show)
@@ -83,7 +83,8 @@ def describe_release(written: Release) -> dict[str, Any]:
         "spent_epsilon": body["claim"]["spent_epsilon"],
         "accountant": body["claim"]["accountant"],
         "claim": body["claim"]["in_words"],
-        "rows": len(written.synthetic()),
+        "rows": written.n_rows,
+        "load": written.load_lines(),
         "seed": body["seed"],
         "files": sorted([*body["files"], "certificate.json"]),
     }

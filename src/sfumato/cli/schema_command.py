@@ -12,9 +12,7 @@ from sfumato.private.inspect import draft_schema
 
 @refusing
 def schema(
-    data: Annotated[
-        Path, typer.Argument(help="CSV, Parquet, npz, an IDX file of images, or a folder of class folders.")
-    ],
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, an IDX file of images, or a folder of pictures.")],
     as_json: AsJson = False,
 ) -> None:
     """Print a draft of schema.toml: column names and types.

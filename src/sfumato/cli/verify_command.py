@@ -20,6 +20,7 @@ _CHECKS = (
     "the accounting, replayed by independent code, bears out the claim",
 )
 _REBUILT = "the synthetic rows are a function of the noisy measurements and of nothing else"
+_ROUNDED = "{share:.2g} of their cells differ when they are built here, as another processor's rounding explains"
 
 
 @refusing
@@ -42,6 +43,7 @@ def verify(
         "replayed_epsilon": found.replayed_epsilon,
         "claim": found.claim,
         "rebuilt": rebuild,
+        "different": found.different,
         "problems": list(found.problems),
     }
     answer(payload, as_json=as_json, show=lambda console: show_verification(console, found, rebuild=rebuild))
@@ -61,6 +63,8 @@ def show_verification(console: Console, found: Verification, *, rebuild: bool) -
         return
     for check in (*_CHECKS, _REBUILT) if rebuild else _CHECKS:
         console.print(f"[green]✓[/green] {check}")
+    if found.different:
+        console.print(f"  {_ROUNDED.format(share=found.different)}")
     console.print(found.claim, markup=False)
     if found.replayed_epsilon is not None:
         console.print(f"Replayed epsilon: {found.replayed_epsilon:.4f} at delta {found.delta:g}.")

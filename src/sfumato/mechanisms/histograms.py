@@ -60,7 +60,8 @@ class IndependentHistograms:
         totals = np.stack([counts.sum(axis=1) for counts in columns])
         per_class = np.average(totals, axis=0, weights=1 / sizes)
         tables = tuple(_normalised(np.maximum(counts, 0)) for counts in columns)
-        return HistogramModel(schema, self.bins, np.maximum(per_class, 0), tables)
+        # Summed before they are clipped: among many classes, what clipping adds would outweigh the rows.
+        return HistogramModel(schema, self.bins, np.maximum(per_class, 0), tables, float(per_class.sum()))
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """A count within a class, and what follows from all of a column's counts."""
@@ -87,11 +88,12 @@ class HistogramModel:
     bins: int
     class_counts: NDArray[np.float64]
     tables: tuple[NDArray[np.float64], ...]
+    total: float
 
     @property
     def default_rows(self) -> int:
         """The noisy number of private rows."""
-        return max(1, round(float(self.class_counts.sum())))
+        return max(1, round(self.total))
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw a class for each row, then every column on its own."""

@@ -25,7 +25,7 @@ def mixtures_as_synthetic(
     table = pd.DataFrame(features, columns=list(Encoder(schema.features).names))
     if target is not None and hard is not None:
         table[target.name] = pd.Categorical.from_codes(hard, categories=pd.Index(classes))
-        if soft_labels is not None:
-            for code, value in enumerate(classes):
-                table[f"{target.name}={value}"] = soft_labels[:, code]
+        if soft_labels is not None:  # all at once: a table slows down with each column that is put in on its own
+            shares = pd.DataFrame(soft_labels, columns=[f"{target.name}={value}" for value in classes])
+            table = pd.concat([table, shares], axis=1)
     return Synthetic(table=table, classes=classes)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.model import Synthetic
+from sfumato.present.loading import load_lines
 from sfumato.present.marginals import Marginal, marginal
 from sfumato.present.pages import render
 from sfumato.present.plots import marginal_svg, picture_grid
@@ -60,7 +61,8 @@ def summarize(
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
         "marginals": [] if synthetic.table is None else _marginals(synthetic.table, schema),
         "picture_sheet": None if synthetic.images is None else _choose_pictures(synthetic),
-        "load": _load_lines(synthetic.table),
+        "load": load_lines(synthetic, schema),
+        "load_notes": _load_notes(synthetic, schema),
     }
 
 
@@ -123,15 +125,24 @@ def _choose_pictures(synthetic: Synthetic) -> Any:
     return synthetic.images[order[np.linspace(0, held - 1, wanted).astype(np.int64)]]
 
 
-def _load_lines(table: pd.DataFrame | None) -> list[str]:
-    if table is None:
-        return [
-            'rows = numpy.load("synthetic.npz")',
-            'images = torch.from_numpy(rows["images"])',
+def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
+    """What a receiver has to know about the loaded values."""
+    if synthetic.images is not None:
+        is_bytes = synthetic.images.dtype.kind == "u"
+        notes = [
+            "Pixels are bytes." if is_bytes else "Pixels are in units of their bounds: 0 is the lower, 1 the upper."
         ]
-    dates = [str(name) for name in table.select_dtypes("datetime").columns]
-    numbers = f"rows.drop(columns={dates})" if dates else "rows"
-    return [
-        'rows = pandas.read_parquet("synthetic.parquet")',
-        f'numbers = torch.tensor(pandas.get_dummies({numbers}).astype("float32").to_numpy())',
-    ]
+        if synthetic.labels is None:
+            return [*notes, "There are no labels: the schema names no target."]
+        notes.append("labels holds places in classes: 0 is the first name there.")
+        if synthetic.soft_labels is not None:
+            notes.append("soft_labels says how much of each class a picture is.")
+        return notes
+    if synthetic.table is None:
+        return []
+    notes = []
+    if synthetic.table.select_dtypes("datetime").shape[1]:
+        notes.append("The tensor leaves dates out.")
+    if any(column.missing for column in schema.columns):
+        notes.append("Missing numbers are NaN in the tensor; a missing class is -1.")
+    return notes

@@ -29,7 +29,7 @@ _TOP = """\
 # and add `missing = true` where a value may be missing. Remove columns that need not be released.
 
 [dataset]
-# target = "NAME"                  # the column that models shall predict
+{target:<34} # the column that models shall predict
 # rows = 10000                     # an approximate number of rows, if that is public
 
 [privacy]
@@ -64,16 +64,20 @@ def draft_schema(data: str | os.PathLike[str] | pd.DataFrame) -> str:
     if isinstance(source, TableSource):
         return _draft([_entry(name, _kind_of_arrow(kind)) for name, kind in source.types.items()], "names and types")
     if isinstance(source, NpzSource):
-        return _draft(_entries_of_arrays(source), "names, types and shapes")
+        return _draft(*_entries_of_arrays(source))
     entries = [_entry_of_image("image", source.shapes["image"][1:])] if isinstance(source, IdxSource) else []
     if isinstance(source, FolderSource):
         # The size of a picture belongs to its row.
-        entries = [_entry_of_image("image", (28, 28), note="   # choose a size: pictures are brought to it")]
-    return _draft(entries + ([_entry("label", "categorical")] if "label" in source.names else []), "shapes")
+        note = "# or [H, W, 3] for colour. Choose a size: every picture is brought to it"
+        entries = [_entry_of_image("image", (28, 28), note=note)]
+    if "label" not in source.names:
+        return _draft(entries, "shapes")
+    return _draft([*entries, _entry("label", "categorical")], "shapes", target="label")
 
 
-def _draft(entries: Sequence[str], shown: str) -> str:
-    return _TOP.format(shown=shown) + "".join("\n" + entry for entry in entries)
+def _draft(entries: Sequence[str], shown: str, target: str | None = None) -> str:
+    line = '# target = "NAME"' if target is None else f"target = {_quoted(target)}"
+    return _TOP.format(shown=shown, target=line) + "".join("\n" + entry for entry in entries)
 
 
 def _require_header(names: Sequence[str], path: object) -> None:
@@ -93,8 +97,12 @@ def _is_number(text: str) -> bool:
 
 
 def _section(name: str) -> str:
+    return f"[columns.{_quoted(name)}]"
+
+
+def _quoted(name: str) -> str:
     # A JSON string is a TOML string, but for the delete character.
-    return f"[columns.{json.dumps(name, ensure_ascii=False)}]".replace("\x7f", "\\u007f")
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _entry(name: str, kind: Kind | None) -> str:
@@ -113,24 +121,31 @@ def _entry_of_unknown(name: str) -> str:
     return f"{_section(name)}\n{kinds}\n{hint}\n"
 
 
-def _entry_of_image(name: str, shape: Sequence[int], *, note: str = "") -> str:
-    return f'{_section(name)}\ntype = "image"\nshape = {list(map(int, shape))}{note}\nbounds = [0, 255]\n'
+def _entry_of_image(name: str, shape: Sequence[int], *, note: str = "", fractions: bool = False) -> str:
+    size = f"shape = {list(map(int, shape))}"
+    bounds = f"{'bounds = [0, 1]':<34} # or [0, 255], or what the pixels are" if fractions else "bounds = [0, 255]"
+    return f'{_section(name)}\ntype = "image"\n{f"{size:<34} {note}" if note else size}\n{bounds}\n'
 
 
-def _entries_of_arrays(source: NpzSource) -> list[str]:
+def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, str | None]:
+    """The entries, what they were made of, and the target: the labels beside pictures, where there is one such array."""
+    shown = "names, types and shapes"
     headers = source.headers
     pictures = [name for name, (shape, _, _) in headers.items() if len(shape) in (3, 4)]
     if not pictures:
-        return [
-            _entry(name, _kind_of_numpy(dtype) if len(shape) == 1 else None)
-            for name, (shape, dtype, _) in headers.items()
-        ]
+        kinds = {
+            name: _kind_of_numpy(dtype) if len(shape) == 1 else None for name, (shape, dtype, _) in headers.items()
+        }
+        return [_entry(name, kind) for name, kind in kinds.items()], shown, None
     # Beside a picture a schema holds coded columns only, and one picture.
-    entries = [_entry_of_image(pictures[0], headers[pictures[0]][0][1:])]
-    for name, (shape, dtype, _) in headers.items():
+    (n_rows, *shape), dtype, _ = headers[pictures[0]]
+    entries, labels = [_entry_of_image(pictures[0], shape, fractions=dtype.kind == "f")], []
+    for name, (shape_beside, kind, _) in headers.items():
         if name != pictures[0]:
-            entries.append(_entry(name, "categorical" if len(shape) == 1 and dtype.kind in "biuUS" else None))
-    return entries
+            is_label = shape_beside == (n_rows,) and kind.kind in "biuUS"
+            labels += [name] if is_label else []
+            entries.append(_entry(name, "categorical" if is_label else None))
+    return entries, shown, labels[0] if len(labels) == 1 else None
 
 
 def _kind_of_numpy(dtype: np.dtype[Any]) -> Kind | None:

@@ -17,6 +17,11 @@ from sfumato.public.schema import Schema
 
 KNOWN = ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures"
 
+_WHERE_LABELS = (
+    "Labels are an array of an npz file, the labels-idx1 file beside an IDX file of images, or the names of the "
+    "subfolders of a folder of pictures. For pictures without labels, remove the column and the target."
+)
+
 
 class Source(Protocol):
     """Rows that can be read again and again, some columns at a time."""
@@ -62,15 +67,15 @@ def open_source(data: Any, schema: Schema) -> Source:
     """
     is_path = isinstance(data, str | os.PathLike)
     private_source = open_path(Path(data), schema) if is_path else _open_object(data, schema)
-    renamed = _image_names(private_source.names, schema)
+    renamed = _image_names(private_source, schema)
     needed = [column.name for column in schema.columns]
     needed += [schema.unit.person] if schema.unit.person is not None else []
-    if renamed:
-        private_source = Renamed(private_source, names=renamed)
-    _require_columns(private_source.names, needed, schema)
+    named = Renamed(private_source, names=renamed) if renamed else private_source
+    is_named_by_hand = isinstance(private_source, NpzSource | IdxSource | FolderSource)
+    _require_columns(named.names, needed, schema, may_show_a_row=not is_named_by_hand)
     if isinstance(private_source, NpzSource):
-        private_source.require_one_length(needed)
-    return private_source
+        private_source.require_one_length([renamed.get(name, name) for name in needed])
+    return named
 
 
 def open_path(path: Path, schema: Schema | None) -> Source:
@@ -99,6 +104,10 @@ def open_path(path: Path, schema: Schema | None) -> Source:
         return NpzSource(path)
     if "idx3" in name:
         return IdxSource(path)
+    if "idx1" in name:
+        raise SourceError(
+            f"{path} holds labels. Give the images-idx3 file: the labels beside it are found by its name."
+        )
     raise SourceError(f"{path} has a suffix that is not known. Known: {KNOWN}.")
 
 
@@ -126,29 +135,46 @@ def _open_object(data: Any, schema: Schema) -> Source:
     raise SourceError(f"data of type {type(data).__name__} is not known. Give a path, a frame, or a dict of arrays.")
 
 
-def _image_names(names: Sequence[str], schema: Schema) -> dict[str, str]:
+def _image_names(source: Source, schema: Schema) -> dict[str, str]:
     """Pictures and labels go to the columns of their kind, whatever the schema calls them."""
     renamed = {}
+    picture_array, label_array = _picture_and_label(source)
     coded = [column.name for column in schema.columns if column.is_coded]
     label = schema.target if schema.target is not None else coded[0] if len(coded) == 1 else None
     for column in schema.images:
-        if column.name not in names and "image" in names:
-            renamed[column.name] = "image"
-        if label is not None and label not in names and "label" in names:
-            renamed[label] = "label"
+        if column.name not in source.names and picture_array is not None:
+            renamed[column.name] = picture_array
+        if label is not None and label not in source.names and label_array is not None:
+            renamed[label] = label_array
     return renamed
 
 
-def _require_columns(names: Sequence[str], needed: Sequence[str], schema: Schema) -> None:
+def _picture_and_label(source: Source) -> tuple[str | None, str | None]:
+    """What holds the pictures and what the labels; in an npz file the shapes tell, where only one array has each."""
+    plain = ("image" if "image" in source.names else None, "label" if "label" in source.names else None)
+    if not isinstance(source, NpzSource):
+        return plain
+    shapes = {name: shape for name, (shape, _, _) in source.headers.items()}
+    pictures = [name for name, shape in shapes.items() if len(shape) in (3, 4)]
+    labels = [name for name, shape in shapes.items() if len(shape) == 1]
+    return (
+        plain[0] or (pictures[0] if len(pictures) == 1 else None),
+        plain[1] or (labels[0] if len(labels) == 1 else None),
+    )
+
+
+def _require_columns(names: Sequence[str], needed: Sequence[str], schema: Schema, *, may_show_a_row: bool) -> None:
     missing = [name for name in needed if name not in names]
     if not missing:
         return
     name = missing[0]
-    role = "the target " if name == schema.target else "the person column " if name == schema.unit.person else "column "
-    if len(missing) == len(needed):
-        # A file without a header shows its first row where names should be, and that row is private.
+    role = "the target " if name == schema.target else "the person column " if name == schema.unit.person else ""
+    if len(missing) == len(needed) and may_show_a_row:
+        # A table without a header shows its first row where names should be, and that row is private.
         has = "It has none of the schema's columns: is the header missing?"
     else:
         more = ", ..." if len(names) > 20 else ""
         has = f"It has: {', '.join(map(str, names[:20]))}{more}."
+    if schema.images and name not in {column.name for column in schema.images}:
+        has += f" {_WHERE_LABELS}"
     raise SourceError(f"the data has no column for {role}{name!r} of the schema. {has}")

@@ -1,4 +1,4 @@
-"""Pictures as a source: IDX pairs as MNIST uses them, and folders with one subfolder for each class."""
+"""Pictures as a source: IDX pairs as MNIST uses them, and folders, with one subfolder for each class or without."""
 
 import os
 import struct
@@ -83,28 +83,37 @@ def _idx_header(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 class FolderSource:
-    """A folder of pictures, sorted into one subfolder for each class.
+    """A folder of pictures: one subfolder for each class, or no subfolders and no classes.
 
     Every picture is brought to the channels and the size of the schema; one that cannot be read is a
-    blank one. So a picture changes its own row and nothing else.
+    blank one. So a picture changes its own row and nothing else. What folders there are is public structure; how
+    many pictures lie in them is not, so a folder without any is a dataset like every other.
     """
 
-    names = ("image", "label")
-
     def __init__(self, path: Path, *, shape: tuple[int, ...]) -> None:
-        """Look at the subfolders."""
+        """Look at the subfolders; those whose names begin with a point are not meant."""
         self._shape = shape
-        self._classes = [folder for folder in _sorted(path) if folder.is_dir()]
-        if not self._classes:
-            raise SourceError(f"{path} has no subfolders. Put the pictures of each class into a subfolder of its name.")
+        self._classes = _subfolders(path)
+        self._folders = self._classes or [path]
+        inner = next((folder for folder in self._classes if _subfolders(folder)), None)
+        if inner is not None:
+            raise SourceError(
+                f"{inner} has subfolders of its own. Give the folder whose subfolders are the classes, "
+                "such as the one of the training part."
+            )
         if len(shape) == 3 and shape[2] not in _MODES:
             raise SourceError(f"pictures from files have 1 to 4 channels, and the schema declares {shape[2]}.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """`image`, and `label` where there are subfolders."""
+        return ("image", "label") if self._classes else ("image",)
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """Pictures as bytes and the names of their subfolders."""
         private_pictures: list[NDArray[np.uint8]] = []
         private_labels: list[str] = []
-        for folder in self._classes:
+        for folder in self._folders:
             for file in _sorted(folder):
                 if not file.name.lower().endswith(_SUFFIXES):
                     continue
@@ -120,6 +129,11 @@ class FolderSource:
     def _stack(self, names: Sequence[str], pictures: list[NDArray[np.uint8]], labels: list[str]) -> dict[str, Values]:
         columns = {"image": np.stack(pictures) if pictures else None, "label": np.array(labels, dtype=object)}
         return {name: columns[name] for name in names}
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    with no_details(folder, "a readable folder"), os.scandir(folder) as entries:
+        return sorted(folder / entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
 
 def _sorted(folder: Path) -> list[Path]:

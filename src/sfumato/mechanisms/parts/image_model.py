@@ -38,7 +38,7 @@ class ImageModel:
         rng = np.random.default_rng(seed)
         if self.schema.target is None:
             return Synthetic(images=self._in_pieces(n_rows, lambda size: self._plain(size, rng))[0])
-        n_varied = round(self.alpha * n_rows)
+        n_varied = round(self.alpha * n_rows) if "rule" in self.parts else 0  # one class needs no teacher
         images, soft = self._in_pieces(n_rows - n_varied, lambda size: self._plain(size, rng))
         if n_varied:
             more_images, more_soft = self._with_rates(n_varied, rng)

@@ -1,8 +1,10 @@
 """A fitted table: rows of a population, labels by its own rule or the teacher's, values drawn within bins."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.parts.bins import Binning
@@ -12,6 +14,8 @@ from sfumato.mechanisms.parts.population import Population
 from sfumato.mechanisms.parts.teacher import draw_labels, scores_of
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.schema import Schema
+
+_ROWS_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True)
@@ -35,19 +39,28 @@ class TableModel:
         """Draw rows of bins, a label for each, and a value in every bin."""
         check_row_count(n_rows)
         rng = np.random.default_rng(seed)
-        batch = {}
+        columns: dict[str, pd.Series[Any]] = {}  # each decoded at once: as a table they take less than as numbers
         if self.population is None:
             labels = rng.choice(len(self.rates), size=n_rows, p=self.rates)
         else:
             labels, rows = self.population.draw(n_rows, rng)
             for j, binning in enumerate(self.binnings):
-                batch[binning.cells.column.name] = binning.draw(rows[:, j], rng)
+                columns[binning.cells.column.name] = _decoded(binning, rows[:, j], rng)
             if self.rule is not None:
-                codes = with_intercept_code(rows, Layout(tuple(b.size for b in self.binnings)))
-                labels = draw_labels(scores_of(self.rule, codes), self.rates, rng)
+                labels = draw_labels(self._scores(rows, self.rule), self.rates, rng)
         if self.target is not None:
-            batch[self.target.cells.column.name] = self.target.draw(labels, rng)
-        return Synthetic(table=self.schema.decode(batch))
+            columns[self.target.cells.column.name] = _decoded(self.target, labels, rng)
+        return Synthetic(table=pd.DataFrame({c.name: columns[c.name] for c in self.schema.columns}, copy=False))
+
+    def _scores(self, rows: NDArray[np.int64], rule: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the rule says of each row, some rows at a time: the codes of all would take more memory than the rows."""
+        layout = Layout(tuple(binning.size for binning in self.binnings))
+        parts = np.array_split(rows, 1 + len(rows) // _ROWS_AT_ONCE)
+        return np.concatenate([scores_of(rule, with_intercept_code(part, layout)) for part in parts])
+
+
+def _decoded(binning: Binning, bins: NDArray[np.int64], rng: np.random.Generator) -> "pd.Series[Any]":
+    return binning.cells.column.decode(binning.draw(bins, rng))
 
 
 def several_rows(total: float) -> int:
