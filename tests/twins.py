@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato import IndependentHistograms
+from sfumato import IndependentHistograms, ThreeATable
 from sfumato.private.view import View
 
 
@@ -226,3 +226,94 @@ class UnseededModel(IndependentHistograms):
     def build(self, measurements, schema, *, seed):
         jitter = np.random.default_rng().uniform(0.5, 1.5, size=measurements["counts"].shape)
         return super().build({"counts": measurements["counts"] * jitter}, schema, seed=seed)
+
+
+# Twins of the default for tables.
+
+
+class Through:
+    """Passes everything on to honest doors; what inherits from it spoils one of them."""
+
+    def __init__(self, view):
+        self.view = view
+
+    def __getattr__(self, name):
+        return getattr(self.view, name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableKeepsRows(ThreeATable):
+    """A few rows that a map has seen stay among the measurements."""
+
+    name: ClassVar[str] = "table-keeps-rows"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spy(Through):
+            def noisy_sum(self, step, per_record):
+                def spying(batch):
+                    seen.append(np.nan_to_num(batch["pressure"].astype(float)))
+                    return per_record(batch)
+
+                return self.view.noisy_sum(step, spying)
+
+        measured = dict(super().measure(Spy(view), schema))
+        return measured | {"kept": np.resize(seen[-1], 400)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableAsksAgain(ThreeATable):
+    """The class tables twice for the price of one, to average the noise out. Honest doors refuse it."""
+
+    name: ClassVar[str] = "table-asks-again"
+
+    def measure(self, view, schema):
+        class Twice(Through):
+            def noisy_sum(self, step, per_record):
+                first = self.view.noisy_sum(step, per_record)
+                if step != "classes":
+                    return first
+                second = self.view.noisy_sum(step, per_record)
+                return {name: (first[name] + second[name]) / 2 for name in first}
+
+        return super().measure(Twice(view), schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableBinsByRank(ThreeATable):
+    """Bins that are exactly full, because they look at all rows of the batch."""
+
+    name: ClassVar[str] = "table-bins-by-rank"
+
+    def measure(self, view, schema):
+        class Ranker(Through):
+            def noisy_sum(self, step, per_record):
+                def ranked(batch):
+                    rank = np.argsort(np.argsort(batch["age"])).astype(float)
+                    return per_record({**batch, "age": 18 + 72 * rank / max(1, len(rank) - 1)})
+
+                return self.view.noisy_sum(step, ranked)
+
+        return super().measure(Ranker(view), schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCountsExactly(ThreeATable):
+    """The exact number of rows, where a noisy one would do."""
+
+    name: ClassVar[str] = "table-counts-exactly"
+
+    def measure(self, view, schema):
+        rows = []
+
+        class Counter(Through):
+            def noisy_sum(self, step, per_record):
+                def counting(batch):
+                    rows.append(len(batch["age"]))
+                    return per_record(batch)
+
+                return self.view.noisy_sum(step, counting)
+
+        measured = dict(super().measure(Counter(view), schema))
+        return measured | {"places": np.zeros(sum(rows))}

@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from sfumato.mechanism import Measurements
-from sfumato.mechanisms.parts.gauss import Gauss, slice_edges
+from sfumato.mechanisms.parts.frame import Frame
+from sfumato.mechanisms.parts.gauss import Gauss
+from sfumato.mechanisms.parts.scores import Scores
 from sfumato.mechanisms.parts.table_model import several_rows
 from sfumato.mechanisms.parts.teacher import draw_labels
 from sfumato.model import Synthetic, check_row_count
@@ -22,10 +24,11 @@ class WideModel:
     """Slices of the score (or classes), the mean of each, and the Gaussian around them."""
 
     schema: Schema
+    frame: Frame
     gauss: Gauss
+    scores: Scores | None
     rates: NDArray[np.float64]
     means: NDArray[np.float64] | None
-    knots: NDArray[np.float64]
     weights: NDArray[np.float64] | None
     chance: NDArray[np.float64]
     alpha: float
@@ -41,7 +44,7 @@ class WideModel:
         rng = np.random.default_rng(seed)
         parts = [self._rows(min(_CHUNK, n_rows - at), rng) for at in range(0, n_rows, _CHUNK)]
         points = np.concatenate([p for p, _ in parts])
-        batch = _decode(np.clip(self.gauss.centre + self.gauss.clip * points, 0.0, 1.0), self.schema.features)
+        batch = _decode(self.frame.outward(points), self.schema.features)
         if self.schema.target is not None:
             batch[self.schema.target] = self._labels(points, np.concatenate([c for _, c in parts]), rng)
         return Synthetic(table=self.schema.decode(batch))
@@ -51,16 +54,18 @@ class WideModel:
         classes = rng.choice(len(self.rates), size=n_rows, p=self.rates)
         if self.weights is None or self.means is None:
             return rows, classes
-        if len(self.rates) > 2:
+        if self.scores is None:
             return rows + self.means[classes], classes
-        # Along the score, replace the Gaussian's straight line of means by the measured ones.
+        # Along the score, replace the Gaussian's straight line by the measured scores and means.
         w = self.weights[0, :-1]
         along = self.gauss.times(w)
-        along = along / max(float(w @ along), 1e-12)
-        score = rows @ w
-        bent = np.stack([np.interp(score, self.knots, m) for m in self.means.T], axis=1)
-        bent += np.outer(score - bent @ w, along)  # a row keeps its score
-        return rows + bent - np.outer(score, along), classes
+        drawn = rows @ w
+        score = self.scores.spread(drawn)
+        knots = self.scores.middles(len(self.means))
+        bent = np.stack([np.interp(score, knots, m) for m in self.means.T], axis=1)
+        line = _line(self.means, knots, w, along)
+        bent += np.outer(score - bent @ w, line)  # a row has the score that was drawn for it
+        return rows - np.outer(drawn, along / max(float(w @ along), 1e-12)) + bent, classes
 
     def _labels(
         self, points: NDArray[np.float64], classes: NDArray[np.int64], rng: np.random.Generator
@@ -68,20 +73,37 @@ class WideModel:
         if self.weights is None or (self.alpha == 0 and len(self.rates) > 2):
             return classes
         scores = points @ self.weights[:, :-1].T
-        if scores.shape[1] == 1:  # the measured chance of the second class at this score
-            scores = np.interp(scores, self.knots, np.log(self.chance / (1 - self.chance)))
+        if self.scores is not None:  # the measured chance of the second class at this score
+            knots = self.scores.middles(len(self.chance))
+            scores = np.interp(scores, knots, np.log(self.chance / (1 - self.chance)))
         return draw_labels(scores, self.rates, rng)
 
 
+def _line(
+    means: NDArray[np.float64], knots: NDArray[np.float64], w: NDArray[np.float64], along: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What a row gains with each unit of its score: by the slices or, where these say nothing, by the Gaussian."""
+    by_slices = means.T @ (knots - knots.mean())
+    gained = float(w @ by_slices)
+    usual = along / max(float(w @ along), 1e-12)
+    return by_slices / gained if gained > 1e-3 * float(np.sum((knots - knots.mean()) ** 2)) else usual
+
+
 def make_wide_model(
-    schema: Schema, gauss: Gauss, found: Measurements, *, noise: dict[str, float], alpha: float
+    schema: Schema,
+    frame: Frame,
+    gauss: Gauss,
+    scores: Scores | None,
+    found: Measurements,
+    *,
+    noise: dict[str, float],
+    alpha: float,
 ) -> WideModel:
     """Clean the slices' means: a few common directions, as far as they stand above the noise."""
     counts = np.maximum(found["classes"], 0.0)
     rates = counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
     if "slices" not in found:
-        return WideModel(schema, gauss, rates, None, np.zeros(0), None, np.zeros(0), alpha)
-    weights = np.asarray(found["teacher"])
+        return WideModel(schema, frame, gauss, None, rates, None, None, np.zeros(0), alpha)
     hits = np.asarray(found["hits"]).reshape(-1, len(rates))
     sizes = np.maximum(hits.sum(axis=1), 0.05 * gauss.total / len(hits))
     sums = np.asarray(found["slices"]).reshape(len(sizes), -1)
@@ -92,15 +114,8 @@ def make_wide_model(
     edge = per_entry * (np.sqrt(sums.shape[1]) + np.sqrt(len(sizes)))
     cleaned = np.sqrt(np.maximum(s**2 - edge**2, 0.0))
     means = (u * cleaned) @ v / np.sqrt(sizes)[:, None]
-    edges = slice_edges(gauss, weights, n_slices=len(sizes)) if len(rates) == 2 else np.zeros(0)
-    return WideModel(schema, gauss, rates, means, _middles(edges), weights, _rising(hits[:, -1] / sizes, sizes), alpha)
-
-
-def _middles(edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    if len(edges) < 2:
-        return np.zeros(0)
-    outer = edges[[0, -1]] + np.array([-1.0, 1.0]) * 0.5 * (edges[-1] - edges[0])
-    return np.asarray((np.r_[outer[0], edges] + np.r_[edges, outer[1]]) / 2)
+    chance = _rising(hits[:, -1] / sizes, sizes)
+    return WideModel(schema, frame, gauss, scores, rates, means, np.asarray(found["teacher"]), chance, alpha)
 
 
 def _decode(box: NDArray[np.float64], columns: tuple[Column, ...]) -> dict[str, NDArray[np.generic]]:
