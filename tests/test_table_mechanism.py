@@ -247,7 +247,7 @@ def test_many_classes_are_taught(n_classes):
     assert (table["y"].astype(str) == f"k{n_classes}").mean() < 0.02  # a class that no row has
     found = table.groupby(table["y"].astype(str))[list("abcde")].mean()
     nearest = [np.linalg.norm(centres - found.loc[f"k{c}"].to_numpy(), axis=1).argmin() for c in range(n_classes)]
-    assert np.mean(np.array(nearest) == np.arange(n_classes)) > 0.9
+    assert np.mean(np.array(nearest) == np.arange(n_classes)) > 0.8
 
 
 @pytest.mark.parametrize(("n_rows", "epsilon"), [(100, 1.0), (500, 1.0), (2_000, 0.01)])

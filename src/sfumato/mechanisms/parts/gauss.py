@@ -1,11 +1,11 @@
 """A Gaussian with a few factors from noisy second moments. Post-processing only.
 
-What the factors leave over is alike in all directions, but for columns that follow each other: in spectra, series and
-scans a column resembles those some places on. How much, by their distance, is an average over all columns, so little
+What the factors leave over has a size of its own in every column, and columns that follow each other are alike: in spectra,
+series and scans a column resembles those some places on. How much, by their distance, is an average over all columns, so little
 noise is left in it; where the order of the columns means nothing, nothing stands above the noise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ _ABOVE_NOISE = 1.02
 #: The entry for the intercept: small, because it takes from the bound that rows of norm 1 share with it.
 INTERCEPT = 0.3
 
+#: An entry's variance is at least this part of the mean one, and its factors have at most this part of its variance.
+_LEAST = 0.1
+_MOST = 0.9
+
 #: A correlation at some distance counts above this many standard deviations; only a quarter of all distances have
 #: enough pairs of columns to be averaged over.
 _SURE = 4.0
@@ -29,13 +33,13 @@ _SCORE_SPREAD = 3.0  # log-odds are of this order
 
 @dataclass(frozen=True)
 class Gauss:
-    """Some directions (factors) of known variance, and what is left: the same variance everywhere, and correlations.
+    """A few factors, and what they leave over: a deviation for each entry, and correlations.
 
     `left` is a root of the correlations of what is left, or None where there are none.
     """
 
     factors: NDArray[np.float64]
-    rest: float
+    deviations: NDArray[np.float64]
     left: NDArray[np.float64] | None
     total: float
 
@@ -47,18 +51,19 @@ class Gauss:
     @property
     def weight_spread(self) -> float:
         """How large a teacher's weight may be: scores of a few units from entries of this variance."""
-        trace = float((self.factors**2).sum()) + self.rest * self.width
+        trace = float((self.factors**2).sum() + (self.deviations**2).sum())
         return float(_SCORE_SPREAD / np.sqrt(max(trace, 1e-12)))
 
     def times(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
         """The covariance times a vector."""
-        left = vector if self.left is None else self.left @ (self.left.T @ vector)
-        return self.rest * left + self.factors @ (self.factors.T @ vector)
+        left = self.deviations * vector
+        left = left if self.left is None else self.left @ (self.left.T @ left)
+        return np.asarray(self.deviations * left + self.factors @ (self.factors.T @ vector))
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Rows about 0."""
         rows = rng.standard_normal((n_rows, self.width))
-        rows = np.sqrt(self.rest) * (rows if self.left is None else rows @ self.left.T)
+        rows = self.deviations * (rows if self.left is None else rows @ self.left.T)
         return np.asarray(rows + rng.standard_normal((n_rows, self.factors.shape[1])) @ self.factors.T)
 
 
@@ -75,12 +80,16 @@ class DenseCurvature:
         return [(self.rows.T * s) @ self.rows for s in slope.T]
 
 
-def fit_gauss(moments: NDArray[np.float64], *, noise: float, total: float) -> Gauss:
+def fit_gauss(moments: NDArray[np.float64], squares: NDArray[np.float64], *, noise: float, total: float) -> Gauss:
     """Keep the eigenvalues that stand above the edge of the noise, corrected for what noise adds to them.
+
+    The noise in a factor is the same for all entries. For an entry that varies little it would be all that is left, and
+    a learner would take the entry for an exact copy of the factor: so each entry keeps what stands above the noise.
 
     Args:
         moments: The noisy mean of a a^T; off-diagonal entries have 1 / sqrt(2) of the noise of the diagonal ones.
-        noise: The standard deviation of a diagonal entry.
+        squares: The mean of each entry's square, with little noise but perhaps all too small by a common factor.
+        noise: The standard deviation of a diagonal entry of the moments.
         total: The noisy number of rows.
     """
     d = len(moments)
@@ -90,17 +99,27 @@ def fit_gauss(moments: NDArray[np.float64], *, noise: float, total: float) -> Ga
     above = values[kept]
     variances = (above + np.sqrt(np.maximum(above**2 - edge**2, 0.0))) / 2
     trace = min(max(float(np.trace(moments)), 0.05), 1.0)
-    rest = max(trace - float(variances.sum()), 0.02 * trace) / max(d - len(variances), 1)
-    factors = vectors[:, kept] * np.sqrt(np.maximum(variances - rest, 0.0))
-    return Gauss(factors, rest, _root_of_left(moments - factors @ factors.T, rest=rest, noise=noise), total)
+    squares = np.maximum(squares, _LEAST * max(float(squares.mean()), 1e-12))
+    squares = squares * (trace / float(squares.sum()))
+    factors = vectors[:, kept] * np.sqrt(variances)
+    # The part of an eigenvector that is noise, by the theory of spiked matrices, spread evenly over its entries.
+    in_each = float(np.sum(np.minimum(variances, (edge / 2) ** 2 / np.maximum(variances, 1e-12)))) / d
+    size = np.maximum((factors**2).sum(axis=1), 1e-12)
+    factors = factors * np.minimum(np.maximum(1 - in_each / size, 0.0), np.sqrt(_MOST * squares / size))[:, None]
+    deviations = np.sqrt(squares - (factors**2).sum(axis=1))
+    left = _root_of_left(moments - factors @ factors.T, deviations, noise=noise)
+    return Gauss(factors, deviations, left, total)
 
 
-def _root_of_left(left: NDArray[np.float64], *, rest: float, noise: float) -> NDArray[np.float64] | None:
+def _root_of_left(
+    left: NDArray[np.float64], deviations: NDArray[np.float64], *, noise: float
+) -> NDArray[np.float64] | None:
     d = len(left)
     by_distance = np.zeros(d)
     for k in range(1, d // _DISTANCES):
-        mean = float(np.diagonal(left, k).mean())
-        by_distance[k] = mean / rest if abs(mean) > _SURE * noise / np.sqrt(2.0 * (d - k)) else 0.0
+        found = float(np.diagonal(left, k).sum())
+        if abs(found) > _SURE * noise * np.sqrt((d - k) / 2):
+            by_distance[k] = found / float(deviations[:-k] @ deviations[k:])
     if not by_distance.any():
         return None
     by_distance[0] = 1.0
@@ -110,8 +129,12 @@ def _root_of_left(left: NDArray[np.float64], *, rest: float, noise: float) -> ND
 
 
 def dense_curvature(gauss: Gauss) -> DenseCurvature:
-    """The curvature on rows of the Gaussian, with the intercept as the last entry."""
-    rows = gauss.draw(_CURVATURE_ROWS, np.random.default_rng(0))
+    """The curvature on rows of the Gaussian, with the intercept as the last entry.
+
+    What the factors leave over counts as alike everywhere: a curvature that is too small somewhere lets noise in there.
+    """
+    even = np.full(gauss.width, np.sqrt(np.mean(gauss.deviations**2)))
+    rows = replace(gauss, deviations=even, left=None).draw(_CURVATURE_ROWS, np.random.default_rng(0))
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
     return DenseCurvature(with_intercept(rows), gauss.total)
 

@@ -1,5 +1,6 @@
 """How a linear teacher's scores are spread over the rows, from a noisy histogram. Post-processing only."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,15 +25,6 @@ class Scores:
     deviation: float
     predicted: float
 
-    def edges(self, n_slices: int) -> NDArray[np.float64]:
-        """Scores that cut the rows into about equally many."""
-        return np.asarray(self.mean + self.deviation * stats.norm.ppf(np.arange(1, n_slices) / n_slices))
-
-    def middles(self, n_slices: int) -> NDArray[np.float64]:
-        """The mean score of each slice."""
-        cuts = stats.norm.pdf(stats.norm.ppf(np.arange(n_slices + 1) / n_slices))
-        return np.asarray(self.mean - self.deviation * np.diff(cuts) * n_slices)
-
     def spread(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of the Gaussian, moved so that they are spread as the measured ones."""
         return np.asarray(self.mean + scores * (self.deviation / self.predicted))
@@ -42,10 +34,10 @@ def _predicted(gauss: Gauss, weights: NDArray[np.float64]) -> float:
     return float(np.sqrt(max(float(weights @ gauss.times(weights)), 1e-12)))
 
 
-def score_cells(scores: NDArray[np.float64], gauss: Gauss, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The cell of each score."""
-    part = scores / (2 * _RANGE * _predicted(gauss, weights)) + 0.5
-    return np.clip(part * CELLS, 0, CELLS - 1).astype(np.int64)
+def score_cells(gauss: Gauss, weights: NDArray[np.float64]) -> Callable[[NDArray[np.float64]], NDArray[np.int64]]:
+    """A map from scores to their cells."""
+    width = 2 * _RANGE * _predicted(gauss, weights) / CELLS
+    return lambda scores: np.clip(scores / width + CELLS / 2, 0, CELLS - 1).astype(np.int64)
 
 
 def read_scores(counts: NDArray[np.float64], gauss: Gauss, weights: NDArray[np.float64]) -> Scores:

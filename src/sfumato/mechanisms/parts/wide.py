@@ -1,14 +1,13 @@
 """The path for tables of more than a hundred numbers: moments instead of tables, and a teacher on the numbers themselves.
 
-Rows become points of the unit box. Steps: how long rows are (for the clips), their mean, their second moments, noisy
-gradients of a linear teacher, how its scores are spread, and the mean of the rows in slices of the score. A Gaussian
-with a few factors is bent so that its scores and slices are the measured ones.
+Rows become points of the unit box. Steps: how long rows are (for the clips), their mean, squares and second moments, noisy
+gradients of a linear teacher, and how its scores are spread (or, for more than two classes, the mean of each class).
+Rows are drawn from a Gaussian with a few factors, labels from the teacher.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +25,15 @@ from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Block, Step
 
 SHARES = {
-    "lengths": 0.02, "mean": 0.04, "spreads": 0.01, "moments": 0.27, "teacher": 0.45, "scores": 0.01, "slices": 0.20,
+    "lengths": 0.02, "mean": 0.04, "spreads": 0.01, "squares": 0.05, "moments": 0.38, "teacher": 0.49, "scores": 0.01,
+    "means": 0.20,
 }  # fmt: skip
 CELLS = 64
-SLICES = 8
 
 #: Rows longer than this quantile of the lengths are shortened to it: less noise for all against some bias in few.
 _QUANTILE = 0.5
+#: The squares of a row of norm 1 have about this norm, over the root of the number of entries, where these are alike.
+_SQUARES = math.sqrt(6.0)
 _MORE_THAN = 100
 _MOST_CLASSES = 32
 
@@ -67,14 +68,9 @@ class Wide:
         """Sets of weights of the teacher."""
         return 1 if self.n_classes <= 2 else self.n_classes
 
-    @property
-    def n_slices(self) -> int:
-        """Slices of the teacher's score for two classes, else the classes."""
-        return SLICES if self.n_classes == 2 else self.n_classes
-
     def steps(self) -> tuple[Step, ...]:
         """All sums, with what each is to have of the precision."""
-        d, n, sets = self.encoder.width, self.n_slices, self.n_sets
+        d, sets = self.encoder.width, self.n_sets
 
         def step(name: str, *blocks: Block, uses: int = 1) -> Step:
             return Step(name=name, blocks=blocks, share=SHARES[name], uses=uses)
@@ -84,6 +80,7 @@ class Wide:
             step("lengths", lengths, Block(name="classes", width=self.n_classes, hot=1, share=0.5)),
             step("mean", Block(name="mean", width=d, l2_bound=1.0)),
             step("spreads", Block(name="spreads", width=CELLS, hot=1)),
+            step("squares", Block(name="squares", width=d, l2_bound=_SQUARES / math.sqrt(d), nonnegative=True)),
             step("moments", Block(name="moments", width=d * d, outer=(d, d), l2_bound=1.0)),
         ]
         if self.n_classes > 1:
@@ -92,9 +89,11 @@ class Wide:
             steps.append(step("teacher", gradient, uses=GRADIENTS))
         if self.n_classes == 2:
             steps.append(step("scores", Block(name="scores", width=CELLS, hot=1)))
-        if self.n_classes > 1:
-            means = Block(name="slices", width=n * d, outer=(1, d), groups=n, l2_bound=1.0, share=0.85)
-            steps.append(step("slices", means, Block(name="hits", width=n * self.n_classes, hot=1, share=0.15)))
+        if self.n_classes > 2:
+            width = self.n_classes * d
+            steps.append(
+                step("means", Block(name="means", width=width, outer=(1, d), groups=self.n_classes, l2_bound=1.0))
+            )
         return tuple(steps)
 
     def measure(self, view: Doors) -> Measurements:
@@ -121,6 +120,7 @@ class Wide:
             a = frame.inward(encoder(batch))
             return np.asarray(a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1.0))
 
+        found |= view.noisy_sum("squares", lambda batch: {"squares": points(batch) ** 2})
         found |= view.noisy_sum("moments", lambda batch: {"moments": np.tile(points(batch), 2)})
         if self.n_classes == 1:
             return found
@@ -128,15 +128,14 @@ class Wide:
         found["teacher"] = self._teach(view, points, gauss, noise=noise_by_step(found, self.steps())["teacher"])
         weights = found["teacher"][0, :-1]
         if self.n_classes == 2:
-            found |= view.noisy_sum("scores", lambda b: {"scores": score_cells(points(b) @ weights, gauss, weights)})
-            edges = self.scores(found).edges(SLICES)
+            cells = score_cells(gauss, weights)
+            return found | view.noisy_sum("scores", lambda batch: {"scores": cells(points(batch) @ weights)})
 
-        def slices(batch: Batch) -> dict[str, NDArray[Any]]:
-            a, label = points(batch), self._label(batch)
-            at = np.searchsorted(edges, a @ weights) if self.n_classes == 2 else label
-            return {"slices": np.column_stack([np.ones(len(a)), a, at]), "hits": at * self.n_classes + label}
+        def means(batch: Batch) -> dict[str, NDArray[np.float64]]:
+            a = points(batch)
+            return {"means": np.column_stack([np.ones(len(a)), a, self._label(batch)])}
 
-        return found | view.noisy_sum("slices", slices)
+        return found | view.noisy_sum("means", means)
 
     def _label(self, batch: Batch) -> NDArray[np.int64]:
         if self.schema.target is None:
@@ -160,7 +159,9 @@ class Wide:
         d, total = self.encoder.width, self.total(found)
         moments = found["moments"].reshape(d, d)
         noise = noise_by_step(found, self.steps())["moments"]
-        return fit_gauss((moments + moments.T) / (2 * total), noise=noise / total, total=total)
+        return fit_gauss(
+            (moments + moments.T) / (2 * total), found["squares"] / total, noise=noise / total, total=total
+        )
 
     def scores(self, found: Measurements) -> Scores:
         """How the teacher's scores are spread."""
@@ -184,7 +185,7 @@ class Wide:
         return teach(ask, start, prior, dense_curvature(gauss), noise=noise)
 
     def build(self, measurements: Measurements, *, alpha: float) -> WideModel:
-        """Bend the Gaussian to the slices."""
+        """The Gaussian and the teacher's labels."""
         frame, gauss = self.frame(measurements), self.gauss(measurements)
         scores = self.scores(measurements) if self.n_classes == 2 else None
         noise = noise_by_step(measurements, self.steps())

@@ -1,10 +1,9 @@
-"""A Gaussian bent to measured slices, with labels from the teacher."""
+"""A fitted wide table: rows of a Gaussian, with labels from the teacher."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
 
 from sfumato.mechanism import Measurements
 from sfumato.mechanisms.parts.frame import Frame
@@ -21,7 +20,7 @@ _CHUNK = 8_192
 
 @dataclass(frozen=True)
 class WideModel:
-    """Slices of the score (or classes), the mean of each, and the Gaussian around them."""
+    """A Gaussian, about the mean of each class where there are more than two, and labels from the teacher."""
 
     schema: Schema
     frame: Frame
@@ -30,7 +29,6 @@ class WideModel:
     rates: NDArray[np.float64]
     means: NDArray[np.float64] | None
     weights: NDArray[np.float64] | None
-    chance: NDArray[np.float64]
     alpha: float
 
     @property
@@ -52,41 +50,15 @@ class WideModel:
     def _rows(self, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         rows = self.gauss.draw(n_rows, rng)
         classes = rng.choice(len(self.rates), size=n_rows, p=self.rates)
-        if self.weights is None or self.means is None:
-            return rows, classes
-        if self.scores is None:
-            return rows + self.means[classes], classes
-        # Along the score, replace the Gaussian's straight line by the measured scores and means.
-        w = self.weights[0, :-1]
-        along = self.gauss.times(w)
-        drawn = rows @ w
-        score = self.scores.spread(drawn)
-        knots = self.scores.middles(len(self.means))
-        bent = np.stack([np.interp(score, knots, m) for m in self.means.T], axis=1)
-        line = _line(self.means, knots, w, along)
-        bent += np.outer(score - bent @ w, line)  # a row has the score that was drawn for it
-        return rows - np.outer(drawn, along / max(float(w @ along), 1e-12)) + bent, classes
+        return rows if self.means is None else rows + self.means[classes], classes
 
     def _labels(
         self, points: NDArray[np.float64], classes: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        if self.weights is None or (self.alpha == 0 and len(self.rates) > 2):
+        if self.weights is None or (self.alpha == 0 and self.means is not None):
             return classes
         scores = points @ self.weights[:, :-1].T
-        if self.scores is not None:  # the measured chance of the second class at this score
-            knots = self.scores.middles(len(self.chance))
-            scores = np.interp(scores, knots, np.log(self.chance / (1 - self.chance)))
-        return draw_labels(scores, self.rates, rng)
-
-
-def _line(
-    means: NDArray[np.float64], knots: NDArray[np.float64], w: NDArray[np.float64], along: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """What a row gains with each unit of its score: by the slices or, where these say nothing, by the Gaussian."""
-    by_slices = means.T @ (knots - knots.mean())
-    gained = float(w @ by_slices)
-    usual = along / max(float(w @ along), 1e-12)
-    return by_slices / gained if gained > 1e-3 * float(np.sum((knots - knots.mean()) ** 2)) else usual
+        return draw_labels(scores if self.scores is None else self.scores.spread(scores), self.rates, rng)
 
 
 def make_wide_model(
@@ -99,23 +71,19 @@ def make_wide_model(
     noise: dict[str, float],
     alpha: float,
 ) -> WideModel:
-    """Clean the slices' means: a few common directions, as far as they stand above the noise."""
+    """Clean the classes' means: a few common directions, as far as they stand above the noise."""
     counts = np.maximum(found["classes"], 0.0)
     rates = counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
-    if "slices" not in found:
-        return WideModel(schema, frame, gauss, None, rates, None, None, np.zeros(0), alpha)
-    hits = np.asarray(found["hits"]).reshape(-1, len(rates))
-    sizes = np.maximum(hits.sum(axis=1), 0.05 * gauss.total / len(hits))
-    sums = np.asarray(found["slices"]).reshape(len(sizes), -1)
+    weights = np.asarray(found["teacher"]) if "teacher" in found else None
+    if "means" not in found:
+        return WideModel(schema, frame, gauss, scores, rates, None, weights, alpha)
+    sizes = np.maximum(counts, 0.05 * gauss.total / len(counts))
+    sums = np.asarray(found["means"]).reshape(len(sizes), -1)
     # In these units every entry has the same noise.
-    scaled = sums / np.sqrt(sizes)[:, None]
-    u, s, v = np.linalg.svd(scaled, full_matrices=False)
-    per_entry = noise["slices"] / np.sqrt(sizes.mean())
-    edge = per_entry * (np.sqrt(sums.shape[1]) + np.sqrt(len(sizes)))
-    cleaned = np.sqrt(np.maximum(s**2 - edge**2, 0.0))
-    means = (u * cleaned) @ v / np.sqrt(sizes)[:, None]
-    chance = _rising(hits[:, -1] / sizes, sizes)
-    return WideModel(schema, frame, gauss, scores, rates, means, np.asarray(found["teacher"]), chance, alpha)
+    u, s, v = np.linalg.svd(sums / np.sqrt(sizes)[:, None], full_matrices=False)
+    edge = noise["means"] / np.sqrt(sizes.mean()) * (np.sqrt(sums.shape[1]) + np.sqrt(len(sizes)))
+    means = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
+    return WideModel(schema, frame, gauss, scores, rates, means, weights, alpha)
 
 
 def _decode(box: NDArray[np.float64], columns: tuple[Column, ...]) -> dict[str, NDArray[np.generic]]:
@@ -132,9 +100,3 @@ def _decode(box: NDArray[np.float64], columns: tuple[Column, ...]) -> dict[str, 
         value = column.low + part[:, 0] * (column.high - column.low)
         batch[column.name] = np.where(part[:, 1] > 0.5, np.nan, value) if column.missing else value
     return batch
-
-
-def _rising(chance: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Noisy chances made to rise with the score, and kept off 0 and 1."""
-    fitted = IsotonicRegression().fit_transform(np.arange(len(chance)), chance, sample_weight=sizes)
-    return np.asarray(np.clip(fitted, 0.005, 0.995))
