@@ -102,11 +102,17 @@ def test_keeps_the_contract(schema, monkeypatch):
     check_mechanism(ThreeATable(), schema, n_rows=120)
 
 
-def test_keeps_the_contract_on_wide_tables(monkeypatch):
+@pytest.mark.parametrize("target", ["two classes", "three classes", "none"])
+def test_keeps_the_contract_on_wide_tables(target, monkeypatch):
     monkeypatch.setattr(wide, "_MORE_THAN", 5)  # the same path, in a fraction of the time
     # Wide bounds, so that private values stay distinct also as whole numbers when the check looks for them: within
     # (-1, 1) they are all 0, and zeros stand in any model.
-    check_mechanism(ThreeATable(), wide_schema(8, bound=1000), n_rows=60)
+    schema = wide_schema(8, bound=1000)
+    if target == "three classes":
+        schema = schema.with_columns({"y": Column(name="y", kind="categorical", categories=("a", "b", "c"))})
+    if target == "none":
+        schema = replace(schema, columns=schema.columns[:-1], target=None)
+    check_mechanism(ThreeATable(), schema, n_rows=60)
 
 
 def run_clause(clause, mechanism, schema, view_type=View):

@@ -25,7 +25,7 @@ from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Block, Step
 
 SHARES = {
-    "lengths": 0.02, "mean": 0.04, "spreads": 0.01, "squares": 0.05, "moments": 0.38, "teacher": 0.49, "scores": 0.01,
+    "lengths": 0.04, "mean": 0.04, "spreads": 0.01, "squares": 0.05, "moments": 0.37, "teacher": 0.48, "scores": 0.01,
     "means": 0.20,
 }  # fmt: skip
 CELLS = 64
@@ -75,9 +75,9 @@ class Wide:
         def step(name: str, *blocks: Block, uses: int = 1) -> Step:
             return Step(name=name, blocks=blocks, share=SHARES[name], uses=uses)
 
-        lengths = Block(name="lengths", width=CELLS, hot=1, share=0.5)
+        lengths = Block(name="lengths", width=CELLS, hot=1, share=0.25)
         steps = [
-            step("lengths", lengths, Block(name="classes", width=self.n_classes, hot=1, share=0.5)),
+            step("lengths", lengths, Block(name="classes", width=self.n_classes, hot=1, share=0.75)),
             step("mean", Block(name="mean", width=d, l2_bound=1.0)),
             step("spreads", Block(name="spreads", width=CELLS, hot=1)),
             step("squares", Block(name="squares", width=d, l2_bound=_SQUARES / math.sqrt(d), nonnegative=True)),
