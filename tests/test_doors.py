@@ -81,6 +81,14 @@ def test_codes_that_repeat_or_lie_outside_count_nothing() -> None:
     assert [sorted(row[row >= 0].tolist()) for row in counted] == [[1], [4], [0, 3]]
 
 
+@given(st.lists(st.lists(st.integers(-3, 12), min_size=5, max_size=5), min_size=1, max_size=6))
+def test_each_code_of_a_row_counts_once_in_whatever_order(rows: list[list[int]]) -> None:
+    block = Block(name="b", width=9, hot=5)
+    counted = distinct_codes(np.array(rows), block=block)
+    for row, codes in zip(rows, counted, strict=True):
+        assert sorted(codes[codes >= 0].tolist()) == sorted({code for code in row if 0 <= code < 9})
+
+
 def test_weights_are_clipped_and_counted_at_every_position() -> None:
     block = Block(name="w", width=3, hot=2, weighted=True)
     step = Step(name="s", blocks=(block,))

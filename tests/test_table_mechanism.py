@@ -7,14 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import twins
 from schemas import IMAGES, NO_TARGET, PERSONS, REPLACE, TABLE
-from sfumato import Budget, Column, Schema, fit
-from sfumato.check import check_mechanism
-from sfumato.errors import PlanError, SchemaError
+from sfumato import Budget, Column, Schema, fit, register
+from sfumato.check import CHECKS, check_mechanism
+from sfumato.check.setting import Setting
+from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.mechanisms.parts import narrow, population, wide
 from sfumato.mechanisms.table import ThreeATable
 from sfumato.private.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
+from sfumato.private.view import View
 
 REGRESSION = replace(TABLE, target="pressure")
 MANY_CLASSES = Schema(
@@ -99,11 +102,68 @@ def test_keeps_the_contract(schema, monkeypatch):
     check_mechanism(ThreeATable(), schema, n_rows=120)
 
 
-def test_keeps_the_contract_on_wide_tables(monkeypatch):
+@pytest.mark.parametrize("target", ["two classes", "three classes", "none"])
+def test_keeps_the_contract_on_wide_tables(target, monkeypatch):
     monkeypatch.setattr(wide, "_MORE_THAN", 5)  # the same path, in a fraction of the time
     # Wide bounds, so that private values stay distinct also as whole numbers when the check looks for them: within
     # (-1, 1) they are all 0, and zeros stand in any model.
-    check_mechanism(ThreeATable(), wide_schema(8, bound=1000), n_rows=60)
+    schema = wide_schema(8, bound=1000)
+    if target == "three classes":
+        schema = schema.with_columns({"y": Column(name="y", kind="categorical", categories=("a", "b", "c"))})
+    if target == "none":
+        schema = replace(schema, columns=schema.columns[:-1], target=None)
+    check_mechanism(ThreeATable(), schema, n_rows=60)
+
+
+def run_clause(clause, mechanism, schema, view_type=View):
+    (check,) = [check for check in CHECKS if check.name == clause]
+    check.run(Setting(mechanism, schema, Budget(epsilon=1.0, delta=1e-6), 120, view_type))
+
+
+@pytest.fixture
+def _tiny(monkeypatch):
+    """The clauses of the contract fit the mechanism many times."""
+    monkeypatch.setattr(population, "ROWS", 1_000)
+    monkeypatch.setattr(narrow, "LEARNING_ROWS", 500)
+    monkeypatch.setattr(narrow, "BINS", 8)
+    monkeypatch.setattr(wide, "_MORE_THAN", 5)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "clause"),
+    [
+        (twins.TableKeepsRows(), "no private row travels with the model"),
+        (twins.TableBinsByRank(), "steps are public and settled"),
+        (twins.TableCountsExactly(), "shapes are public"),
+    ],
+)
+@pytest.mark.usefixtures("_tiny")
+def test_broken_twins_are_caught(mechanism, clause):
+    register(type(mechanism))
+    run_clause(clause, ThreeATable(), TABLE)
+    with pytest.raises(ContractError):
+        run_clause(clause, mechanism, TABLE)
+
+
+@pytest.mark.usefixtures("_tiny")
+def test_asking_again_is_refused():
+    with pytest.raises(PlanError, match="'classes' is planned for 1 uses"):
+        run_clause("spending stays within the plan", twins.TableAsksAgain(), TABLE)
+    with pytest.raises(ContractError):  # and, where a door forgets to count, found out
+        run_clause("spending stays within the plan", twins.TableAsksAgain(), TABLE, twins.NoCharge)
+
+
+@pytest.mark.parametrize(
+    ("view_type", "clause"),
+    [
+        (twins.NoClip, "neighbouring data differ by at most the bound"),
+        (twins.HalfNoise, "noise has the planned scale"),
+    ],
+)
+@pytest.mark.usefixtures("_tiny")
+def test_broken_doors_are_caught(view_type, clause):
+    with pytest.raises(ContractError):
+        run_clause(clause, ThreeATable(), wide_schema(8, bound=1000), view_type)
 
 
 def test_refuses_images_and_a_wrong_alpha():
@@ -174,6 +234,36 @@ def test_a_regression_target_is_drawn_within_its_bins():
     assert abs(frame["a"].std() - table["a"].std()) < 0.2
     gap = [t.groupby(t["y"].astype(str))["a"].mean().diff().iloc[-1] for t in (frame, table)]
     assert gap[1] == pytest.approx(gap[0], abs=0.4)
+
+
+@pytest.mark.parametrize("n_classes", [3, 20])
+def test_many_classes_are_taught(n_classes):
+    centres = np.random.default_rng(0).normal(size=(n_classes, 5)) * 1.5
+    schema = Schema(
+        columns=(
+            *(Column(name=name, kind="numeric", bounds=(-10, 10)) for name in "abcde"),
+            Column(name="y", kind="categorical", categories=tuple(f"k{c}" for c in range(n_classes + 1))),
+        ),
+        target="y",
+    )
+    y = np.random.default_rng(1).integers(n_classes, size=20_000)
+    x = centres[y] + np.random.default_rng(2).normal(size=(20_000, 5))
+    frame = pd.DataFrame(x, columns=list("abcde")).assign(y=[f"k{c}" for c in y])
+    table = fitted(frame, schema).model.sample(10_000, seed=1).table
+    assert (table["y"].astype(str) == f"k{n_classes}").mean() < 0.02  # a class that no row has
+    found = table.groupby(table["y"].astype(str))[list("abcde")].mean()
+    nearest = [np.linalg.norm(centres - found.loc[f"k{c}"].to_numpy(), axis=1).argmin() for c in range(n_classes)]
+    assert np.mean(np.array(nearest) == np.arange(n_classes)) > 0.8
+
+
+@pytest.mark.parametrize(("n_rows", "epsilon"), [(100, 1.0), (500, 1.0), (2_000, 0.01)])
+def test_few_rows_or_little_budget_still_give_rows_of_the_schema(n_rows, epsilon):
+    model = fitted(made(n_rows), MADE, epsilon=epsilon).model
+    assert model.default_rows >= 1
+    table = model.sample(300, seed=1).table
+    assert table["a"].between(-1000, 1000).all()
+    assert table["b"].between(0, 100_000).all()
+    assert set(table["y"].astype(str)) <= {"no", "yes", "nobody"}
 
 
 def test_wide_tables_keep_the_rule():

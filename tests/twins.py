@@ -5,8 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato import IndependentHistograms
-from sfumato.mechanisms.image import ThreeAImage
+from sfumato import IndependentHistograms, ThreeAImage, ThreeATable
 from sfumato.private.view import View
 
 
@@ -229,6 +228,100 @@ class UnseededModel(IndependentHistograms):
         return super().build({"counts": measurements["counts"] * jitter}, schema, seed=seed)
 
 
+# Twins of the default for tables.
+
+
+class Through:
+    """Passes everything on to honest doors; what inherits from it spoils one of them."""
+
+    def __init__(self, view):
+        self.view = view
+
+    def __getattr__(self, name):
+        return getattr(self.view, name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableKeepsRows(ThreeATable):
+    """A few rows that a map has seen stay among the measurements."""
+
+    name: ClassVar[str] = "table-keeps-rows"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spy(Through):
+            def noisy_sum(self, step, per_record):
+                def spying(batch):
+                    seen.append(np.nan_to_num(batch["pressure"].astype(float)))
+                    return per_record(batch)
+
+                return self.view.noisy_sum(step, spying)
+
+        measured = dict(super().measure(Spy(view), schema))
+        return measured | {"kept": np.resize(seen[-1], 400)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableAsksAgain(ThreeATable):
+    """The class tables twice for the price of one, to average the noise out. Honest doors refuse it."""
+
+    name: ClassVar[str] = "table-asks-again"
+
+    def measure(self, view, schema):
+        class Twice(Through):
+            def noisy_sum(self, step, per_record):
+                first = self.view.noisy_sum(step, per_record)
+                if step != "classes":
+                    return first
+                second = self.view.noisy_sum(step, per_record)
+                return {name: (first[name] + second[name]) / 2 for name in first}
+
+        return super().measure(Twice(view), schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableBinsByRank(ThreeATable):
+    """Bins that are exactly full, because they look at all rows of the batch."""
+
+    name: ClassVar[str] = "table-bins-by-rank"
+
+    def measure(self, view, schema):
+        class Ranker(Through):
+            def noisy_sum(self, step, per_record):
+                def ranked(batch):
+                    rank = np.argsort(np.argsort(batch["age"])).astype(float)
+                    return per_record({**batch, "age": 18 + 72 * rank / max(1, len(rank) - 1)})
+
+                return self.view.noisy_sum(step, ranked)
+
+        return super().measure(Ranker(view), schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCountsExactly(ThreeATable):
+    """The exact number of rows, where a noisy one would do."""
+
+    name: ClassVar[str] = "table-counts-exactly"
+
+    def measure(self, view, schema):
+        rows = []
+
+        class Counter(Through):
+            def noisy_sum(self, step, per_record):
+                def counting(batch):
+                    rows.append(len(batch["age"]))
+                    return per_record(batch)
+
+                return self.view.noisy_sum(step, counting)
+
+        measured = dict(super().measure(Counter(view), schema))
+        return measured | {"places": np.zeros(sum(rows))}
+
+
+# Twins of the default for images.
+
+
 class NoClipOfProducts(View):
     """Products of vectors as they come, for doors that clip them inside of their sum."""
 
@@ -259,15 +352,12 @@ class KeepsAPicture(ThreeAImage):
     def measure(self, view, schema):
         seen = []
 
-        class Spy:
-            def __getattr__(self, name):
-                return getattr(view, name)
-
+        class Spy(Through):
             def prepare(self, name, per_record):
                 def spying(batch):
                     seen.append(batch[schema.images[0].name].copy())
                     return per_record(batch)
 
-                return view.prepare(name, spying)
+                return self.view.prepare(name, spying)
 
-        return {**super().measure(Spy(), schema), "pictures": np.concatenate([s.reshape(len(s), -1) for s in seen])}
+        return {**super().measure(Spy(view), schema), "pictures": np.concatenate([s.reshape(len(s), -1) for s in seen])}

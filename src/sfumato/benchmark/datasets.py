@@ -25,7 +25,7 @@ DELTA = 1e-5
 #: LightGBM weighs the classes where one has less than this share of the real training rows.
 RARE = 0.05
 #: How many encounters of one patient are used. The documentation counts 1.4 a patient.
-PATIENT_ROWS = 4
+PATIENT_ROWS = 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,9 +131,24 @@ def distinct_codes(private_codes: NDArray[Any], *, block: Block) -> NDArray[np.i
     inside = (values >= 0) & (values < block.width)  # what is not a number is not inside
     codes = np.where(inside, values, -1).astype(np.int64)
     if block.hot > 1:
-        codes.sort(axis=1)
-        codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1
+        _drop_repeats(codes)
     return codes
+
+
+@compile_kernel
+def _drop_repeats(codes: NDArray[np.int64]) -> None:
+    """Keep each code of a row once. Codes that rise along the row, as most tables give them, need no sorting."""
+    for i in range(codes.shape[0]):
+        last = -1
+        rising = True
+        for j in range(codes.shape[1]):
+            if codes[i, j] >= 0:
+                rising = rising and codes[i, j] > last
+                last = codes[i, j]
+        if not rising:
+            ordered = np.sort(codes[i])
+            for j in range(codes.shape[1]):
+                codes[i, j] = -1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]
 
 
 def weights_in_units(private_rows: NDArray[Any], *, block: Block, units: float) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """What noisy counts say: bins, class tables, edges and the field, each from what was measured before it."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,31 @@ _LEAST = 4.0
 _EDGES = 6
 #: A class is rare when its count is below this many standard deviations of what the teacher's budget could count.
 _RARE = 30.0
-#: This part of every class looks like all rows, so that no value is impossible.
+#: This part of every class looks like all rows, so that no value is impossible. More of a rare class: its columns
+#: are drawn one by one, so without it no row of the class would be as plain in most columns as many real ones are.
 _FLOOR = 0.01
+_RARE_FLOOR = 0.25
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
-    """Noisy counts, and what follows from them."""
+    """Noisy counts, and what follows from them. Two are equal where all counts are."""
 
     shape: Shape
     found: Measurements
     noise: dict[str, float]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all counts are the same."""
+        return (
+            isinstance(other, Evidence)
+            and (self.shape, self.noise, set(self.found)) == (other.shape, other.noise, set(other.found))
+            and all(np.array_equal(values, other.found[name]) for name, values in self.found.items())
+        )
+
+    def __hash__(self) -> int:
+        """Of the first counts."""
+        return hash(np.asarray(self.found["cells"]).tobytes())
 
     @cached_property
     def binnings(self) -> tuple[Binning, ...]:
@@ -113,8 +127,13 @@ class Evidence:
     @cached_property
     def rare(self) -> int | None:
         """One of two classes that has too few rows for a teacher, by the noisy counts of all."""
-        before = {name: sums for name, sums in self.found.items() if name != "teacher"}
-        return self._rare_by(Evidence(self.shape, before, self.noise).class_counts)
+        return self._rare_by(self.before_teacher.class_counts)
+
+    @property
+    def before_teacher(self) -> "Evidence":
+        """Without what the teacher's step gave."""
+        before = {name: sums for name, sums in self.found.items() if name not in ("teacher", "generator")}
+        return Evidence(self.shape, before, self.noise)
 
     def _rare_by(self, counts: NDArray[np.float64]) -> int | None:
         if "teacher" not in self.noise or self.shape.n_classes != 2:
@@ -158,7 +177,9 @@ class Evidence:
                 apart = np.where(margin > 0, counts - expected, 0.0)
                 kept = excess / max(float((apart**2).sum()), 1e-12) if sure else 0.0
                 rows.append(to_simplex(expected + min(kept, 1.0) * apart, total=max(float(total), 1e-9)))
-            out.append(np.where(margin > 0, np.stack(rows), 0.0) / self.total + _FLOOR * self.rates[:, None] * margin)
+            plain = np.where(np.arange(len(noise)) == self.rare, _RARE_FLOOR, _FLOOR)[:, None]
+            own = np.where(margin > 0, np.stack(rows), 0.0) / self.total
+            out.append((1 - plain) * own + plain * self.rates[:, None] * margin)
         return [joint / joint.sum() for joint in out]
 
     @cached_property
@@ -225,13 +246,17 @@ class Evidence:
             out.append(fine_edge(edge, table, margins, total=self.total, noise=self.noise["links"]))
         return out
 
-    @cached_property
+    @property
     def population(self) -> Population:
-        """Rows that agree with all of it."""
-        if "pairs" not in self.found:
-            return make_population(self.rates, self.joints, [], [], seed=0, rare=self.rare)
-        linked = set(self.linked)
-        others = [edge for at, (edge, _) in enumerate(self.coarse) if at not in linked]
-        return make_population(
-            self.rates, self.joints, self.tree, others[: _EDGES * len(self.shape.features)], seed=0, rare=self.rare
-        )
+        """Rows that agree with all of it. Gradients say nothing of rows, and a rare class has none: counts instead."""
+        return _population_of(self if self.rare is not None else self.before_teacher)
+
+
+@lru_cache(maxsize=1)  # `measure` needs it for the teacher, and `build` again
+def _population_of(evidence: Evidence) -> Population:
+    tree, others = [], []
+    if "pairs" in evidence.found:
+        tree, linked = evidence.tree, set(evidence.linked)
+        others = [edge for at, (edge, _) in enumerate(evidence.coarse) if at not in linked]
+    kept = others[: _EDGES * len(evidence.shape.features)]
+    return make_population(evidence.rates, evidence.joints, tree, kept, seed=0, rare=evidence.rare)

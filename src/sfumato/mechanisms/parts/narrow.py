@@ -13,11 +13,13 @@ from sfumato.mechanisms.parts.bins import bins_of
 from sfumato.mechanisms.parts.cells import Cells
 from sfumato.mechanisms.parts.evidence import Evidence
 from sfumato.mechanisms.parts.layout import codes_in
+from sfumato.mechanisms.parts.planned import noise_by_step, planned_noise
 from sfumato.mechanisms.parts.shape import Shape
 from sfumato.mechanisms.parts.table_model import TableModel, make_model, with_intercept_code
 from sfumato.mechanisms.parts.teacher import (
     GRADIENTS,
     curvature_rows,
+    error_bound,
     errors,
     learn,
     prior_precision,
@@ -32,17 +34,15 @@ from sfumato.public.step import Block, Step
 #: What each step gets of the precision, relative to the others that a schema needs.
 SHARES = {"cells": 0.15, "classes": 0.15, "pairs": 0.10, "links": 0.10, "teacher": 0.50}
 
-#: Entries that no row counts in: what comes back there is noise alone, and says how large it is.
-BLANKS = 1024
-
-#: At most so many bins of a column, levels of a column in the table of a pair, and classes.
+#: At most so many bins of a column, levels of a column in the table of a pair, classes, and classes of a number.
 BINS = 32
 LEVELS = 6
 CLASSES = 32
+NUMBER_CLASSES = 10
 
-#: With more columns there are too many pairs, and with more classes too many gradients, to share the precision.
+#: With more columns there are too many pairs to share the precision, and more weights would take too long to fit.
 MOST_PAIRED = 100
-MOST_TAUGHT = 10
+MOST_WEIGHTS = 2**15
 
 #: Rows of the population that stand for the private ones in the teacher's start.
 LEARNING_ROWS = 50_000
@@ -63,7 +63,9 @@ class Narrow:
             features=features,
             target=target,
             bin_sizes=tuple(bins_of(cells, most=BINS) for cells in features),
-            n_classes=1 if target is None else bins_of(target, most=CLASSES),
+            n_classes=1
+            if target is None
+            else bins_of(target, most=CLASSES if target.column.is_coded else NUMBER_CLASSES),
             n_levels=LEVELS,
             n_links=len(features) - 1 if 2 <= len(features) <= MOST_PAIRED else 0,
         )
@@ -71,9 +73,9 @@ class Narrow:
     @property
     def n_sets(self) -> int:
         """Sets of weights of the teacher; none where nothing is taught."""
-        if not 2 <= self.shape.n_classes <= MOST_TAUGHT or not self.shape.features:
-            return 0
-        return 1 if self.shape.n_classes == 2 else self.shape.n_classes
+        s = self.shape
+        n_sets = 1 if s.n_classes == 2 else s.n_classes
+        return n_sets if s.n_classes > 1 and s.features and n_sets * (s.bins.width + 1) <= MOST_WEIGHTS else 0
 
     def steps(self) -> tuple[Step, ...]:
         """All sums, with what each is to have of the precision."""
@@ -82,31 +84,32 @@ class Narrow:
         def step(name: str, *blocks: Block, uses: int = 1) -> Step:
             return Step(name=name, blocks=blocks, share=SHARES[name], uses=uses)
 
-        steps = [step("cells", Block(name="cells", width=s.cells.width + BLANKS, hot=len(s.columns)))]
+        steps = [step("cells", Block(name="cells", width=s.cells.width, hot=len(s.columns)))]
         if k:
             steps.append(step("classes", Block(name="classes", width=s.n_classes * s.bins.width, hot=k)))
         if s.n_links:
             steps.append(step("pairs", Block(name="pairs", width=s.pairs.width, hot=len(s.pairs.sizes))))
             steps.append(step("links", Block(name="links", width=s.links.width, hot=s.n_links)))
         if self.n_sets:
-            blocks = [
-                Block(name=f"class{c}", width=s.bins.width + 1, hot=k + 1, weighted=True, share=1 / self.n_sets)
-                for c in range(self.n_sets)
-            ]
-            steps.append(step("teacher", *blocks, uses=GRADIENTS))
+            steps.append(step("teacher", self._gradient(), uses=GRADIENTS))
         return tuple(steps)
 
+    def _gradient(self) -> Block:
+        """The errors at a row's bins: one number at all of them, or one for each class."""
+        width, hot = self.shape.bins.width + 1, len(self.shape.features) + 1
+        if self.n_sets == 1:
+            return Block(name="gradient", width=width, hot=hot, weighted=True)
+        bound = error_bound(self.n_sets) * math.sqrt(hot)
+        return Block(name="gradient", width=self.n_sets * width, outer=(self.n_sets, width), l2_bound=bound)
+
     def evidence(self, found: Measurements) -> Evidence:
-        """What was found so far, with the size of its noise, which the blank entries show."""
-        blank = float(np.sqrt(np.mean(np.square(found["cells"][-BLANKS:]))))
-        steps = self.steps()
-        noise = {step.name: blank * relative_noise(step) / relative_noise(steps[0]) for step in steps}
-        return Evidence(self.shape, dict(found), noise)
+        """What was found so far, with the planned size of its noise."""
+        return Evidence(self.shape, dict(found), noise_by_step(found, self.steps()))
 
     def measure(self, view: Doors) -> Measurements:
         """Ask the doors, each step with what the steps before it have shown."""
         s = self.shape
-        found: dict[str, NDArray[np.float64]] = {}
+        found = planned_noise(view, self.steps())
 
         def cells(batch: Batch) -> dict[str, NDArray[np.int64]]:
             return {"cells": codes_in(s.cells, [c.code(batch[c.column.name]) for c in s.columns])}
@@ -144,11 +147,14 @@ class Narrow:
         def ask(weights: NDArray[np.float64]) -> NDArray[np.float64]:
             def wrong(batch: Batch) -> dict[str, NDArray[np.float64]]:
                 codes = with_intercept_code(evidence.bins(batch), self.shape.bins)
-                by_class = errors(probabilities(scores_of(weights, codes)), evidence.label(batch))
-                return {f"class{c}": np.column_stack([codes, e]) for c, e in enumerate(by_class.T)}
+                wrong_by = errors(probabilities(scores_of(weights, codes)), evidence.label(batch))
+                if self.n_sets == 1:
+                    return {"gradient": np.column_stack([codes, wrong_by])}
+                at = np.zeros((len(codes), weights.shape[1]))
+                np.put_along_axis(at, codes, 1.0, axis=1)
+                return {"gradient": np.column_stack([wrong_by, at])}
 
-            noisy = view.noisy_sum("teacher", wrong)
-            return np.stack([noisy[f"class{c}"] for c in range(self.n_sets)])
+            return view.noisy_sum("teacher", wrong)["gradient"].reshape(weights.shape)
 
         return ask
 
@@ -158,16 +164,11 @@ class Narrow:
 
         def counts(batch: Batch) -> dict[str, NDArray[np.float64]]:
             codes = with_intercept_code(evidence.bins(batch), bins)
-            return {"class0": np.column_stack([codes, evidence.label(batch) == evidence.rare])}
+            return {"gradient": np.column_stack([codes, evidence.label(batch) == evidence.rare])}
 
-        sums = [view.noisy_sum("teacher", counts)["class0"] for _ in range(GRADIENTS)]
+        sums = [view.noisy_sum("teacher", counts)["gradient"] for _ in range(GRADIENTS)]
         return {"generator": np.zeros((1, bins.width + 1)), "teacher": np.mean(sums, axis=0)[None]}
 
     def build(self, measurements: Measurements, *, alpha: float) -> TableModel:
         """A model from what was measured: no row is read."""
         return make_model(self.schema, self.evidence(measurements), alpha=alpha)
-
-
-def relative_noise(step: Step) -> float:
-    """The noise on a step's first block, relative to that of other steps of the same plan: public."""
-    return math.sqrt(step.uses / step.share / step.blocks[0].share) * step.blocks[0].l2_bound

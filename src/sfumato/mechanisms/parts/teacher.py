@@ -5,6 +5,7 @@ linear equation for the weights, and the answer is the most likely weights given
 weights as a prior (a Wiener filter). Where the noise says nothing, the teacher stays with the field.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,14 +41,24 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def errors(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(p - y) / max(p, 1 - p) for each class: at most 1 in size whatever the row, and 0 on average where p is right.
+    """How wrong each row's p is: 0 on average where p is right, of norm at most 1, or sqrt(2) for several classes.
 
-    Plain errors p - y, clipped, would be wrong on average; unclipped, they use the bound only where p is near 0 or 1.
+    For two classes (p - y) / max(p, 1 - p): plain errors p - y, clipped, would be wrong on average; unclipped, they
+    use the bound only where p is near 0 or 1. For several, p - y itself, one entry a class.
     """
-    wrong = p.copy()
-    for c in range(p.shape[1]):
-        wrong[:, c] -= labels == (c if p.shape[1] > 1 else 1)
-    return wrong / np.maximum(p, 1 - p)
+    if p.shape[1] == 1:
+        return np.asarray((p - (labels == 1)[:, None]) / np.maximum(p, 1 - p))
+    return np.asarray(p - (labels[:, None] == np.arange(p.shape[1])))
+
+
+def error_bound(n_sets: int) -> float:
+    """The norm that a row's errors never pass."""
+    return 1.0 if n_sets == 1 else math.sqrt(2.0)
+
+
+def slopes(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How fast the expected error of each class grows with its own score."""
+    return np.minimum(p, 1 - p) if p.shape[1] == 1 else p * (1 - p)
 
 
 def scores_of(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -72,16 +83,12 @@ class Curvature:
     total: float
 
     def at(self, weights: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """How fast the sum of `errors` grows with the scores, for each row of weights: min(p, 1 - p) for every row."""
+        """How fast the sum of `errors` grows with the scores, for each row of weights."""
         n_rows, hot = self.codes.shape
         where = np.repeat(np.arange(n_rows), hot), self.codes.ravel()
         one_hot = sparse.csr_matrix((np.ones(n_rows * hot), where), shape=(n_rows, self.width))
-        p = probabilities(scores_of(weights, self.codes))
-        scale = self.total / max(n_rows, 1)
-        return [
-            (one_hot.T @ one_hot.multiply(np.minimum(p[:, c], 1 - p[:, c])[:, None] * scale).tocsr()).toarray()
-            for c in range(p.shape[1])
-        ]
+        slope = slopes(probabilities(scores_of(weights, self.codes))) * (self.total / max(n_rows, 1))
+        return [(one_hot.T @ one_hot.multiply(s[:, None]).tocsr()).toarray() for s in slope.T]
 
 
 def curvature_rows(codes: NDArray[np.int64], *, width: int, total: float) -> Curvature:

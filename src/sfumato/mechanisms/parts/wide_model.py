@@ -1,13 +1,14 @@
-"""A Gaussian bent to measured slices, with labels from the teacher."""
+"""A fitted wide table: rows of a Gaussian, with labels from the teacher."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import IsotonicRegression
 
 from sfumato.mechanism import Measurements
-from sfumato.mechanisms.parts.gauss import Gauss, slice_edges
+from sfumato.mechanisms.parts.frame import Frame
+from sfumato.mechanisms.parts.gauss import Gauss
+from sfumato.mechanisms.parts.scores import Scores
 from sfumato.mechanisms.parts.table_model import several_rows
 from sfumato.mechanisms.parts.teacher import draw_labels
 from sfumato.model import Synthetic, check_row_count
@@ -19,15 +20,15 @@ _CHUNK = 8_192
 
 @dataclass(frozen=True)
 class WideModel:
-    """Slices of the score (or classes), the mean of each, and the Gaussian around them."""
+    """A Gaussian, about the mean of each class where there are more than two, and labels from the teacher."""
 
     schema: Schema
+    frame: Frame
     gauss: Gauss
+    scores: Scores | None
     rates: NDArray[np.float64]
     means: NDArray[np.float64] | None
-    knots: NDArray[np.float64]
     weights: NDArray[np.float64] | None
-    chance: NDArray[np.float64]
     alpha: float
 
     @property
@@ -41,7 +42,7 @@ class WideModel:
         rng = np.random.default_rng(seed)
         parts = [self._rows(min(_CHUNK, n_rows - at), rng) for at in range(0, n_rows, _CHUNK)]
         points = np.concatenate([p for p, _ in parts])
-        batch = _decode(np.clip(self.gauss.centre + self.gauss.clip * points, 0.0, 1.0), self.schema.features)
+        batch = _decode(self.frame.outward(points), self.schema.features)
         if self.schema.target is not None:
             batch[self.schema.target] = self._labels(points, np.concatenate([c for _, c in parts]), rng)
         return Synthetic(table=self.schema.decode(batch))
@@ -49,58 +50,40 @@ class WideModel:
     def _rows(self, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         rows = self.gauss.draw(n_rows, rng)
         classes = rng.choice(len(self.rates), size=n_rows, p=self.rates)
-        if self.weights is None or self.means is None:
-            return rows, classes
-        if len(self.rates) > 2:
-            return rows + self.means[classes], classes
-        # Along the score, replace the Gaussian's straight line of means by the measured ones.
-        w = self.weights[0, :-1]
-        along = self.gauss.times(w)
-        along = along / max(float(w @ along), 1e-12)
-        score = rows @ w
-        bent = np.stack([np.interp(score, self.knots, m) for m in self.means.T], axis=1)
-        bent += np.outer(score - bent @ w, along)  # a row keeps its score
-        return rows + bent - np.outer(score, along), classes
+        return rows if self.means is None else rows + self.means[classes], classes
 
     def _labels(
         self, points: NDArray[np.float64], classes: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        if self.weights is None or (self.alpha == 0 and len(self.rates) > 2):
+        if self.weights is None or (self.alpha == 0 and self.means is not None):
             return classes
         scores = points @ self.weights[:, :-1].T
-        if scores.shape[1] == 1:  # the measured chance of the second class at this score
-            scores = np.interp(scores, self.knots, np.log(self.chance / (1 - self.chance)))
-        return draw_labels(scores, self.rates, rng)
+        return draw_labels(scores if self.scores is None else self.scores.spread(scores), self.rates, rng)
 
 
 def make_wide_model(
-    schema: Schema, gauss: Gauss, found: Measurements, *, noise: dict[str, float], alpha: float
+    schema: Schema,
+    frame: Frame,
+    gauss: Gauss,
+    scores: Scores | None,
+    found: Measurements,
+    *,
+    noise: dict[str, float],
+    alpha: float,
 ) -> WideModel:
-    """Clean the slices' means: a few common directions, as far as they stand above the noise."""
+    """Clean the classes' means: a few common directions, as far as they stand above the noise."""
     counts = np.maximum(found["classes"], 0.0)
     rates = counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
-    if "slices" not in found:
-        return WideModel(schema, gauss, rates, None, np.zeros(0), None, np.zeros(0), alpha)
-    weights = np.asarray(found["teacher"])
-    hits = np.asarray(found["hits"]).reshape(-1, len(rates))
-    sizes = np.maximum(hits.sum(axis=1), 0.05 * gauss.total / len(hits))
-    sums = np.asarray(found["slices"]).reshape(len(sizes), -1)
+    weights = np.asarray(found["teacher"]) if "teacher" in found else None
+    if "means" not in found:
+        return WideModel(schema, frame, gauss, scores, rates, None, weights, alpha)
+    sizes = np.maximum(counts, 0.05 * gauss.total / len(counts))
+    sums = np.asarray(found["means"]).reshape(len(sizes), -1)
     # In these units every entry has the same noise.
-    scaled = sums / np.sqrt(sizes)[:, None]
-    u, s, v = np.linalg.svd(scaled, full_matrices=False)
-    per_entry = noise["slices"] / np.sqrt(sizes.mean())
-    edge = per_entry * (np.sqrt(sums.shape[1]) + np.sqrt(len(sizes)))
-    cleaned = np.sqrt(np.maximum(s**2 - edge**2, 0.0))
-    means = (u * cleaned) @ v / np.sqrt(sizes)[:, None]
-    edges = slice_edges(gauss, weights, n_slices=len(sizes)) if len(rates) == 2 else np.zeros(0)
-    return WideModel(schema, gauss, rates, means, _middles(edges), weights, _rising(hits[:, -1] / sizes, sizes), alpha)
-
-
-def _middles(edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    if len(edges) < 2:
-        return np.zeros(0)
-    outer = edges[[0, -1]] + np.array([-1.0, 1.0]) * 0.5 * (edges[-1] - edges[0])
-    return np.asarray((np.r_[outer[0], edges] + np.r_[edges, outer[1]]) / 2)
+    u, s, v = np.linalg.svd(sums / np.sqrt(sizes)[:, None], full_matrices=False)
+    edge = noise["means"] / np.sqrt(sizes.mean()) * (np.sqrt(sums.shape[1]) + np.sqrt(len(sizes)))
+    means = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
+    return WideModel(schema, frame, gauss, scores, rates, means, weights, alpha)
 
 
 def _decode(box: NDArray[np.float64], columns: tuple[Column, ...]) -> dict[str, NDArray[np.generic]]:
@@ -117,9 +100,3 @@ def _decode(box: NDArray[np.float64], columns: tuple[Column, ...]) -> dict[str, 
         value = column.low + part[:, 0] * (column.high - column.low)
         batch[column.name] = np.where(part[:, 1] > 0.5, np.nan, value) if column.missing else value
     return batch
-
-
-def _rising(chance: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Noisy chances made to rise with the score, and kept off 0 and 1."""
-    fitted = IsotonicRegression().fit_transform(np.arange(len(chance)), chance, sample_weight=sizes)
-    return np.asarray(np.clip(fitted, 0.005, 0.995))
