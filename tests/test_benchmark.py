@@ -125,7 +125,7 @@ def test_patients_are_in_one_part_only(benchmark_data):
     assert not set(found.train["patient_nbr"]) & set(found.test["patient_nbr"])
     assert (found.train["readmitted"].sum() + found.test["readmitted"].sum()) == 11_357
     assert found.schema.unit.person == "patient_nbr"
-    assert found.schema.unit.max_rows == 2
+    assert found.schema.unit.max_rows == 1
     names = [column.name for column in found.schema.columns]
     assert len(names) == 48
     assert not {"encounter_id", "patient_nbr"} & set(names)

@@ -67,9 +67,9 @@ def several_rows(total: float) -> int:
     """How many rows to release: labels are drawn by chance, and more rows average the chance out at no cost.
 
     >>> several_rows(500), several_rows(30_000), several_rows(1_000_000)
-    (4000, 150000, 1000000)
+    (4000, 240000, 1000000)
     """
-    return max(1, round(max(total, min(8 * total, 150_000))))
+    return max(1, round(max(total, min(8 * total, 300_000))))
 
 
 def with_intercept_code(rows: NDArray[np.int64], layout: Layout) -> NDArray[np.int64]:

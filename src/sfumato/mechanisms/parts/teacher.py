@@ -21,6 +21,11 @@ GRADIENTS = 8
 _SPREAD = 1.0
 _SMOOTH = 0.3
 
+#: The spread of the weights is learned once so many of them are settled, and stays within this range of the prior's.
+_SETTLED = 5.0
+LEARNED = (0.1, 2.0)
+KNOWN = (1.0, 1.0)
+
 #: How wrong the curvature may be, relative to itself, and how far the generator's rule may be from the private one's.
 _CURVATURE_DOUBT = 0.3
 _FORM_DOUBT = 0.05
@@ -115,14 +120,29 @@ def prior_precision(width: int, *, runs: Sequence[tuple[int, int]]) -> NDArray[n
     return precision
 
 
+@dataclass(frozen=True)
+class Belief:
+    """The most likely weights, and how large weights seem to be, relative to what the prior says."""
+
+    weights: NDArray[np.float64]
+    spread: float = 1.0
+
+
 def most_likely(
-    heard: Sequence[Heard], now: NDArray[np.float64], prior: NDArray[np.float64], curvature: Bends
-) -> NDArray[np.float64]:
+    heard: Sequence[Heard],
+    before: Belief,
+    prior: NDArray[np.float64],
+    curvature: Bends,
+    *,
+    spreads: tuple[float, float] = LEARNED,
+) -> Belief:
     """The weights at which, by the curvature here, all gradients would be zero as nearly as their noise allows.
 
-    The curvature is not that of the private rows. So a gradient that was asked far from here counts for less.
+    The curvature is not that of the private rows. So a gradient that was asked far from here counts for less. How large
+    weights are is learned on the way: their size against the number of weights that the gradients settle (MacKay,
+    "Bayesian interpolation", 1992). Where little can be predicted, small weights keep the noise out.
     """
-    out = []
+    now, out, size, settled = before.weights, [], 0.0, 0.0
     for c, bend in enumerate(curvature.at(now)):
         trust, pull = np.zeros(len(bend)), np.zeros(len(bend))
         for one in heard:
@@ -130,8 +150,12 @@ def most_likely(
             precision = 1 / (one.noise[c] ** 2 + (_CURVATURE_DOUBT * away) ** 2)
             trust += precision
             pull += precision * (bend @ one.weights[c] - one.gradient[c])
-        out.append(linalg.solve(prior + (bend * trust) @ bend, bend @ pull, assume_a="pos"))
-    return np.stack(out)
+        spread = linalg.inv(prior / before.spread**2 + (bend * trust) @ bend)
+        out.append(spread @ (bend @ pull))
+        size += float(out[-1] @ prior @ out[-1])
+        settled += len(bend) - float(np.sum(prior * spread)) / before.spread**2
+    found = np.sqrt(size / settled) if settled >= _SETTLED else before.spread
+    return Belief(np.stack(out), float(np.clip(found, *spreads)))
 
 
 def learn(
@@ -145,8 +169,9 @@ def learn(
 ) -> Heard:
     """What the rows of the generator say: their gradient is as noisy as the tables behind them, and their form doubtful."""
     scale = curvature.total / max(len(codes), 1)
-    weights = np.zeros((n_sets, curvature.width))
+    belief = Belief(np.zeros((n_sets, curvature.width)))
     for turn in range(_NEWTON + 1):
+        weights = belief.weights
         error = errors(probabilities(scores_of(weights, codes)), labels)
         found = [
             np.bincount(codes.ravel(), weights=np.repeat(e, codes.shape[1]), minlength=curvature.width) for e in error.T
@@ -158,11 +183,19 @@ def learn(
             np.sqrt(noise**2 + (_FORM_DOUBT * bend) ** 2),
         )
         if turn < _NEWTON:
-            weights = most_likely([heard], weights, prior, curvature)
+            belief = most_likely([heard], belief, prior, curvature)
     return heard
 
 
-def teach(ask: Ask, start: Heard, prior: NDArray[np.float64], curvature: Bends, *, noise: float) -> NDArray[np.float64]:
+def teach(
+    ask: Ask,
+    start: Heard,
+    prior: NDArray[np.float64],
+    curvature: Bends,
+    *,
+    noise: float,
+    spreads: tuple[float, float] = LEARNED,
+) -> NDArray[np.float64]:
     """Weights from noisy gradients of the private rows.
 
     Args:
@@ -171,12 +204,13 @@ def teach(ask: Ask, start: Heard, prior: NDArray[np.float64], curvature: Bends, 
         prior: The precision of what is believed of weights in general.
         curvature: Rows for the second derivative.
         noise: The standard deviation of what `ask` gives.
+        spreads: Between which bounds the size of the weights is learned, relative to the prior; or KNOWN.
     """
-    heard, weights = [start], start.weights
+    heard, belief = [start], Belief(start.weights)
     for _ in range(GRADIENTS):
-        heard.append(Heard(ask(weights), weights, np.full(weights.shape, noise)))
-        weights = most_likely(heard, weights, prior, curvature)
-    return most_likely(heard, weights, prior, curvature)
+        heard.append(Heard(ask(belief.weights), belief.weights, np.full(belief.weights.shape, noise)))
+        belief = most_likely(heard, belief, prior, curvature, spreads=spreads)
+    return most_likely(heard, belief, prior, curvature, spreads=spreads).weights
 
 
 def balanced_intercepts(scores: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from sfumato.mechanisms.parts.frame import Frame
 from sfumato.mechanisms.parts.gauss import INTERCEPT, Gauss, dense_curvature, fit_gauss, quantile_of, with_intercept
 from sfumato.mechanisms.parts.planned import noise_by_step, planned_noise
 from sfumato.mechanisms.parts.scores import Scores, read_scores, score_cells
-from sfumato.mechanisms.parts.teacher import GRADIENTS, Heard, error_bound, errors, probabilities, teach
+from sfumato.mechanisms.parts.teacher import GRADIENTS, KNOWN, Heard, error_bound, errors, probabilities, teach
 from sfumato.mechanisms.parts.wide_model import WideModel, make_wide_model
 from sfumato.public.doors import Doors
 from sfumato.public.encoding import Encoder
@@ -182,7 +182,8 @@ class Wide:
         nothing = np.zeros((self.n_sets, width))
         start = Heard(nothing, nothing, np.full(nothing.shape, 1e6))
         prior = np.eye(width) / gauss.weight_spread**2
-        return teach(ask, start, prior, dense_curvature(gauss), noise=noise)
+        # The Gaussian stands for the rows too roughly to learn the size of the weights from it.
+        return teach(ask, start, prior, dense_curvature(gauss), noise=noise, spreads=KNOWN)
 
     def build(self, measurements: Measurements, *, alpha: float) -> WideModel:
         """The Gaussian and the teacher's labels."""
