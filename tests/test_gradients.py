@@ -148,7 +148,10 @@ class TestClip:
 
     def test_the_check_in_integers_holds_where_floats_break_down(self) -> None:
         """Squares that vanish hide a norm: the scale is then far too large, and only the last check is left."""
-        block = Block(name="gradient", width=4, l2_bound=1e-250)
+        with pytest.raises(PlanError, match="between 1e-100 and 1e100"):
+            Block(name="gradient", width=4, l2_bound=1e-250)
+        block = Block(name="gradient", width=4, l2_bound=1.0)
+        object.__setattr__(block, "l2_bound", 1e-250)  # a plan cannot say this; the last check must hold all the same
         integers = inside.clip_gradients(
             torch.full((1, 4), 1e-200, dtype=torch.float64), block=block, noise_multiplier=1
         )
