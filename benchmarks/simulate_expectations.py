@@ -94,7 +94,7 @@ def all_tasks(*, seeds: int) -> Iterator[Task]:
 def is_quick(task: Task) -> bool:
     """A third of the small tasks: every rule, rate, size and number of columns is among them."""
     if task.kind == "image":
-        return task.rows <= 2_000
+        return task.rows <= (2_000 if task.alphas else 50_000)
     if task.alphas:
         return task.rows == 2_000 and task.rate == RATES[0]
     return task.rows * task.columns <= 200_000 and task.chance % 3 == 0
