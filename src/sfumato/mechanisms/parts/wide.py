@@ -25,9 +25,11 @@ from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Block, Step
 
 SHARES = {
-    "lengths": 0.04, "mean": 0.04, "spreads": 0.01, "squares": 0.05, "moments": 0.37, "teacher": 0.48, "scores": 0.01,
+    "lengths": 0.04, "mean": 0.04, "spreads": 0.01, "squares": 0.18, "moments": 0.08, "teacher": 0.64, "scores": 0.01,
     "means": 0.20,
 }  # fmt: skip
+#: Without a target the second moments are what there is to learn.
+_MOMENTS_ALONE = 0.50
 CELLS = 64
 
 #: Rows longer than this quantile of the lengths are shortened to it: less noise for all against some bias in few.
@@ -73,7 +75,8 @@ class Wide:
         d, sets = self.encoder.width, self.n_sets
 
         def step(name: str, *blocks: Block, uses: int = 1) -> Step:
-            return Step(name=name, blocks=blocks, share=SHARES[name], uses=uses)
+            alone = name == "moments" and self.n_classes == 1
+            return Step(name=name, blocks=blocks, share=_MOMENTS_ALONE if alone else SHARES[name], uses=uses)
 
         lengths = Block(name="lengths", width=CELLS, hot=1, share=0.25)
         steps = [
