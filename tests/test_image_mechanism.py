@@ -132,6 +132,16 @@ def test_features_have_norm_one_and_see_direction() -> None:
     assert oriented_features(np.zeros((2, 40, 33, 3))).shape == (2, n_features(3))
 
 
+def test_features_do_not_depend_on_the_images_beside() -> None:
+    """What large weights make of the last bits would look like rows that are mixed, and a release would be refused."""
+    images = bars(40, seed=6)[0] / 255
+    together = oriented_features(images)
+    alone = np.concatenate([oriented_features(images[i : i + 1]) for i in range(len(images))])
+    assert np.abs(together - alone).max() <= 2**-24
+    rule = 1e4 * np.random.default_rng(0).normal(size=together.shape[1])
+    assert together.astype(float) @ rule == pytest.approx(alone.astype(float) @ rule, abs=1e-3)
+
+
 def test_filters_as_products_of_waves_are_the_filters() -> None:
     maps = np.random.default_rng(0).random((3, 9, 12)).astype(np.float32)
     scale = Scale(5, 1.1, 1.5)

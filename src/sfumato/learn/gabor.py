@@ -8,11 +8,12 @@ windows. Maps lie with their rows first, (height, n, width), so that no axis has
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Maps = NDArray[np.float32]
+Maps = NDArray[np.floating[Any]]
 
 ORIENTATIONS = 8
 _QUARTER = ORIENTATIONS // 2
@@ -30,13 +31,13 @@ class Scale:
 def magnitudes(maps: Maps, scale: Scale, *, stride: int) -> Maps:
     """How strongly each orientation answers at every `stride`-th place: (orientation, height, n, width).
 
-    Even filters have no mean, all have norm 1, and outside of a map there is nothing.
+    Even filters have no mean, all have norm 1, and outside of a map there is nothing. Works in the type of the maps.
     """
     height, n, width = maps.shape
-    down, across = _waves(scale, height, stride), _waves(scale, width, stride)
+    down, across = (_waves(scale, length, stride).astype(maps.dtype) for length in (height, width))
     norm_even, norm_odd, mean_even = _constants(scale)
     places = (down.shape[3], across.shape[3])
-    out = np.empty((ORIENTATIONS, places[0], n, places[1]), dtype=np.float32)
+    out = np.empty((ORIENTATIONS, places[0], n, places[1]), dtype=maps.dtype)
     answers = []
     for i in range(_QUARTER + 1):
         along = maps.reshape(height * n, width) @ _side_by_side(across[i])
@@ -51,7 +52,7 @@ def magnitudes(maps: Maps, scale: Scale, *, stride: int) -> Maps:
         even = answer[0, :, :, 0] - sign * answer[1, :, :, 1]
         odd = sign * answer[0, :, :, 1] + answer[1, :, :, 0]
         even -= mean_even[t] * bell
-        out[t] = np.sqrt((even / norm_even[t]) ** 2 + (odd / norm_odd[t]) ** 2 + np.float32(1e-8))
+        out[t] = np.sqrt((even / norm_even[t]) ** 2 + (odd / norm_odd[t]) ** 2 + 1e-8)
     return out
 
 
@@ -66,7 +67,7 @@ def _waves(scale: Scale, length: int, stride: int) -> Maps:
     offset = np.arange(length)[:, None] - centres[None, :]
     bell = np.exp(-(offset**2) / (2 * scale.envelope**2)) * (np.abs(offset) <= scale.size // 2)
     phases = [_frequency(scale, i) * offset for i in range(_QUARTER + 1)]
-    return np.array([[bell * np.cos(phase), bell * np.sin(phase)] for phase in phases], dtype=np.float32)
+    return np.array([[bell * np.cos(phase), bell * np.sin(phase)] for phase in phases])
 
 
 def _frequency(scale: Scale, i: int) -> float:
@@ -74,7 +75,7 @@ def _frequency(scale: Scale, i: int) -> float:
 
 
 @cache
-def _constants(scale: Scale) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+def _constants(scale: Scale) -> tuple[list[float], list[float], list[float]]:
     """Norms of the even filters without their mean, norms of the odd ones, and what part of a bell that mean is."""
     place = np.arange(scale.size) - scale.size // 2
     x, y = np.meshgrid(place, place)
@@ -82,6 +83,6 @@ def _constants(scale: Scale) -> tuple[NDArray[np.float32], NDArray[np.float32], 
     angles = np.pi * np.arange(ORIENTATIONS) / ORIENTATIONS
     phases = [scale.frequency * (x * math.cos(angle) + y * math.sin(angle)) for angle in angles]
     means = [float((bell * np.cos(phase)).sum() / bell.sum()) for phase in phases]
-    even = [np.linalg.norm(bell * (np.cos(phase) - mean)) for phase, mean in zip(phases, means, strict=True)]
-    odd = [np.linalg.norm(bell * np.sin(phase)) for phase in phases]
-    return np.array(even, dtype=np.float32), np.array(odd, dtype=np.float32), np.array(means, dtype=np.float32)
+    even = [float(np.linalg.norm(bell * (np.cos(phase) - mean))) for phase, mean in zip(phases, means, strict=True)]
+    odd = [float(np.linalg.norm(bell * np.sin(phase))) for phase in phases]
+    return even, odd, means

@@ -31,7 +31,8 @@ def n_features(n_channels: int) -> int:
 def oriented_features(images: NDArray[Any]) -> NDArray[np.float32]:
     """Features of images in the unit box, of shape (n, height, width) or (n, height, width, channels).
 
-    Each group of features (brightness, either scale, the second order) has the same norm, and the whole has norm 1.
+    Each group of features (brightness, either scale, the second order) has the same norm, and the whole has norm 1. The
+    arithmetic is that of the images' type: in float64 an image's features do not depend on how many others there are.
     """
     pictures = images[..., None] if images.ndim == 3 else images
     out = np.empty((len(images), n_features(pictures.shape[3])), dtype=np.float32)
@@ -40,7 +41,7 @@ def oriented_features(images: NDArray[Any]) -> NDArray[np.float32]:
     return out
 
 
-def _features(pictures: NDArray[np.float32]) -> NDArray[np.float32]:
+def _features(pictures: NDArray[Any]) -> NDArray[np.float32]:
     n = len(pictures)
     channels = np.ascontiguousarray(pictures.transpose(3, 1, 0, 2))
     grey = channels.mean(axis=0)
@@ -56,10 +57,10 @@ def _features(pictures: NDArray[np.float32]) -> NDArray[np.float32]:
     return (np.concatenate(normed, axis=1) / math.sqrt(len(groups))).astype(np.float32)
 
 
-def _resized(pictures: NDArray[Any]) -> NDArray[np.float32]:
+def _resized(pictures: NDArray[Any]) -> NDArray[Any]:
     if pictures.shape[1:3] == (_SIDE, _SIDE):
-        return pictures.astype(np.float32)
-    out = np.empty((len(pictures), _SIDE, _SIDE, pictures.shape[3]), dtype=np.float32)
+        return pictures
+    out = np.empty((len(pictures), _SIDE, _SIDE, pictures.shape[3]), dtype=pictures.dtype)
     for i, j in np.ndindex(len(pictures), pictures.shape[3]):
         plane = Image.fromarray(np.ascontiguousarray(pictures[i, :, :, j], dtype=np.float32))
         out[i, :, :, j] = np.asarray(plane.resize((_SIDE, _SIDE), Image.Resampling.BOX))
@@ -75,7 +76,7 @@ def _averaged(maps: Maps, *, cell: int) -> Maps:
     """Means over square cells of maps that lie as (kind, height, n, width)."""
     means = np.zeros_like(maps[:, ::cell, :, ::cell])
     for down, across in np.ndindex(cell, cell):
-        means += maps[:, down::cell, :, across::cell] / np.float32(cell * cell)
+        means += maps[:, down::cell, :, across::cell] / (cell * cell)
     return means
 
 

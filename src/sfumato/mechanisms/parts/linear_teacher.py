@@ -40,7 +40,9 @@ class LinearTeacher:
     def measure(self, view: Doors, schema: Schema, *, n_rows: float) -> dict[str, NDArray[Any]]:
         """Softmax regression by gradient steps with momentum; the second half of the steps is averaged."""
         image, classes = schema.images[0], n_classes(schema)
-        view.prepare("features", lambda batch: oriented_features(unit_box(batch[image.name], image)))
+        # In float64: a row's value must not depend on the rows beside it, and products of float32 do, in the last bits,
+        # which a rule of large weights makes visible.
+        view.prepare("features", lambda b: oriented_features(unit_box(b[image.name], image).astype(np.float64)))
         n_rows = max(n_rows, 1.0)
         mean = view.noisy_sum("feature mean", lambda b: {"mean": b["features"]})["mean"] / n_rows
         view.prepare("features", lambda batch: about_mean(batch["features"], mean))
@@ -53,7 +55,8 @@ class LinearTeacher:
 
             def gradient(batch: Batch, rule: NDArray[np.float64] = rule) -> dict[str, NDArray[Any]]:
                 inputs = batch["features"]
-                error = softmax(inputs @ rule.T.astype(np.float32)) - one_hot(labels_of(batch, schema), size=classes)
+                scores = inputs.astype(np.float64) @ rule.T
+                error = softmax(scores) - one_hot(labels_of(batch, schema), size=classes)
                 return {"gradient": np.concatenate([error.astype(np.float32), inputs], axis=1)}
 
             noisy = view.noisy_sum("teacher", gradient)["gradient"].reshape(rule.shape)
@@ -76,7 +79,7 @@ def about_mean(features: NDArray[np.float32], mean: NDArray[np.float64]) -> NDAr
     return np.concatenate([centred, np.full((len(centred), 1), _BIAS, dtype=np.float32)], axis=1)
 
 
-def softmax(scores: NDArray[np.float32]) -> NDArray[np.float64]:
+def softmax(scores: NDArray[Any]) -> NDArray[np.float64]:
     """Probabilities of each row."""
     powers: NDArray[np.float64] = np.exp(scores - scores.max(axis=1, keepdims=True), dtype=np.float64)
     powers /= powers.sum(axis=1, keepdims=True)
