@@ -275,7 +275,8 @@ def works_without_data(setting: Setting) -> None:
         path = Path(folder) / "release"
         release(fitted, to=path, rows=min(20, fitted.model.default_rows))
         model = load_release(path).model()
-        one, two = model.sample(3, seed=1), model.sample(3, seed=1)
+        few = min(3, model.default_rows)  # a model of fixed rows may hold less
+        one, two = model.sample(few, seed=1), model.sample(few, seed=1)
         if one.table is not None and two.table is not None and not one.table.equals(two.table):
             raise ContractError("the same seed gives other rows.")
         found = verify(path, rebuild=True)
