@@ -7,6 +7,7 @@ guarantee does not hold: `sfumato study clustmix` sets both side by side. Proof:
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -188,19 +189,8 @@ class ClustMix:
         self, view: Doors, space: ClusterSpace, *, spread: float, used: NDArray[np.bool_], energy: float
     ) -> tuple[Vectors, Vectors]:
         start = public_start(space.n_classes, used.shape[1], self._k(space), spread=spread)
-        if self.approximator == "em":
-            return em(
-                view,
-                "clusters",
-                start,
-                labels=space.labels,
-                vector="place",
-                spread=spread,
-                energy=energy,
-                rounds=self.rounds,
-                used=used,
-            )
-        return lloyd(
+        find = partial(em, energy=energy) if self.approximator == "em" else lloyd
+        return find(
             view,
             "clusters",
             start,
