@@ -13,9 +13,9 @@ import numpy as np
 from timing import best_seconds, in_child, memory_of, report
 
 from sfumato import Budget, Column, DPMix, NoiseSource, Plan, Schema, Sensitive, plan
-from sfumato.data import find
 from sfumato.errors import SourceError
-from sfumato.private.view import View
+from sfumato.lab.benchmark.catalogue import find
+from sfumato.private.kernel.view import View
 
 ROWS, PIXELS, CLASSES = 60_000, 784, 10
 MIXTURES, DEGREE = 10_000, 256

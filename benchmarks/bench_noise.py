@@ -13,7 +13,7 @@ from opendp.mod import enable_features
 from timing import best_seconds, report
 
 from sfumato import NoiseSource
-from sfumato.private.gaussian import rounded_gaussian
+from sfumato.private.kernel.gaussian import rounded_gaussian
 
 DRAWS, FEW_DRAWS = 4_000_000, 10_000
 ROUNDS = 15

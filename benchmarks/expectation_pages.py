@@ -1,18 +1,18 @@
-"""The figures of src/sfumato/public/expectations.json in the pages that quote them, and the plot of alpha."""
+"""The figures of src/sfumato/outlook/expectations.json in the pages that quote them, and the plot of alpha."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sfumato.fit import method
+from sfumato.fitting import method
+from sfumato.outlook.expectations import Law
 from sfumato.public.accounting import mu_of_budget
 from sfumato.public.budget import default_delta
-from sfumato.public.expectations import Law
 from sfumato.public.schema import Column, Schema
 
 ROOT = Path(__file__).parents[1]
-FIGURES = ROOT / "src" / "sfumato" / "public" / "expectations.json"
+FIGURES = ROOT / "src" / "sfumato" / "outlook" / "expectations.json"
 DOCS = ROOT / "docs"
 GUIDE, RESEARCH, PLOT = (
     DOCS / "guide" / "alpha.md",

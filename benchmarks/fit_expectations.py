@@ -1,4 +1,4 @@
-"""From simulated runs to the laws that `sfumato plan` reads: src/sfumato/public/expectations.json."""
+"""From simulated runs to the laws that `sfumato plan` reads: src/sfumato/outlook/expectations.json."""
 
 import importlib.metadata
 import itertools
@@ -15,7 +15,7 @@ from sklearn.isotonic import IsotonicRegression
 Run = dict[str, Any]
 Floats = NDArray[np.float64]
 
-TARGET = Path(__file__).parents[1] / "src" / "sfumato" / "public" / "expectations.json"
+TARGET = Path(__file__).parents[1] / "src" / "sfumato" / "outlook" / "expectations.json"
 FIELDS = ("rule", "columns", "rate", "rows", "strength", "epsilon", "mu", "real", "released", "tvd_1way", "tvd_2way")
 #: Exponents that are tried: of the number of columns, and of the rate.
 EXPONENTS = np.round(np.arange(0.0, 1.51, 0.1), 2)

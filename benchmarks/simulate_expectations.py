@@ -3,7 +3,7 @@
 For each population, size and epsilon: release by the default method, train LightGBM on the release and on the rows
 themselves, test both on other rows. Runs are appended to results/expectations.jsonl as they are finished. Those that
 were made with the constants of today are not run again, so the script can be stopped at any time. At the end the law
-is fitted, src/sfumato/public/expectations.json is written and the pages that quote it; --fit does that alone.
+is fitted, src/sfumato/outlook/expectations.json is written and the pages that quote it; --fit does that alone.
 
     python benchmarks/simulate_expectations.py --jobs 16     # the whole grid
     python benchmarks/simulate_expectations.py --quick       # a part of it, for a look
@@ -32,15 +32,15 @@ from populations import RULES, Population, Shapes
 from sklearn.metrics import roc_auc_score
 
 import sfumato as sf
-from sfumato.benchmark.examples import Examples, real_examples, synthetic_examples
-from sfumato.benchmark.fidelity import distances
-from sfumato.benchmark.metrics import class_rate_error
-from sfumato.mechanisms.constants import constants_digest
-from sfumato.private.randomness import NoiseSource
+from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
+from sfumato.lab.benchmark.fidelity import distances
+from sfumato.lab.benchmark.metrics import class_rate_error
+from sfumato.outlook.constants import constants_digest
+from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import default_delta
 
 RUNS = Path(__file__).parent / "results" / "expectations.jsonl"
-MODULES = {"table": "sfumato.mechanisms.table", "image": "sfumato.mechanisms.image"}
+MODULES = {"table": "sfumato.mechanisms.table.mechanism", "image": "sfumato.mechanisms.image.mechanism"}
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 ROWS, COLUMNS, RATES = (500, 2_000, 10_000, 50_000, 200_000), (5, 20, 60), (0.5, 0.1, 0.01)
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)

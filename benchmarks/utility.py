@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.benchmark import load, run
+from sfumato.lab.benchmark import load, run
 
 RESULTS = Path(__file__).parent / "results"
 RUNS, TABLE = RESULTS / "utility.jsonl", RESULTS / "utility.md"

@@ -129,7 +129,7 @@ def test_discovery_gives_up_with_a_remedy() -> None:
 
 def test_a_rare_category_stays_inside() -> None:
     """The threshold lets a value of a single row out with probability below delta / 10: never, in 300 tries."""
-    from sfumato.private.discover import _find_categories
+    from sfumato.private.kernel.discovery import _find_categories
 
     schema = sf.Schema(columns=(sf.Column(name="town", kind="categorical", discover=True),))
     data = sf.Sensitive.read(pd.DataFrame({"town": ["Rome"] * 900 + ["Atlantis"]}), schema)

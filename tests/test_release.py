@@ -15,7 +15,7 @@ import schemas
 import sfumato as sf
 from sfumato.check.rows import made_up, read
 from sfumato.errors import ReleaseError, SfumatoError, VerificationError
-from sfumato.release import CERTIFICATE
+from sfumato.folder import CERTIFICATE
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 TABLE_ROWS = made_up(schemas.TABLE, n_rows=300, seed=1)
@@ -87,7 +87,7 @@ def test_a_failure_in_the_middle_leaves_nothing(fitted: sf.Fitted, tmp_path: Pat
     def broken(*args: object, **options: object) -> None:
         raise failure
 
-    monkeypatch.setattr(sys.modules["sfumato.release"], "schema_to_toml", broken)
+    monkeypatch.setattr(sys.modules["sfumato.folder"], "schema_to_toml", broken)
     with pytest.raises(ReleaseError if isinstance(failure, OSError) else KeyboardInterrupt) as caught:
         sf.release(fitted, to=tmp_path / "release")
     assert not isinstance(failure, OSError) or "the disk is full" in str(caught.value)
@@ -104,7 +104,7 @@ def test_a_stop_between_the_two_moves_keeps_the_old_release(fitted: sf.Fitted, t
             raise KeyboardInterrupt
         os.rename(source, target)
 
-    monkeypatch.setattr(sys.modules["sfumato.release"].os, "replace", stopped)
+    monkeypatch.setattr(sys.modules["sfumato.folder"].os, "replace", stopped)
     with pytest.raises(KeyboardInterrupt):
         sf.release(fitted, to=tmp_path / "release", rows=9, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["release"]
@@ -161,7 +161,7 @@ def test_tampered_files_are_told(folder: Path) -> None:
 
 
 def test_rows_that_are_not_of_the_measurements_are_told(fitted: sf.Fitted, folder: Path) -> None:
-    from sfumato.release import sha256_of
+    from sfumato.folder import sha256_of
 
     path = folder / "synthetic.parquet"
     fitted.model.sample(100, seed=12345).table.to_parquet(path, index=False)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato import IndependentHistograms, ThreeAImage, ThreeATable
-from sfumato.private.view import View
+from sfumato.private.kernel.view import View
 
 
 class HalfNoise(View):
@@ -326,7 +326,7 @@ class NoClipOfProducts(View):
     """Products of vectors as they come, for doors that clip them inside of their sum."""
 
     def _add_rows(self, private_sums, rows, *, step):
-        from sfumato.private.quantise import FINE_NORM
+        from sfumato.private.kernel.clip import FINE_NORM
 
         for block in step.blocks:
             if block.outer:

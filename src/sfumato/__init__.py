@@ -1,20 +1,20 @@
 """Release a private dataset as a differentially private one that models can be trained on."""
 
 from sfumato.errors import SfumatoError
-from sfumato.fit import fit, method, plan
 from sfumato.fitted import Fitted
+from sfumato.fitting import fit, method, plan
+from sfumato.folder import Release, load_release, release
 from sfumato.mechanism import Measurements, Mechanism, register
 from sfumato.mechanisms import ClustMix, DPKip, DPMix, IndependentHistograms, Kip, ThreeAImage, ThreeATable
 from sfumato.model import FixedModel, Model, Synthetic
-from sfumato.private.randomness import NoiseSource
+from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
 from sfumato.public.step import Block, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
-from sfumato.release import Release, load_release, release
-from sfumato.verify import Verification, verify
+from sfumato.verification.verifying import Verification, verify
 
 __version__ = "0.1.0"
 

@@ -15,11 +15,11 @@ from sfumato.check import rows as made
 from sfumato.check.recorder import Record, whitened_distance
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
-from sfumato.fit import mechanism_to_json
-from sfumato.private.view import View
+from sfumato.fitting import mechanism_to_json
+from sfumato.folder import load_release, release
+from sfumato.private.kernel.view import View
 from sfumato.public.step import Poisson, SecretBins, Step, WithoutReplacement
-from sfumato.release import load_release, release
-from sfumato.verify import verify
+from sfumato.verification.verifying import verify
 
 FALSE_ALARM = 1e-6
 

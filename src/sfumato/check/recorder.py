@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.view import View
+from sfumato.private.kernel.view import View
 from sfumato.public.plan import Plan
 from sfumato.public.step import Step
 

@@ -5,11 +5,11 @@ from functools import cached_property
 
 from sfumato.check import rows as made
 from sfumato.check.recorder import Record, recording
-from sfumato.fit import fit
 from sfumato.fitted import Fitted
+from sfumato.fitting import fit
 from sfumato.mechanism import Measurements, Mechanism
-from sfumato.private.randomness import NoiseSource
-from sfumato.private.view import View
+from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.kernel.view import View
 from sfumato.public.budget import Budget
 from sfumato.public.plan import Plan, make_plan
 from sfumato.public.schema import Schema

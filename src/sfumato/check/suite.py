@@ -7,7 +7,7 @@ from sfumato.check import checks
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism
-from sfumato.private.view import View
+from sfumato.private.kernel.view import View
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
 

@@ -3,17 +3,17 @@
 import typer
 from typer.main import get_command
 
-from sfumato.cli.account_command import account
-from sfumato.cli.bench_command import bench
-from sfumato.cli.data_command import data
-from sfumato.cli.demo_command import demo
-from sfumato.cli.plan_command import plan
+from sfumato.cli.commands.account_command import account
+from sfumato.cli.commands.bench_command import bench
+from sfumato.cli.commands.data_command import data
+from sfumato.cli.commands.demo_command import demo
+from sfumato.cli.commands.plan_command import plan
+from sfumato.cli.commands.release_command import release
+from sfumato.cli.commands.sample_command import sample
+from sfumato.cli.commands.schema_command import schema
+from sfumato.cli.commands.study_command import study
+from sfumato.cli.commands.verify_command import verify
 from sfumato.cli.refusals import stop_cleanly, withhold_details
-from sfumato.cli.release_command import release
-from sfumato.cli.sample_command import sample
-from sfumato.cli.schema_command import schema
-from sfumato.cli.study_command import study
-from sfumato.cli.verify_command import verify
 
 __all__ = ["app", "main"]
 

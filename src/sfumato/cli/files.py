@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sfumato.errors import ReleaseError
-from sfumato.release import cannot_write
+from sfumato.folder import cannot_write
 
 
 def check_file_target(target: Path, *, force: bool) -> None:

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli.console import table_of
-from sfumato.cli.outlook import Outlook
-from sfumato.public.expectations import Range
+from sfumato.outlook.expectations import Range
+from sfumato.outlook.forecast import Outlook
 from sfumato.public.reading import ASSUMED_ROWS
 from sfumato.public.schema import Column, Schema
 

@@ -1,11 +1,11 @@
 """The mechanisms that come with the package. Importing this registers them."""
 
-from sfumato.mechanisms.clustmix import ClustMix
-from sfumato.mechanisms.dp_kip import DPKip
+from sfumato.mechanisms.clustmix.mechanism import ClustMix
 from sfumato.mechanisms.dpmix import DPMix
 from sfumato.mechanisms.histograms import IndependentHistograms
-from sfumato.mechanisms.image import ThreeAImage
-from sfumato.mechanisms.kip import Kip
-from sfumato.mechanisms.table import ThreeATable
+from sfumato.mechanisms.image.mechanism import ThreeAImage
+from sfumato.mechanisms.kip.dp_kip import DPKip
+from sfumato.mechanisms.kip.kip import Kip
+from sfumato.mechanisms.table.mechanism import ThreeATable
 
 __all__ = ["ClustMix", "DPKip", "DPMix", "IndependentHistograms", "Kip", "ThreeAImage", "ThreeATable"]

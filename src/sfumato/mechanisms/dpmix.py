@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register, rounded_to_step
-from sfumato.mechanisms.mixtures import mixtures_as_synthetic
+from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.model import FixedModel
 from sfumato.public.doors import Doors
 from sfumato.public.encoding import Encoder

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from sfumato.errors import PrivacyError
-from sfumato.private.conform import conform
-from sfumato.private.persons import LimitedSource
-from sfumato.private.sources import Source, open_source
+from sfumato.private.intake.conform import conform
+from sfumato.private.intake.persons import LimitedSource
+from sfumato.private.intake.sources import Source, open_source
 from sfumato.public.schema import Batch, Schema
 
 

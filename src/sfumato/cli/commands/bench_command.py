@@ -1,0 +1,112 @@
+"""sfumato bench: the evaluation protocol on a public dataset."""
+
+import statistics
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from sfumato.cli.commands.plan_command import Epsilon
+from sfumato.cli.console import answer, answers, progress, table_of
+from sfumato.cli.options import Method, Settings, chosen_mechanism
+from sfumato.cli.refusals import refusing
+from sfumato.lab.benchmark.datasets import DELTA, load, names
+from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.fetch import fetch
+from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS
+from sfumato.lab.benchmark.protocol import run
+from sfumato.public.budget import Budget
+
+_LEARNERS = tuple(dict.fromkeys((*IMAGE_LEARNERS, *TABLE_LEARNERS)))
+
+
+@refusing
+def bench(
+    dataset: Annotated[str, typer.Argument(help=f"One of {', '.join(names())}.")],
+    epsilon: Epsilon,
+    method: Method = "auto",
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"One of {', '.join(_LEARNERS)}; repeat it for several on the same release. "
+            "Default: cnn for images, lightgbm for tables."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How many runs, each with fresh noise.", min=1)] = 5,
+    delta: Annotated[float, typer.Option(help="The probability of an exception.")] = DELTA,
+    settings: Settings = None,
+    fetch_first: Annotated[
+        bool, typer.Option("--fetch", help="Download the dataset first, into $SFUMATO_DATA or the cache folder.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a line, as runs are finished.")
+    ] = False,
+) -> None:
+    """Release a public dataset, train on the release, test on real rows, and compare with training on real rows."""
+    # Whatever can be refused is refused before anything is read.
+    Budget(epsilon=epsilon, delta=delta)
+    for each in learner or ():
+        if each not in _LEARNERS:
+            raise BenchmarkError(f"there is no learner {each!r}. Known: {', '.join(_LEARNERS)}.")
+    records = []
+    with progress(title="bench") as step:
+        if fetch_first:
+            fetch(dataset, on_step=step)
+        step("reading the dataset")
+        benchmark = load(dataset)
+        mechanism = chosen_mechanism(method, schema=benchmark.schema, settings=settings or ())
+        runs = run(
+            benchmark, epsilon=epsilon, method=mechanism, learner=learner, seeds=seeds, delta=delta, on_step=step
+        )
+        for record in runs:
+            records.append(record)
+            if as_json:
+                answer(record, as_json=True, show=lambda console: None)
+    if not as_json:
+        _show(answers(), records)
+
+
+def _show(console: Console, records: list[dict[str, Any]]) -> None:
+    first = records[0]
+    console.print(
+        f"[bold]{first['dataset']}[/bold] by {first['method']}, epsilon {first['epsilon']:g}, delta {first['delta']:g}: "
+        f"{first['unit']}\n",
+        soft_wrap=True,
+    )
+    table = table_of("learner", "seed", first["metric"], "real", "Brier", "(real)", "seconds", "MB", numbers=6)
+    for record in records:
+        table.add_row(
+            record["learner"],
+            str(record["seed"]),
+            _figure(record["value"]),
+            _figure(record["real_value"]),
+            _figure(record["brier"]),
+            _figure(record["brier_real"]),
+            f"{record['release_seconds']:.1f}",
+            "-" if record["peak_memory_mb"] is None else f"{record['peak_memory_mb']:.0f}",
+        )
+    console.print(table)
+    for learner in dict.fromkeys(record["learner"] for record in records):
+        values = [record["value"] for record in records if record["learner"] == learner]
+        deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+        console.print(f"{learner}: {statistics.mean(values):.4f}, standard deviation {deviation:.4f}")
+    console.print(
+        "fidelity, mean: "
+        + ", ".join(
+            f"{title} {_figure(_mean(records, key))}"
+            for key, title in (
+                ("tvd_1way", "one-way TVD"),
+                ("tvd_2way", "two-way TVD"),
+                ("class_rate_error", "class rates"),
+            )
+        )
+    )
+
+
+def _mean(records: list[dict[str, Any]], key: str) -> float | None:
+    values = [record[key] for record in records if record[key] is not None]
+    return statistics.mean(values) if values else None
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

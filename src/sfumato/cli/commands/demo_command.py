@@ -1,0 +1,66 @@
+"""sfumato demo: the whole story on an embedded population."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sfumato.cli.commands.plan_command import plan_table
+from sfumato.cli.commands.release_command import Force
+from sfumato.cli.console import AsJson, answer, progress, table_of
+from sfumato.cli.files import check_file_target, whole_or_absent
+from sfumato.cli.refusals import refusing
+from sfumato.folder import cannot_write, check_target
+from sfumato.lab.demo.story import Story, tell
+
+PAGE = "demo-report.html"
+
+
+@refusing
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="The release folder to make; the page is put beside it.", metavar="DIR")
+    ] = Path("demo-release"),
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Release an embedded population at epsilon 1, verify it, and compare a learner on real and synthetic rows."""
+    page = out.absolute().parent / PAGE if out.is_absolute() else out.parent / PAGE
+    check_target(out, force=force)
+    check_file_target(page, force=force)
+    with progress(title="demo") as step:
+        try:
+            story = tell(out=out, on_step=step)
+        except OSError as error:
+            raise cannot_write(out, error) from None
+        with whole_or_absent(page) as file:
+            file.write(story.page.encode())
+    claim = story.fitted.certificate.body["claim"]
+    payload = {
+        "release": str(out),
+        "page": str(page),
+        "epsilon": claim["epsilon"],
+        "delta": claim["delta"],
+        "claim": claim["in_words"],
+        "replayed_epsilon": story.verification.replayed_epsilon,
+        "verified": story.verification.ok,
+        "rows": story.rows,
+        "auc": story.aucs,
+    }
+    answer(payload, as_json=as_json, show=lambda console: _show(console, story, out=out, page=page))
+
+
+def _show(console: Console, story: Story, *, out: Path, page: Path) -> None:
+    console.print(f"[bold]Every access to private rows[/bold], by {story.fitted.mechanism.name}\n")
+    console.print(plan_table(story.fitted.plan))
+    console.print()
+    console.print(story.verification.claim, markup=False)
+    console.print(f"[green]verified[/green] by independent code: epsilon {story.verification.replayed_epsilon:.4f}\n")
+    console.print(f"[bold]Who has diabetes?[/bold] LightGBM, tested on {story.rows['test']:,} other people\n")
+    table = table_of("trained on", "rows", "AUC", numbers=2)
+    table.add_row("real people (not private)", f"{story.rows['train']:,}", f"{story.aucs['real']:.3f}")
+    table.add_row("synthetic people (epsilon 1)", f"{story.rows['synthetic']:,}", f"{story.aucs['synthetic']:.3f}")
+    table.add_row("a coin", "-", f"{story.aucs['coin']:.3f}")
+    console.print(table)
+    console.print(f"\nrelease: {out}\npage:    {page}", markup=False, soft_wrap=True)

@@ -1,0 +1,90 @@
+"""sfumato release: from private rows to a release folder."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from sfumato.cli.commands.plan_command import Delta, Epsilon
+from sfumato.cli.console import AsJson, answer, progress, warn
+from sfumato.cli.options import Method, Settings, chosen_mechanism
+from sfumato.cli.refusals import refusing
+from sfumato.fitting import fit
+from sfumato.folder import Release, check_target
+from sfumato.folder import release as write_release
+from sfumato.model import check_row_count
+from sfumato.outlook.forecast import outlook
+from sfumato.outlook.preview import preview
+from sfumato.private.sensitive import Sensitive
+from sfumato.public.budget import Budget, default_delta
+from sfumato.public.schema_file import load_schema
+
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Seed = Annotated[
+    int | None, typer.Option(help="Public randomness of the model, not of the noise. Default: fresh.", min=0)
+]
+
+
+@refusing
+def release(
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, an IDX file of images, or a folder of pictures.")],
+    schema_file: Annotated[Path, typer.Option("--schema", help="The schema.toml.", metavar="FILE")],
+    epsilon: Epsilon,
+    out: Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")],
+    delta: Delta = None,
+    rows: Annotated[int | None, typer.Option(help="Synthetic rows to write. Default: what the model suggests.")] = None,
+    method: Method = "auto",
+    settings: Settings = None,
+    seed: Seed = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure private rows within the budget, and write synthetic ones with a certificate."""
+    # Whatever can be refused is refused before a row is read.
+    if rows is not None:
+        check_row_count(rows)
+    check_target(out, force=force)
+    schema = load_schema(schema_file)
+    budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
+    mechanism = chosen_mechanism(method, schema=schema, settings=settings or ())
+    with progress(title="release") as step:
+        step("calibrating the noise")
+        planned = preview(mechanism, schema=schema, budget=budget)
+        warning = outlook(mechanism, schema=schema, budget=budget, planned=planned).warning
+        warn(warning)
+        fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
+        step("writing the folder")
+        written = write_release(fitted, to=out, rows=rows, force=force)
+    payload = {**describe_release(written), "warning": warning}
+
+    def show(console: Console) -> None:
+        console.print(
+            f"[green]released[/green] {payload['rows']:,} synthetic rows to {escape(str(out))}", soft_wrap=True
+        )
+        console.print(payload["claim"], markup=False)
+        for tool, line in payload["load"].items():
+            console.print(f"Load it into {tool}: {line}", markup=False, soft_wrap=True)
+        console.print(f"Anyone can check it, without the data: sfumato verify {out}", markup=False, soft_wrap=True)
+
+    answer(payload, as_json=as_json, show=show)
+
+
+def describe_release(written: Release) -> dict[str, Any]:
+    """The public facts of a release folder, as plain values."""
+    body = written.certificate.body
+    return {
+        "release": str(written.path),
+        "status": body["status"],
+        "mechanism": body["mechanism"],
+        "epsilon": body["claim"]["epsilon"],
+        "delta": body["claim"]["delta"],
+        "spent_epsilon": body["claim"]["spent_epsilon"],
+        "accountant": body["claim"]["accountant"],
+        "claim": body["claim"]["in_words"],
+        "rows": written.n_rows,
+        "load": written.load_lines(),
+        "seed": body["seed"],
+        "files": sorted([*body["files"], "certificate.json"]),
+    }

@@ -1,0 +1,77 @@
+"""sfumato sample: more rows from a release, at no cost."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import numpy as np
+import typer
+from rich.markup import escape
+
+from sfumato.cli.commands.release_command import Force, Seed
+from sfumato.cli.console import AsJson, answer, progress
+from sfumato.cli.files import check_file_target, whole_or_absent
+from sfumato.cli.refusals import refusing
+from sfumato.errors import ReleaseError
+from sfumato.folder import load_release
+from sfumato.model import Synthetic, check_row_count
+from sfumato.verification.verifying import verify as verify_release
+
+SUFFIXES = (".parquet", ".csv", ".npz")
+
+
+@refusing
+def sample(
+    release: Annotated[Path, typer.Argument(help="A release folder.")],
+    rows: Annotated[int, typer.Option("-n", "--rows", help="How many rows.")],
+    out: Annotated[Path, typer.Option(help="The file to make: .parquet or .csv for tables, .npz for images.")],
+    seed: Seed = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draw rows from the model that the measurements of a release give. No data needed, no budget spent."""
+    check_row_count(rows)
+    check_file_target(out, force=force)
+    if out.suffix.lower() not in SUFFIXES:
+        raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(SUFFIXES)}.")
+    drawn_seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
+    with progress(title="sample") as step:
+        step("checking the release")
+        verify_release(release).raise_if_bad()  # a model built from a tampered folder is nobody's release
+        step("building the model")
+        model = load_release(release).model()
+        step("drawing rows")
+        synthetic = model.sample(rows, seed=drawn_seed)
+        check_format(synthetic, out)
+        step("writing the file")
+        with whole_or_absent(out) as file:
+            write_rows(synthetic, file, suffix=out.suffix.lower())
+    payload = {"out": str(out), "rows": len(synthetic), "seed": drawn_seed}
+    answer(
+        payload,
+        as_json=as_json,
+        show=lambda console: console.print(
+            f"[green]wrote[/green] {len(synthetic):,} rows to {escape(str(out))}", soft_wrap=True
+        ),
+    )
+
+
+def check_format(synthetic: Synthetic, out: Path) -> None:
+    """Refuse a file that cannot hold these rows."""
+    is_table, is_archive = synthetic.table is not None, out.suffix.lower() == ".npz"
+    if is_table and is_archive:
+        raise ReleaseError(f"the release is a table, and {out} would hold arrays. Use .parquet or .csv.")
+    if not is_table and not is_archive:
+        raise ReleaseError(f"the release holds images, and {out} would hold a table. Use .npz.")
+
+
+def write_rows(synthetic: Synthetic, file: BinaryIO, *, suffix: str) -> None:
+    """Write rows in the format of the suffix."""
+    if synthetic.table is not None and suffix == ".parquet":
+        synthetic.table.to_parquet(file, index=False)
+    elif synthetic.table is not None:
+        synthetic.table.to_csv(file, index=False)
+    else:
+        arrays = {"images": synthetic.images, "labels": synthetic.labels, "soft_labels": synthetic.soft_labels}
+        present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
+        np.savez_compressed(file, **present, classes=np.array(synthetic.classes))

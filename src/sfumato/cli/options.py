@@ -1,0 +1,83 @@
+"""Settings of a mechanism from the command line: `--set mixtures=500`, read by the type of the field."""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, cast
+
+import typer
+
+from sfumato.errors import PlanError
+from sfumato.fitting import method
+from sfumato.mechanism import Mechanism
+from sfumato.public.schema import Schema
+
+Method = Annotated[
+    str,
+    typer.Option(
+        help="auto, 3a-table, 3a-image, clustmix, dpmix, independent-histograms, or another registered one.",
+        metavar="NAME",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="A setting of the mechanism, such as mixtures=500. May be repeated.", metavar="KEY=VALUE"
+    ),
+]
+
+
+def chosen_mechanism(name: str, *, schema: Schema, settings: Sequence[str]) -> Mechanism:
+    """The mechanism of that name with some of its settings replaced."""
+    mechanism: Any = method(name, schema)
+    if not settings:
+        return cast(Mechanism, mechanism)
+    known = {field.name for field in dataclasses.fields(mechanism)}
+    hints = typing.get_type_hints(type(mechanism))
+    changed: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or key not in known:
+            raise PlanError(
+                f"{setting!r} is no setting of {mechanism.name}. Write KEY=VALUE; known: {', '.join(sorted(known))}."
+            )
+        changed[key] = _parse(text, hints[key], key=key)
+    return cast(Mechanism, dataclasses.replace(mechanism, **changed))
+
+
+def _parse(text: str, kind: Any, *, key: str) -> Any:
+    """Read a value by the type of its field.
+
+    >>> _parse("500", int, key="mixtures"), _parse("none", float | None, key="l2_clip")
+    (500, None)
+    >>> _parse("many", int, key="mixtures")
+    Traceback (most recent call last):
+    sfumato.errors.PlanError: mixtures = 'many' must be a whole number.
+    """
+    options = typing.get_args(kind)
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        if type(None) in options and text.lower() == "none":
+            return None
+        return _parse(text, next(option for option in options if option is not type(None)), key=key)
+    if typing.get_origin(kind) is Literal:
+        if text not in options:
+            raise PlanError(f"{key} = {text!r} must be one of {', '.join(map(str, options))}.")
+        return text
+    if kind is bool:
+        return _parse_bool(text, key=key)
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            what = "a whole number" if kind is int else "a number"
+            raise PlanError(f"{key} = {text!r} must be {what}.") from None
+    if kind is str:
+        return text
+    raise PlanError(f"{key} cannot be set from the command line. Set it in Python.")
+
+
+def _parse_bool(text: str, *, key: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise PlanError(f"{key} = {text!r} must be true or false.")
+    return text.lower() == "true"

@@ -1,0 +1,106 @@
+"""One release in a process of its own, so that its peak memory is its own."""
+
+import contextlib
+import multiprocessing
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from sfumato.errors import SfumatoError
+from sfumato.fitting import fit
+from sfumato.lab.benchmark.datasets import Rows
+from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.mechanism import Mechanism
+from sfumato.model import Synthetic
+from sfumato.private.sensitive import Sensitive
+from sfumato.public.budget import Budget
+from sfumato.public.schema import Schema
+
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A release, and what it cost.
+
+    Seconds run from rows in memory to synthetic rows in memory, the accounting included. The peak is the largest
+    resident memory of the process from then to then: interpreter, imports and private rows are part of it. Neither
+    counts memory of a GPU.
+    """
+
+    synthetic: Synthetic = field(repr=False)
+    seconds: float
+    peak_memory_mb: float | None
+
+
+def release_in_child(
+    mechanism: Mechanism, rows: Rows, schema: Schema, budget: Budget, *, seed: int, on_step: Callable[[str], None]
+) -> Outcome:
+    """Release rows in a fresh process: secure noise, drawn anew; `seed` is the public randomness of the model."""
+    context = multiprocessing.get_context("spawn")  # a fork would inherit the peak, and locked threads
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(theirs, mechanism, rows, schema, budget, seed))
+    process.start()
+    theirs.close()  # so that the end of the process is the end of the pipe
+    message: object = ""
+    try:
+        while isinstance(message := _receive(ours), str):
+            on_step(message)
+    finally:
+        ours.close()
+        if isinstance(message, str):  # we were stopped while it works
+            process.terminate()
+        process.join()
+    if isinstance(message, SfumatoError):
+        raise message
+    if isinstance(message, Outcome):
+        return message
+    raise BenchmarkError(
+        f"the process of the release ended with code {process.exitcode} and no result"
+        + (": the machine may have run out of memory." if process.exitcode in (-9, 137) else ".")
+    )
+
+
+def _receive(connection: Connection) -> object:
+    try:
+        return connection.recv()
+    except EOFError:
+        return None
+
+
+def _work(connection: Connection, mechanism: Mechanism, rows: Rows, schema: Schema, budget: Budget, seed: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person who stops the run stops the parent, which ends this one
+    try:
+        connection.send(_release(mechanism, rows, schema, budget, seed, connection.send))
+    except SfumatoError as error:
+        connection.send(error)
+    except MemoryError:
+        connection.send(BenchmarkError("there is not enough memory for this release."))
+
+
+def _release(
+    mechanism: Mechanism, rows: Rows, schema: Schema, budget: Budget, seed: int, on_step: Callable[[str], None]
+) -> Outcome:
+    with contextlib.suppress(OSError):
+        _CLEAR.write_text("5")  # forget the peak of receiving the rows
+    start = time.perf_counter()
+    fitted = fit(mechanism, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
+    synthetic = fitted.model.sample(fitted.model.default_rows, seed=seed)
+    seconds = time.perf_counter() - start
+    return Outcome(synthetic, seconds, _peak_mb())
+
+
+def _peak_mb() -> float | None:
+    """The kernel's own high-water mark, so that no peak is missed; elsewhere what the system keeps, if anything."""
+    if _STATUS.exists():
+        line = next(line for line in _STATUS.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e6
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6

@@ -1,0 +1,71 @@
+"""How close the marginals of synthetic rows are to those of the real ones. Reads real rows WITHOUT privacy."""
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.lab.benchmark.examples import Examples
+from sfumato.public.schema import Column, Schema
+
+#: Cells of a number, between the smallest and the largest real value.
+BINS = 20
+
+
+def distances(real: Examples, synthetic: Examples, schema: Schema) -> tuple[float, float]:
+    """Mean total variation distance of one column, and of two: over all columns and all pairs, target included.
+
+    Numbers are counted in 20 cells of equal width between the smallest and the largest real value; values beyond
+    them have a cell of their own on either side, where no real row is, and so have missing ones.
+    """
+    cells = [_cells(column, real.batch[column.name], synthetic.batch[column.name]) for column in schema.columns]
+    sizes = np.array([size for size, _, _ in cells], dtype=np.int64)
+    one = np.ascontiguousarray(np.stack([a for _, a, _ in cells]))
+    other = np.ascontiguousarray(np.stack([b for _, _, b in cells]))
+    one_way = [_total_variation(one[at], other[at], size) for at, size in enumerate(sizes)]
+    if len(sizes) < 2:
+        return float(np.mean(one_way)), float("nan")
+    return float(np.mean(one_way)), float(_mean_of_pairs(one, other, sizes))
+
+
+def _cells(
+    column: Column, real: NDArray[np.generic], synthetic: NDArray[np.generic]
+) -> tuple[int, NDArray[np.int32], NDArray[np.int32]]:
+    if column.is_coded:
+        return column.size, real.astype(np.int32), synthetic.astype(np.int32)
+    known = real.astype(np.float64)
+    seen = known[~np.isnan(known)]
+    low, high = (seen.min(), seen.max()) if len(seen) else (column.low, column.high)
+    return BINS + 3, _cell_of(known, low, high), _cell_of(synthetic.astype(np.float64), low, high)
+
+
+def _cell_of(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.int32]:
+    """0 to 19 between the bounds, then below, above, missing.
+
+    >>> _cell_of(np.array([0.0, 0.5, 1.0, -0.1, 1.1, np.nan]), 0.0, 1.0)
+    array([ 0, 10, 19, 20, 21, 22], dtype=int32)
+    """
+    width = (high - low) / BINS or 1.0
+    inside = np.clip(np.floor((np.nan_to_num(values) - low) / width), 0, BINS - 1)
+    cell = np.where(values < low, BINS, np.where(values > high, BINS + 1, inside))
+    return np.where(np.isnan(values), BINS + 2, cell).astype(np.int32)
+
+
+def _total_variation(one: NDArray[np.int32], other: NDArray[np.int32], size: int) -> float:
+    rates = [np.bincount(cells, minlength=size) / len(cells) for cells in (one, other)]
+    return float(np.abs(rates[0] - rates[1]).sum() / 2)
+
+
+# Compiled: a table of 618 columns has 190,653 pairs.
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _mean_of_pairs(one: NDArray[np.int32], other: NDArray[np.int32], sizes: NDArray[np.int64]) -> float:
+    n_columns = len(sizes)
+    total = 0.0
+    for a in range(n_columns):
+        for b in range(a + 1, n_columns):
+            rates = np.zeros(sizes[a] * sizes[b])
+            for row in range(one.shape[1]):
+                rates[one[a, row] * sizes[b] + one[b, row]] += 1.0 / one.shape[1]
+            for row in range(other.shape[1]):
+                rates[other[a, row] * sizes[b] + other[b, row]] -= 1.0 / other.shape[1]
+            total += np.abs(rates).sum() / 2
+    return total / (n_columns * (n_columns - 1) / 2)

@@ -1,0 +1,144 @@
+"""The learners of the protocol, with the settings that it fixes."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sfumato.lab.benchmark.cnn import check_torch, cnn_probabilities
+from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.examples import Examples
+from sfumato.public.encoding import one_hot
+from sfumato.public.schema import Column, Schema
+
+IMAGE_LEARNERS = ("cnn", "lightgbm", "logistic")
+TABLE_LEARNERS = ("lightgbm", "logistic", "forest")
+
+#: Entries of a table on which LightGBM runs in one thread.
+_SMALL = 1_000_000
+
+Fit = Callable[[Any, NDArray[np.int64]], Any]
+
+
+def train_and_predict(
+    learner: str, train: Examples, test: Examples, schema: Schema, *, balanced: bool = False, seed: int = 0
+) -> NDArray[np.float64]:
+    """Train a learner on some rows, and give its class probabilities for others: one row each, one column a class.
+
+    Args:
+        learner: `cnn`, `lightgbm`, `logistic` or `forest`.
+        train: Rows to learn from, real or synthetic. The network learns from soft labels where they are given;
+            the others learn from hard ones.
+        test: Rows to predict.
+        schema: What the columns mean.
+        balanced: Whether LightGBM weighs the classes.
+        seed: Of the learner's own randomness.
+    """
+    check_learner(learner, schema)
+    n_classes = schema.require_coded_target().size
+    if learner == "cnn":
+        name = schema.images[0].name
+        targets = train.soft if train.soft is not None else one_hot(train.label, size=n_classes).astype(np.float32)
+        return cnn_probabilities(train.batch[name], targets, test.batch[name], seed=seed)
+    present = np.unique(train.label)
+    if len(present) < 2:  # nothing to tell apart: what was seen is what is said
+        return np.tile(one_hot(present, size=n_classes).sum(axis=0), (len(test), 1))
+    if learner == "logistic":
+        fitted_on, asked = _design(train, test, schema)
+        fitted = _logistic(fitted_on, train.label)
+    else:
+        fitted_on, asked = _matrix(train, schema), _matrix(test, schema)
+        fitted = (_lightgbm(schema, balanced, seed) if learner == "lightgbm" else _forest(seed))(fitted_on, train.label)
+    probabilities = np.zeros((len(test), n_classes))  # a class that was never seen gets none
+    probabilities[:, fitted.classes_.astype(np.int64)] = np.asarray(fitted.predict_proba(asked))
+    return probabilities
+
+
+def check_learner(learner: str, schema: Schema) -> None:
+    """Refuse a learner that is not known, not for this kind of data, or not installed."""
+    known = IMAGE_LEARNERS if schema.images else TABLE_LEARNERS
+    if learner not in known:
+        kind = "images" if schema.images else "tables"
+        raise BenchmarkError(f"there is no learner {learner!r} for {kind}. Known: {', '.join(known)}.")
+    if learner == "cnn":
+        check_torch()
+
+
+def default_learner(schema: Schema) -> str:
+    """The learner that the protocol names first."""
+    return (IMAGE_LEARNERS if schema.images else TABLE_LEARNERS)[0]
+
+
+def _lightgbm(schema: Schema, balanced: bool, seed: int) -> Fit:
+    from lightgbm import LGBMClassifier
+
+    coded = [at for at, column in enumerate(schema.features) if column.is_coded]
+    weight = "balanced" if balanced else None
+
+    def fit(x: NDArray[Any], y: NDArray[np.int64]) -> Any:
+        # Of small tables the threads would only wait for each other, for long where other work keeps the cores busy.
+        threads = 1 if x.size < _SMALL else None
+        learner = LGBMClassifier(class_weight=weight, random_state=seed, verbose=-1, n_jobs=threads)
+        return learner.fit(x, y, categorical_feature=coded or "auto")
+
+    return fit
+
+
+def _forest(seed: int) -> Fit:
+    from sklearn.ensemble import RandomForestClassifier
+
+    learner = RandomForestClassifier(random_state=seed, n_jobs=-1)
+    return lambda x, y: learner.fit(x, y)
+
+
+def _logistic(x: Any, y: NDArray[np.int64]) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    with warnings.catch_warnings(action="ignore"):  # the last digits of its optimum do not matter here
+        return LogisticRegression(max_iter=300).fit(x, y)
+
+
+def _matrix(examples: Examples, schema: Schema) -> NDArray[Any]:
+    """One entry for each column: what trees take. Codes stay codes."""
+    if schema.images:
+        return _flat(examples, schema)
+    return np.stack([examples.batch[column.name].astype(np.float64) for column in schema.features], axis=1)
+
+
+def _flat(examples: Examples, schema: Schema) -> NDArray[np.float32]:
+    pixels: NDArray[np.float32] = examples.batch[schema.images[0].name]
+    return pixels.reshape(len(pixels), -1)
+
+
+def _design(train: Examples, test: Examples, schema: Schema) -> tuple[Any, Any]:
+    """What a linear learner takes: numbers in standard units of the training rows, codes as one-hot."""
+    if schema.images:
+        return _flat(train, schema), _flat(test, schema)
+    parts = [_design_column(column, train, test) for column in schema.features]
+    if any(column.is_coded for column in schema.features):
+        return sparse.hstack([a for a, _ in parts], format="csr"), sparse.hstack([b for _, b in parts], format="csr")
+    return np.hstack([a for a, _ in parts]), np.hstack([b for _, b in parts])
+
+
+def _design_column(column: Column, train: Examples, test: Examples) -> tuple[Any, Any]:
+    known, asked = train.batch[column.name], test.batch[column.name]
+    if column.is_coded:
+        return _sparse_one_hot(known, column.size), _sparse_one_hot(asked, column.size)
+    seen = known[~np.isnan(known)]
+    mean = seen.mean() if len(seen) else column.centre
+    deviation = seen.std() if len(seen) and seen.std() > 0 else 1.0
+    return _standard(known, mean, deviation, column), _standard(asked, mean, deviation, column)
+
+
+def _standard(values: NDArray[np.float64], mean: float, deviation: float, column: Column) -> NDArray[np.float64]:
+    absent = np.isnan(values)
+    scaled = np.where(absent, 0.0, (values - mean) / deviation)
+    return np.stack([scaled, absent], axis=1) if column.missing else scaled[:, None]
+
+
+def _sparse_one_hot(codes: NDArray[np.int64], size: int) -> Any:
+    ones = np.ones(len(codes))
+    return sparse.csr_array((ones, (np.arange(len(codes)), codes)), shape=(len(codes), size))

@@ -1,0 +1,112 @@
+"""The evaluation protocol, run: release, train on the release, test on real rows, compare."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from sfumato.fitting import mechanism_to_json, plan
+from sfumato.fitting import method as default_mechanism
+from sfumato.lab.benchmark.child import Outcome, release_in_child
+from sfumato.lab.benchmark.datasets import DELTA, Benchmark, load
+from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
+from sfumato.lab.benchmark.fidelity import distances
+from sfumato.lab.benchmark.learners import check_learner, default_learner
+from sfumato.lab.benchmark.metrics import class_rate_error
+from sfumato.lab.benchmark.real import real_scores, scores
+from sfumato.mechanism import Mechanism
+from sfumato.public.budget import Budget
+
+
+def run(
+    name: str | Benchmark,
+    *,
+    epsilon: float,
+    method: str | Mechanism = "auto",
+    learner: str | Sequence[str] | None = None,
+    seeds: int | Iterable[int] = 5,
+    delta: float = DELTA,
+    on_step: Callable[[str], None] = lambda step: None,
+) -> Iterator[dict[str, Any]]:
+    """Run the protocol on a dataset: one dict for each seed and learner, as it is finished.
+
+    Every run draws fresh secure noise; the seed is the public randomness of the model and of the learner. Where
+    several learners are named they are trained on the same release. Time and memory are those of `child.Outcome`.
+
+    Args:
+        name: A dataset, or a benchmark that is loaded already.
+        epsilon: Of the release.
+        method: A mechanism, or the name of one.
+        learner: One or several; by default the network for images and LightGBM for tables.
+        seeds: How many, or which.
+        delta: Of the release.
+        on_step: Told what is being done.
+    """
+    budget = Budget(epsilon=epsilon, delta=delta)
+    if isinstance(name, str):
+        on_step("reading the dataset")
+    benchmark = load(name) if isinstance(name, str) else name
+    schema = benchmark.schema
+    learners = [learner] if isinstance(learner, str) else list(learner or [default_learner(schema)])
+    for each in learners:
+        check_learner(each, schema)
+    mechanism = default_mechanism(method, schema) if isinstance(method, str) else method
+    on_step("calibrating the noise")
+    plan(mechanism, schema, budget)  # whatever can be refused is refused before hours are spent
+    train, test = real_examples(benchmark.train, schema), real_examples(benchmark.test, schema)
+    for seed in range(seeds) if isinstance(seeds, int) else seeds:
+        told = _prefixed(on_step, f"seed {seed}: ")
+        outcome = release_in_child(mechanism, benchmark.train, schema, budget, seed=seed, on_step=told)
+        told("comparing marginals")
+        synthetic = synthetic_examples(outcome.synthetic, schema)
+        fidelity = _fidelity(train, synthetic, benchmark)
+        for each in learners:
+            told(f"{each} on real rows")
+            real = real_scores(each, train, test, benchmark)
+            told(f"{each} on synthetic rows")
+            start = time.perf_counter()
+            found = scores(each, synthetic, test, benchmark, seed=seed)
+            yield {
+                "dataset": benchmark.name,
+                "method": mechanism.name,
+                "epsilon": epsilon,
+                "delta": delta,
+                "seed": seed,
+                "learner": each,
+                "metric": benchmark.metric,
+                "value": round(found.value, 6),
+                "real_value": round(real.value, 6),
+                **_cost(outcome),
+                **fidelity,
+                "brier": round(found.brier, 6),
+                "brier_real": round(real.brier, 6),
+                "synthetic_rows": len(synthetic),
+                "learner_seconds": round(time.perf_counter() - start, 2),
+                "unit": schema.unit.describe(),
+                "settings": mechanism_to_json(mechanism)["parameters"],
+            }
+
+
+def _fidelity(train: Examples, synthetic: Examples, benchmark: Benchmark) -> dict[str, float | None]:
+    """From the same release as the utility. Pictures have no columns to compare."""
+    one_way, two_way = (math.nan, math.nan)
+    if not benchmark.schema.images:
+        one_way, two_way = distances(train, synthetic, benchmark.schema)
+    n_classes = benchmark.schema.require_coded_target().size
+    return {
+        "tvd_1way": None if math.isnan(one_way) else round(one_way, 6),
+        "tvd_2way": None if math.isnan(two_way) else round(two_way, 6),
+        "class_rate_error": round(class_rate_error(train.label, synthetic.label, n_classes=n_classes), 6),
+    }
+
+
+def _cost(outcome: Outcome) -> dict[str, float | None]:
+    peak = outcome.peak_memory_mb
+    return {
+        "release_seconds": round(outcome.seconds, 3),
+        "peak_memory_mb": None if peak is None else round(peak, 1),
+    }
+
+
+def _prefixed(on_step: Callable[[str], None], prefix: str) -> Callable[[str], None]:
+    return lambda step: on_step(prefix + step)

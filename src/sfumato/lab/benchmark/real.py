@@ -1,0 +1,69 @@
+"""What a learner reaches on the real training rows: computed once, then kept in the cache folder. Not private."""
+
+import hashlib
+import importlib.metadata
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from sfumato.lab.benchmark.catalogue import cache_folder
+from sfumato.lab.benchmark.datasets import Benchmark
+from sfumato.lab.benchmark.examples import Examples
+from sfumato.lab.benchmark.learners import train_and_predict
+from sfumato.lab.benchmark.metrics import brier, utility
+
+#: Raise it when a learner, a metric or a split changes, so that kept scores are not believed any more.
+HARNESS_VERSION = 1
+_LIBRARIES = {"cnn": "torch", "lightgbm": "lightgbm", "logistic": "scikit-learn", "forest": "scikit-learn"}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Utility and Brier score of a learner on the test rows."""
+
+    value: float
+    brier: float
+
+
+def scores(learner: str, train: Examples, test: Examples, benchmark: Benchmark, *, seed: int = 0) -> Scores:
+    """Train on some rows, and score on the test rows."""
+    probabilities = train_and_predict(learner, train, test, benchmark.schema, balanced=benchmark.balanced, seed=seed)
+    return Scores(utility(benchmark.metric, probabilities, test.label), brier(probabilities, test.label))
+
+
+def real_scores(learner: str, train: Examples, test: Examples, benchmark: Benchmark) -> Scores:
+    """The same learner on the real training rows: the anchor of every line."""
+    path = _place(learner, train, test, benchmark)
+    found = _kept(path)
+    if found is None:
+        found = scores(learner, train, test, benchmark)
+        _keep(path, found)
+    return found
+
+
+def _kept(path: Path) -> Scores | None:
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return Scores(value=float(kept["value"]), brier=float(kept["brier"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # not kept yet, or damaged: it will be computed
+
+
+def _keep(path: Path, found: Scores) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(found)), encoding="utf-8")
+    except OSError:
+        return  # a cache that cannot be written costs time, nothing else
+
+
+def _place(learner: str, train: Examples, test: Examples, benchmark: Benchmark) -> Path:
+    facts = [
+        HARNESS_VERSION,
+        importlib.metadata.version(_LIBRARIES[learner]),
+        benchmark.schema.digest(),
+        benchmark.balanced,
+        *(hashlib.sha256(part.label.tobytes()).hexdigest() for part in (train, test)),
+    ]
+    version = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
+    return cache_folder() / "real" / f"{benchmark.name}-{learner}-{version}.json"

@@ -1,0 +1,1 @@
+"""ClustMix made sound: noisy clusters, their means and spreads, and rows drawn from them."""

@@ -1,0 +1,149 @@
+"""Clusters around private centres: Lloyd's rounds by noisy stacked sums, and what they need.
+
+Given centres that are noisy already, the nearest one is a function of a row alone, so a row counts in one block of the
+stacked counts and sums: they cost as much as a single count and a single sum, however many clusters there are.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.shrink import shrunk_means
+from sfumato.public.doors import Doors
+from sfumato.public.encoding import one_hot
+from sfumato.public.schema import Batch
+from sfumato.public.step import Block
+
+Vectors = NDArray[np.float64]
+Labels = Callable[[Batch], NDArray[np.int64]]
+
+LENGTH_CELLS = 64
+_CLIP_QUANTILE = 0.95
+_FAR = 1e6  # where a centre that is not in use stands: no row is near it
+
+
+def counts_and_sums(groups: int, width: int) -> tuple[Block, ...]:
+    """How many rows are in each group, and the sum of their vectors, which have norm at most 1."""
+    sums = Block(name="sums", width=groups * width, outer=(groups, width), l2_bound=1.0, share=0.8)
+    return (Block(name="counts", width=groups, hot=1, share=0.2), sums)
+
+
+def in_group(group: NDArray[np.int64], vectors: NDArray[np.generic], groups: int) -> dict[str, NDArray[np.generic]]:
+    """What a row gives to `counts_and_sums`."""
+    return {"counts": group, "sums": np.concatenate([one_hot(group, size=groups), vectors], axis=1)}
+
+
+def clipped(vectors: NDArray[np.generic], bound: float) -> Vectors:
+    """Vectors no longer than the bound."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    shorter: Vectors = vectors * np.minimum(1.0, bound / np.maximum(lengths, 1e-12))
+    return shorter
+
+
+def nearest_centre(vectors: NDArray[np.generic], label: NDArray[np.int64], centres: Vectors) -> NDArray[np.int64]:
+    """The nearest centre of the row's own class; `centres` holds (class, cluster, entry)."""
+    nearest = np.zeros(len(vectors), dtype=np.int64)
+    for c in np.unique(label):
+        mine = np.flatnonzero(label == c)
+        distance = (centres[c] ** 2).sum(axis=1) - 2 * vectors[mine] @ centres[c].T
+        nearest[mine] = distance.argmin(axis=1)
+    return nearest
+
+
+def about_nearest(vectors: Vectors, label: NDArray[np.int64], centres: Vectors) -> Vectors:
+    """What is left of vectors when the nearest centre is taken off."""
+    left: Vectors = vectors - centres[label, nearest_centre(vectors, label, centres)]
+    return left
+
+
+def public_start(classes: int, clusters: int, width: int, *, spread: float) -> Vectors:
+    """Public random places along the first entries, where rows of a class differ most."""
+    low = min(25, width)
+    centres = np.zeros((classes, clusters, width))
+    drawn = np.random.default_rng(3).normal(size=(classes, clusters, low))
+    centres[:, :, :low] = drawn * 0.5 * spread / np.sqrt(low)
+    return centres
+
+
+def set_aside(centres: Vectors, used: NDArray[np.bool_] | None) -> Vectors:
+    """Centres with those that are not in use out of every row's reach."""
+    return centres if used is None else np.where(used[:, :, None], centres, _FAR)
+
+
+def lloyd(
+    view: Doors,
+    step: str,
+    start: Vectors,
+    *,
+    labels: Labels,
+    vector: str,
+    spread: float,
+    rounds: int,
+    used: NDArray[np.bool_] | None = None,
+) -> tuple[Vectors, Vectors]:
+    """Lloyd's rounds with noisy sums: centres and weights, each as (class, cluster, ...).
+
+    Args:
+        view: The doors.
+        step: A step with the blocks of `counts_and_sums`, planned for as many uses as rounds.
+        start: Where the centres begin, a public place.
+        labels: The class of each row.
+        vector: The prepared column that is clustered.
+        spread: The length that vectors are clipped to.
+        rounds: How many rounds.
+        used: Which centres are in use; the others stay empty, and their blocks hold noise.
+    """
+    classes, clusters, width = start.shape
+    centres, weights = set_aside(start, used), np.ones((classes, clusters))
+    for _ in range(rounds):
+
+        def assigned(batch: Batch, centres: Vectors = centres) -> dict[str, NDArray[np.generic]]:
+            label = labels(batch)
+            nearest = label * clusters + nearest_centre(batch[vector], label, centres)
+            return in_group(nearest, batch[vector] / spread, classes * clusters)
+
+        noisy = view.noisy_sum(step, assigned)
+        stddev = spread * view.noise_stddev(step, "sums")
+        found = shrunk_means(spread * noisy["sums"].reshape(-1, width), noisy["counts"], stddev=stddev)
+        centres = set_aside(found.reshape(start.shape), used)
+        weights = np.maximum(noisy["counts"], 1.0).reshape(classes, clusters)
+    return centres, weights
+
+
+def length_block(name: str = "length") -> Block:
+    """Which of 64 equal cells a row's length lies in."""
+    return Block(name=name, width=LENGTH_CELLS, hot=1)
+
+
+def length_cell(vectors: NDArray[np.generic], longest: float) -> Vectors:
+    """The cell of each vector's length."""
+    cells: Vectors = np.linalg.norm(vectors, axis=1) / longest * LENGTH_CELLS
+    return cells
+
+
+def typical_length(noisy_counts: Vectors, *, stddev: float, longest: float) -> float:
+    """Where nearly all lengths end, by a noisy histogram on a public scale."""
+    kept = np.where(noisy_counts > 2 * stddev, noisy_counts, 0.0)
+    if kept.sum() <= 0:
+        return longest / 2  # nothing rises above the noise
+    upto = np.cumsum(kept) / kept.sum()
+    return longest * float(np.searchsorted(upto, _CLIP_QUANTILE) + 1) / LENGTH_CELLS
+
+
+def mean_square(noisy_counts: Vectors, typical: float, *, longest: float) -> float:
+    """The mean squared length by a noisy histogram; at least a little of the typical one, which stands at its end."""
+    kept = np.maximum(noisy_counts, 0.0)
+    length = longest * (np.arange(LENGTH_CELLS) + 0.5) / LENGTH_CELLS
+    return float(max((kept * length**2).sum() / max(kept.sum(), 1.0), 0.05 * typical**2))
+
+
+def large_enough(noisy_sizes: Vectors, used: NDArray[np.bool_], least: int) -> NDArray[np.bool_]:
+    """Clusters whose noisy size reaches the least one, and the largest of each class.
+
+    The rows of the others are not lost: without its centre, they are nearest to another one.
+    """
+    sizes = np.where(used, noisy_sizes, -np.inf)
+    kept: NDArray[np.bool_] = sizes >= least
+    kept[np.arange(len(sizes)), sizes.argmax(axis=1)] = True
+    return kept

@@ -1,0 +1,1 @@
+"""3A for images: class-conditional clusters with their covariance, and a teacher that labels."""

@@ -1,0 +1,137 @@
+"""Approximate: images as clusters within classes, with one covariance around them for each class.
+
+Everything is measured on the coefficients of a public basis, coarse to fine: class means, then clusters of what is
+left of each image, then products of what is left after that. Each stage clips to a length that an earlier noisy
+histogram of lengths suggests, so no bound has to be known.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms.common.clusters import (
+    about_nearest,
+    clipped,
+    counts_and_sums,
+    in_group,
+    length_block,
+    length_cell,
+    lloyd,
+    public_start,
+    typical_length,
+)
+from sfumato.mechanisms.common.shrink import shrunk_covariance
+from sfumato.public.doors import Doors
+from sfumato.public.schema import Batch, Column, Schema
+from sfumato.public.step import Block, Step
+
+
+def n_channels(column: Column) -> int:
+    """One for grey images."""
+    return column.shape[2] if len(column.shape) == 3 else 1
+
+
+def n_classes(schema: Schema) -> int:
+    """One where there is no target."""
+    return schema.require_coded_target().size if schema.target else 1
+
+
+def labels_of(batch: Batch, schema: Schema) -> NDArray[np.int64]:
+    """The class of each row; 0 where there is no target."""
+    if schema.target is None:
+        return np.zeros(len(batch[schema.images[0].name]), dtype=np.int64)
+    return batch[schema.target].astype(np.int64)
+
+
+def unit_box(images: NDArray[Any], column: Column) -> NDArray[np.float32]:
+    """Pixels scaled by their bounds."""
+    return ((images.astype(np.float32) - column.low) / (column.high - column.low)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class ImageDensity:
+    """Settings of the density."""
+
+    coefficients: int
+    clusters: int
+    rounds: int
+
+    def width(self, schema: Schema) -> int:
+        """How many coefficients describe an image, over all channels."""
+        image = schema.images[0]
+        return min(self.coefficients, image.shape[0] * image.shape[1]) * n_channels(image)
+
+    def steps(self, schema: Schema, *, share: float) -> list[Step]:
+        """Sums over everyone; nearly all of the precision goes to the products."""
+        k, classes = self.width(schema), n_classes(schema)
+        lengths = (length_block(),)
+        products = Block(name="products", width=classes * k * k, outer=(k, k), l2_bound=1.0, groups=classes)
+        clusters = counts_and_sums(classes * self.clusters, k)
+        return [
+            Step(name="lengths", blocks=lengths, share=0.02 * share),
+            Step(name="classes", blocks=counts_and_sums(classes, k), share=0.14 * share),
+            Step(name="lengths about classes", blocks=lengths, share=0.02 * share),
+            Step(name="clusters", blocks=clusters, share=0.18 * share, uses=self.rounds),
+            Step(name="lengths about clusters", blocks=lengths, share=0.02 * share),
+            Step(name="products", blocks=(products,), share=0.62 * share),
+        ]
+
+    def measure(self, view: Doors, schema: Schema) -> dict[str, NDArray[Any]]:
+        """Class counts and means, cluster centres and weights, and loadings of the covariance."""
+        image, k, classes = schema.images[0], self.width(schema), n_classes(schema)
+        view.prepare("vector", lambda batch: _coefficients(batch[image.name], image, k))
+        radius = _length(view, "lengths", image)
+        noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / radius, classes))
+        counts = noisy["counts"]
+        means = radius * noisy["sums"].reshape(classes, k) / np.maximum(counts, 1.0)[:, None]
+
+        view.prepare("vector", lambda b: clipped(b["vector"], radius) - means[labels_of(b, schema)])
+        spread = _length(view, "lengths about classes", image)
+        centres, weights = lloyd(
+            view,
+            "clusters",
+            public_start(classes, self.clusters, k, spread=spread),
+            labels=lambda batch: labels_of(batch, schema),
+            vector="vector",
+            spread=spread,
+            rounds=self.rounds,
+        )
+
+        view.prepare("vector", lambda b: about_nearest(clipped(b["vector"], spread), labels_of(b, schema), centres))
+        reach = _length(view, "lengths about clusters", image)
+
+        def twice(batch: Batch) -> dict[str, NDArray[Any]]:
+            scaled = batch["vector"] / reach
+            group = [labels_of(batch, schema)[:, None]] if classes > 1 else []
+            return {"products": np.concatenate([scaled, scaled, *group], axis=1)}
+
+        moments = view.noisy_sum("products", twice)["products"].reshape(classes, k, k)
+        stddev = view.noise_stddev("products", "products")
+        loadings = [
+            reach * shrunk_covariance(m, count=float(n), stddev=stddev) for m, n in zip(moments, counts, strict=True)
+        ]
+        return {
+            "class_counts": counts,
+            "means": means,
+            "centres": centres,
+            "weights": weights,
+            "loadings": np.stack(loadings).astype(np.float32),
+        }
+
+
+def _coefficients(images: NDArray[Any], column: Column, k: int) -> NDArray[np.float32]:
+    """Cosine coefficients of each channel, one channel after another."""
+    channels = n_channels(column)
+    pixels = unit_box(images, column).reshape(len(images), -1, channels).transpose(0, 2, 1)
+    basis = cosine_basis(column.shape[0], column.shape[1], k // channels)
+    return (pixels @ basis).reshape(len(images), k)
+
+
+def _length(view: Doors, step: str, column: Column) -> float:
+    """Where nearly all lengths of the vectors end."""
+    longest = float(np.sqrt(np.prod(column.shape)))
+    noisy = view.noisy_sum(step, lambda batch: {"length": length_cell(batch["vector"], longest)})
+    return typical_length(noisy["length"], stddev=view.noise_stddev(step, "length"), longest=longest)

@@ -1,0 +1,1 @@
+"""Kernel inducing points: from one noisy kernel statistic, or by noisy gradients."""

@@ -1,0 +1,186 @@
+"""Kernel inducing points as free post-processing of one noisy kernel statistic.
+
+With public features phi of length 1, the loss of a kernel regression over all rows is tr(W' G W - 2 W' A) and a
+constant, G = sum of phi phi', A = sum of phi y': once the two sums are out with noise, points are found by as many
+gradient steps as one likes (Nguyen, Chen and Lee, "Dataset meta-learning from kernel ridge-regression", 2021, without
+its private gradients). Points are held near noisy means of cells of each class, so that they look like rows.
+Proof: docs/proofs/kip.md.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PlanError
+from sfumato.learn.tangent_features import tangent_features
+from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
+from sfumato.model import FixedModel
+from sfumato.public.doors import Doors
+from sfumato.public.encoding import one_hot
+from sfumato.public.schema import Batch, Schema
+from sfumato.public.step import Block, Step
+from sfumato.public.torch_extra import need_torch
+
+_CELL_SEED = 5
+_LIFT = 0.3  # of the edge of the noise's spectrum: docs/research/kernels.md
+_REACH = 1.2  # rows further from their class mean than this many mean distances are clipped
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Kip:
+    """Labelled points that answer like all rows together.
+
+    Args:
+        points: Points of each class.
+        n_features: Public features of a row.
+        alpha: 1 keeps the points at the means of their cells, 0 follows the regression alone.
+        ridge: Of the regression on the points.
+        n_steps: Gradient steps of the search, which are free.
+        learning_rate: Of Adam, in mean distances of rows; it falls to 0 along a line.
+        coefficients: Cosine coefficients of each channel of an image that the points have.
+    """
+
+    name: ClassVar[str] = "kip"
+    points: int = 10
+    n_features: int = 1024
+    alpha: float = 0.05
+    ridge: float = 0.01
+    n_steps: int = 200
+    learning_rate: float = 0.02
+    coefficients: int = 100
+
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
+        """Class means first; then, about them, the kernel statistic and the means of cells. All over everyone."""
+        self._check()
+        space, p = self._space(schema), self.n_features
+        classes, cells = space.n_classes, space.n_classes * self.points
+        return (
+            means_step(space, share=0.1),
+            Step(
+                name="kernel",
+                blocks=(
+                    Block(name="products", width=p * p, outer=(p, p), l2_bound=1.0, share=0.4),
+                    Block(name="labels", width=p * classes, outer=(p, classes), l2_bound=1.0, share=0.4),
+                    Block(
+                        name="cells", width=cells * space.width, outer=(cells, space.width), l2_bound=1.0, share=0.16
+                    ),
+                    Block(name="sizes", width=cells, hot=1, share=0.04),
+                ),
+                share=0.9,
+            ),
+        )
+
+    def measure(self, view: Doors, schema: Schema) -> Measurements:
+        """Ask for the two statistics and the cells."""
+        need_torch("kip")  # the search will need it: refuse before anything is spent
+        space, p = self._space(schema), self.n_features
+        middle = measure_means(view, space)
+        directions = _cell_directions(self.points, space.width)
+
+        def contribution(batch: Batch) -> dict[str, NDArray[Any]]:
+            label, phi = space.labels(batch), tangent_features(batch["vector"], n_features=p)
+            about = batch["vector"] - middle.class_means[label]
+            cell = label * self.points + (about @ directions).argmax(axis=1)
+            in_cell = one_hot(cell, size=space.n_classes * self.points)
+            return {
+                "products": np.concatenate([phi, phi], axis=1),
+                "labels": np.concatenate([phi, one_hot(label, size=space.n_classes)], axis=1),
+                "cells": np.concatenate([in_cell, about / (_REACH * middle.distance)], axis=1),
+                "sizes": cell,
+            }
+
+        noisy = view.noisy_sum("kernel", contribution)
+        return {
+            "products": noisy["products"].reshape(p, p).astype(np.float32),
+            "labels": noisy["labels"].reshape(p, space.n_classes),
+            "anchors": self._anchors(noisy, middle, space),
+            "mean": middle.mean,
+            "counts": middle.counts,
+            "distance": np.array([middle.distance]),
+            "noise": np.array([view.noise_stddev("kernel", "products")]),
+        }
+
+    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
+        """Search for the points: a function of the measurements alone."""
+        space = self._space(schema)
+        points = self.find_points(measurements, space)
+        return space.as_model(measurements["mean"] + points, np.repeat(np.arange(space.n_classes), self.points))
+
+    def find_points(self, measurements: Measurements, space: Space) -> Vectors:
+        """Points about the mean, by Adam on the loss over all rows plus the pull of the anchors."""
+        torch = need_torch("kip")
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)  # the order of sums, and so the last bits, would follow the number of threads
+        try:
+            with torch.enable_grad():
+                return self._search(torch, measurements, space)
+        finally:
+            torch.set_num_threads(before)
+
+    def _search(self, torch: Any, measurements: Measurements, space: Space) -> Vectors:
+        distance, rows = float(measurements["distance"][0]), float(measurements["counts"].sum())
+        moment, target = self.statistic(measurements)
+        moment, target = torch.from_numpy(moment / rows), torch.from_numpy(target / rows)
+        anchors = torch.from_numpy(measurements["anchors"] / distance)
+        labels = torch.from_numpy(np.repeat(_centred(space.n_classes), self.points, axis=0))
+        points = anchors.clone().requires_grad_(True)
+        optimiser = torch.optim.Adam([points], lr=self.learning_rate)
+        eye = torch.eye(len(labels), dtype=torch.float64)
+        for step in range(self.n_steps):
+            optimiser.zero_grad()
+            phi = tangent_features(points, n_features=self.n_features, xp=torch)
+            rule = phi.T @ torch.linalg.solve(phi @ phi.T + self.ridge * eye, labels)
+            misfit = (rule * (moment @ rule)).sum() - 2 * (rule * target).sum()
+            apart = (points - anchors).square().sum() / anchors.square().sum()
+            (self.alpha * apart + (1 - self.alpha) * misfit).backward()
+            for group in optimiser.param_groups:
+                group["lr"] = self.learning_rate * (1 - step / self.n_steps)
+            optimiser.step()
+            with torch.no_grad():  # what leaves the box could not be released
+                boxed = space.inside(measurements["mean"] + distance * points.numpy()) - measurements["mean"]
+                points.copy_(torch.from_numpy(boxed / distance))
+        found: Vectors = points.detach().numpy() * distance
+        return found
+
+    def statistic(self, measurements: Measurements) -> tuple[Vectors, Vectors]:
+        """G and A, cleaned: symmetric, not negative, lifted by a part of what noise adds to the largest eigenvalue."""
+        products = measurements["products"].astype(np.float64)
+        values, directions = np.linalg.eigh((products + products.T) / 2)
+        lift = _LIFT * float(measurements["noise"][0]) * np.sqrt(2 * len(products))
+        moment: Vectors = (directions * (np.maximum(values, 0) + lift)) @ directions.T
+        return moment, measurements["labels"] @ _centred(measurements["labels"].shape[1])
+
+    def _anchors(self, noisy: dict[str, NDArray[Any]], middle: Middle, space: Space) -> Vectors:
+        """Means of the cells, drawn to their class means where few rows or much noise leave little to see."""
+        sums = _REACH * middle.distance * noisy["cells"].reshape(-1, space.width)
+        about = sums / np.maximum(noisy["sizes"], 20.0)[:, None]
+        longest = _REACH * middle.distance
+        about *= np.minimum(1.0, longest / np.maximum(np.linalg.norm(about, axis=1, keepdims=True), 1e-12))
+        anchors: Vectors = np.repeat(middle.class_means, self.points, axis=0) + about
+        return anchors
+
+    def _space(self, schema: Schema) -> Space:
+        return Space(schema, self.coefficients)
+
+    def _check(self) -> None:
+        require_positive(**{name: value for name, value in asdict(self).items() if name != "alpha"})
+        if not 0 <= self.alpha <= 1:
+            raise PlanError(f"alpha = {self.alpha} must lie between 0 (regression) and 1 (means).")
+        if self.n_features % 2:
+            raise PlanError(f"n_features = {self.n_features} must be even: half of each kind.")
+
+
+def _centred(n_classes: int) -> Vectors:
+    """Labels that add up to 0."""
+    return np.eye(n_classes) - 1 / n_classes
+
+
+def _cell_directions(cells: int, width: int) -> Vectors:
+    """Public random directions, one a column: a row belongs to the one that it follows most."""
+    directions = np.random.default_rng([_CELL_SEED, cells, width]).normal(size=(width, cells))
+    found: Vectors = directions / np.linalg.norm(directions, axis=0)
+    return found

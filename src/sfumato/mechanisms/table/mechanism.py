@@ -1,0 +1,55 @@
+"""3A for tables: approximate by noisy tables of bins, adapt the labels by a noisy teacher, anonymise by the doors.
+
+Proof: docs/proofs/three-a-table.md. Where the constants come from: docs/research/constants.md.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.errors import PlanError, SchemaError
+from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.table.narrow import Narrow
+from sfumato.mechanisms.table.readings import table_readings, wide_readings
+from sfumato.mechanisms.table.wide import Wide, is_wide
+from sfumato.model import Model
+from sfumato.public.doors import Doors
+from sfumato.public.reading import Reading
+from sfumato.public.schema import Schema
+from sfumato.public.step import Step
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class ThreeATable:
+    """The default for tables.
+
+    Args:
+        alpha: Where labels come from: 0 is faithful (the generator's own), 1 predictive (the teacher's).
+    """
+
+    name: ClassVar[str] = "3a-table"
+    alpha: float = 1.0
+
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
+        """Which sums are asked for: chosen from the schema alone."""
+        if not 0 <= self.alpha <= 1:
+            raise PlanError(f"alpha = {self.alpha} must lie between 0 (faithful) and 1 (predictive).")
+        if schema.images:
+            raise SchemaError("3a-table is for tables. Use a mechanism for images.")
+        return _path(schema).steps()
+
+    def measure(self, view: Doors, schema: Schema) -> Measurements:
+        """Ask the doors, each step with what the steps before it have shown."""
+        return _path(schema).measure(view)
+
+    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Model:
+        """Fit the generator to the noisy tables and give it its labels: no row is read."""
+        return _path(schema).build(measurements, alpha=self.alpha)
+
+    def readings(self, schema: Schema) -> tuple[Reading, ...]:
+        """What the noise means for each column."""
+        return wide_readings(schema) if is_wide(schema) else table_readings(schema)
+
+
+def _path(schema: Schema) -> Narrow | Wide:
+    return Wide(schema) if is_wide(schema) else Narrow(schema)

@@ -1,0 +1,102 @@
+"""A fitted wide table: rows of a Gaussian, with labels from the teacher."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanism import Measurements
+from sfumato.mechanisms.table.frame import Frame
+from sfumato.mechanisms.table.gauss import Gauss
+from sfumato.mechanisms.table.scores import Scores
+from sfumato.mechanisms.table.table_model import several_rows
+from sfumato.mechanisms.table.teacher import draw_labels
+from sfumato.model import Synthetic, check_row_count
+from sfumato.public.encoding import Encoder
+from sfumato.public.schema import Column, Schema
+
+_CHUNK = 8_192
+
+
+@dataclass(frozen=True)
+class WideModel:
+    """A Gaussian, about the mean of each class where there are more than two, and labels from the teacher."""
+
+    schema: Schema
+    frame: Frame
+    gauss: Gauss
+    scores: Scores | None
+    rates: NDArray[np.float64]
+    means: NDArray[np.float64] | None
+    weights: NDArray[np.float64] | None
+    alpha: float
+
+    @property
+    def default_rows(self) -> int:
+        """Several rows for each private one where these are few: the labels are drawn, and drawing averages out."""
+        return several_rows(self.gauss.total)
+
+    def sample(self, n_rows: int, *, seed: int) -> Synthetic:
+        """Draw rows; the same seed gives the same rows."""
+        check_row_count(n_rows)
+        rng = np.random.default_rng(seed)
+        parts = [self._rows(min(_CHUNK, n_rows - at), rng) for at in range(0, n_rows, _CHUNK)]
+        points = np.concatenate([p for p, _ in parts])
+        batch = _decode(self.frame.outward(points), self.schema.features)
+        if self.schema.target is not None:
+            batch[self.schema.target] = self._labels(points, np.concatenate([c for _, c in parts]), rng)
+        return Synthetic(table=self.schema.decode(batch))
+
+    def _rows(self, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        rows = self.gauss.draw(n_rows, rng)
+        classes = rng.choice(len(self.rates), size=n_rows, p=self.rates)
+        return rows if self.means is None else rows + self.means[classes], classes
+
+    def _labels(
+        self, points: NDArray[np.float64], classes: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        if self.weights is None or (self.alpha == 0 and self.means is not None):
+            return classes
+        scores = points @ self.weights[:, :-1].T
+        return draw_labels(scores if self.scores is None else self.scores.spread(scores), self.rates, rng)
+
+
+def make_wide_model(
+    schema: Schema,
+    frame: Frame,
+    gauss: Gauss,
+    scores: Scores | None,
+    found: Measurements,
+    *,
+    noise: dict[str, float],
+    alpha: float,
+) -> WideModel:
+    """Clean the classes' means: a few common directions, as far as they stand above the noise."""
+    counts = np.maximum(found["classes"], 0.0)
+    rates = counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
+    weights = np.asarray(found["teacher"]) if "teacher" in found else None
+    if "means" not in found:
+        return WideModel(schema, frame, gauss, scores, rates, None, weights, alpha)
+    sizes = np.maximum(counts, 0.05 * gauss.total / len(counts))
+    sums = np.asarray(found["means"]).reshape(len(sizes), -1)
+    # In these units every entry has the same noise.
+    u, s, v = np.linalg.svd(sums / np.sqrt(sizes)[:, None], full_matrices=False)
+    edge = noise["means"] / np.sqrt(sizes.mean()) * (np.sqrt(sums.shape[1]) + np.sqrt(len(sizes)))
+    means = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
+    return WideModel(schema, frame, gauss, scores, rates, means, weights, alpha)
+
+
+def _decode(box: NDArray[np.float64], columns: tuple[Column, ...]) -> dict[str, NDArray[np.generic]]:
+    """Points of the unit box as encoded rows: the inverse of `Encoder`."""
+    batch: dict[str, NDArray[np.generic]] = {}
+    start = 0
+    for column in columns:
+        width = Encoder((column,)).width
+        part = box[:, start : start + width]
+        start += width
+        if column.is_coded:
+            batch[column.name] = part.argmax(axis=1)
+            continue
+        value = column.low + part[:, 0] * (column.high - column.low)
+        batch[column.name] = np.where(part[:, 1] > 0.5, np.nan, value) if column.missing else value
+    return batch

@@ -1,0 +1,146 @@
+"""What to expect of a release, in numbers and in words, from public simulations alone."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.fitting import method
+from sfumato.mechanism import Mechanism
+from sfumato.outlook.constants import constants_digest
+from sfumato.outlook.expectations import Expectations, Range, load_expectations
+from sfumato.private.kernel.discovery import BUDGET_SHARE
+from sfumato.public.accounting import epsilon_of_mu, mu_of_budget
+from sfumato.public.budget import Budget
+from sfumato.public.plan import Plan
+from sfumato.public.schema import Schema, sketch
+
+#: Below this share in the middle of all runs, with even classes, a release is advised against.
+HOPELESS = 0.5
+#: What the advice aims at.
+USEFUL = 0.75
+#: Mean distance of pairs above which a release without a target is advised against.
+_FAR = 0.3
+#: Numbers of rows that are told of where the schema has none, and rates of a class, which are private.
+_SIZES = (1_000, 10_000, 100_000)
+_RATES = (0.1, 0.01)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Expectations for one schema and budget: `mu` is the precision that all steps together have on a row."""
+
+    found: Expectations
+    mechanism: str
+    simulated: str
+    rows: int | None
+    mu: float
+    columns: int
+    classes: int
+    delta: float
+    rows_of_unit: int
+    current: bool
+
+    def shares(self, rows: int) -> dict[float, Range]:
+        """How much of a learner's lift is kept, by the share of the rarest class: even classes first."""
+        if self.classes < 2:
+            return {}
+        even = 1 / self.classes
+        law = self.found.share
+        rates = [even, *(rate for rate in _RATES if rate < even and law.rate)]
+        return {rate: law.at(rows=rows, mu=self.mu, columns=self.columns, rate=max(rate, 1e-9)) for rate in rates}
+
+    def distances(self, rows: int) -> dict[str, Range]:
+        """Mean total variation distance of columns and of pairs."""
+        laws = {"one_way": self.found.one_way, "two_way": self.found.two_way}
+        return {n: law.at(rows=rows, mu=self.mu, columns=self.columns) for n, law in laws.items() if law is not None}
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence against a release that cannot work, and what would help."""
+        if self.rows is None:
+            return None
+        shares = self.shares(self.rows)
+        if shares:
+            middle = next(iter(shares.values())).middle
+            if middle >= HOPELESS:
+                return None
+            lost = f"a learner would keep about {middle:.0%} of what it could learn from the real rows, even with even classes"
+        else:
+            two_way = self.distances(self.rows).get("two_way")
+            if two_way is None or two_way.middle <= _FAR:
+                return None
+            lost = f"pairs of columns would be off by about {two_way.middle:.0%}"
+        return f"This release is likely to be of little use: {lost}. {self._remedy()}"
+
+    def _remedy(self) -> str:
+        """How many rows, which epsilon or how few columns would do, by the same law."""
+        rows = self.rows or 1
+        law = self.found.share
+        factor = max(1.0, law.factor_for(USEFUL, rows=rows, mu=self.mu, columns=self.columns))
+        if not math.isfinite(factor):
+            return "More rows, a larger epsilon or fewer columns would help."
+        helps = [f"about {_rounded(rows * factor):,} rows instead of {rows:,}"]
+        epsilon = epsilon_of_mu(self.mu * factor * self.rows_of_unit, delta=self.delta)
+        if epsilon <= 10:
+            helps.append(f"an epsilon of about {epsilon:.2g}")
+        columns = math.floor(self.columns * factor ** (-1 / law.columns)) if law.columns else 0
+        helps.append(f"{columns} column{'s' * (columns > 1)} instead of {self.columns}" if columns else "")
+        said = [text for text in helps if text]
+        listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, or {said[-1]}"
+        return f"What would help: {listed}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; one entry for each number of rows that is told of."""
+        sizes = _SIZES if self.rows is None else (self.rows,)
+        return {
+            "simulated_method": self.simulated,
+            "simulated_with_these_constants": self.current,
+            "runs": self.found.runs,
+            "rows_mu": None if self.rows is None else self.rows * self.mu,
+            "expected": [
+                {
+                    "rows": rows,
+                    "share_kept": [{"rarest_class": rate, **r.to_json()} for rate, r in self.shares(rows).items()],
+                    "distance": {name: r.to_json() for name, r in self.distances(rows).items()},
+                }
+                for rows in sizes
+            ],
+            "warning": self.warning,
+            "alpha": [dict(point) for point in self.found.alpha],
+        }
+
+
+def outlook(mechanism: Mechanism, *, schema: Schema, budget: Budget, planned: Plan | None) -> Outlook:
+    """What the default method for this schema gave on public populations of about this size, noise and width."""
+    default = method("auto", schema)
+    kind = "image" if schema.images else "table"
+    target = sketch(schema).target_column
+    found = load_expectations()[kind]
+    return Outlook(
+        found=found,
+        mechanism=mechanism.name,
+        simulated=default.name,
+        rows=schema.rows,
+        mu=1 / planned.scale if planned is not None and mechanism.name == default.name else _mu(schema, budget),
+        columns=max(1, len(schema.features)),
+        classes=target.size if target is not None and target.is_coded else 0,
+        delta=budget.delta,
+        rows_of_unit=schema.unit.max_rows,
+        current=found.digest == constants_digest(type(default).__module__),
+    )
+
+
+def _mu(schema: Schema, budget: Budget) -> float:
+    """The precision that sums over everyone would have: all of the budget, less what a discovery takes."""
+    left = math.sqrt(1 - BUDGET_SHARE) if schema.unknown else 1.0
+    distance = 2.0 if schema.unit.relation == "replace_one" else 1.0  # of two rows, at most
+    return left * mu_of_budget(budget.epsilon, delta=budget.delta) / (distance * schema.unit.max_rows)
+
+
+def _rounded(value: float) -> int:
+    """Two digits are all that such a figure is worth.
+
+    >>> _rounded(12_345), _rounded(7.2)
+    (12000, 7)
+    """
+    return round(float(f"{value:.2g}"))

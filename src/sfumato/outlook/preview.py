@@ -1,0 +1,94 @@
+"""What a release would do, worked out from the schema alone: the plan, what is to be discovered, and advice."""
+
+import math
+from typing import Any
+
+from sfumato.errors import PlanError, SchemaError
+from sfumato.fitting import plan
+from sfumato.mechanism import Mechanism
+from sfumato.private.kernel.discovery import BUDGET_SHARE, DELTA_SHARE
+from sfumato.public.budget import Budget
+from sfumato.public.plan import Plan
+from sfumato.public.reading import column_noise, readings_of
+from sfumato.public.schema import Schema, sketch
+from sfumato.public.step import Block, Poisson, Step, WithoutReplacement
+
+
+def preview(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Plan | None:
+    """The plan, or None where a discovery comes first. Refuses now what would be refused after reading rows."""
+    if not schema.unknown:
+        return plan(mechanism, schema, budget)
+    budget.check_against(schema.rows)
+    if schema.unit.relation != "add_or_remove":
+        raise SchemaError(
+            'discovery is proved for relation = "add_or_remove" only. Declare bounds and categories, or change it.'
+        )
+    if any(step.is_sampled for step in mechanism.steps(sketch(schema))):
+        names = ", ".join(column.name for column in schema.unknown)
+        raise PlanError(
+            f"{mechanism.name} samples rows, and that cannot follow a discovery. "
+            f"Declare bounds or categories of {names} in the schema, or use another method."
+        )
+    return None
+
+
+def discovery_of(schema: Schema) -> dict[str, Any] | None:
+    """What is to be discovered, and with how much of the budget."""
+    if not schema.unknown:
+        return None
+    return {
+        "columns": [{"name": c.name, "what": "bounds" if c.is_number else "categories"} for c in schema.unknown],
+        "budget_share": BUDGET_SHARE,
+        "delta_share": DELTA_SHARE if any(not c.is_number for c in schema.unknown) else 0.0,
+    }
+
+
+def noise_of(mechanism: Mechanism, *, schema: Schema, planned: Plan) -> list[dict[str, Any]]:
+    """The noise in the units of each column."""
+    return column_noise(planned, readings_of(mechanism, schema, planned.steps), rows=schema.rows)
+
+
+def advice(planned: Plan | None, *, schema: Schema, budget: Budget) -> list[str]:
+    """What a careful colleague would say about this plan."""
+    said = []
+    if budget.epsilon > 10:
+        said.append(f"epsilon = {budget.epsilon:g} is a weak promise. Values up to about 3 are usual, 10 is the most.")
+    if schema.rows is None:
+        said.append("rows is not declared, so delta cannot be judged. Set rows = N under [dataset] if that is public.")
+    elif budget.delta > schema.rows**-1.1:
+        said.append(
+            f"delta = {budget.delta:g} is weak for about {schema.rows} rows. Use at most {schema.rows**-1.1:.1g}."
+        )
+    if planned is not None and schema.rows is not None:
+        for step in planned.steps:
+            for block in step.blocks:
+                said += _noise_advice(step, block, stddev=planned.noise_stddev(step.name, block.name), rows=schema.rows)
+    return said
+
+
+def _noise_advice(step: Step, block: Block, *, stddev: float, rows: int) -> list[str]:
+    at = f"{step.name}/{block.name}"
+    if step.mixtures == 1 and block.hot:
+        rows_per_count = rows * block.hot / block.width
+        if stddev > rows_per_count / 10:
+            return [
+                f"{at}: the noise on a count ({stddev:.3g}) is more than a tenth of an average count "
+                f"({rows_per_count:.3g}). Use fewer cells, a larger epsilon, or more rows."
+            ]
+    elif step.mixtures > 1 and not block.hot:
+        in_range = 2 * _rows_in_a_sum(step, rows) * block.l2_bound / math.sqrt(block.width)
+        if stddev > in_range:
+            return [
+                f"{at}: the noise on an entry ({stddev:.3g}) is larger than all that the rows in it can make up "
+                f"({in_range:.3g}). Use a larger degree, fewer mixtures, or a larger epsilon."
+            ]
+    return []
+
+
+def _rows_in_a_sum(step: Step, rows: int) -> float:
+    match step.sampling:
+        case Poisson(rate):
+            return rate * rows / step.groups
+        case WithoutReplacement(degree, _):
+            return float(degree)
+    return rows / (step.mixtures * step.groups)

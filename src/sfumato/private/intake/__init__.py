@@ -1,0 +1,1 @@
+"""Files, frames, tables and pictures become encoded rows, each row alone."""

@@ -1,0 +1,180 @@
+"""Where rows come from: one way to read arrays, tables, files and folders, chunk by chunk."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from sfumato.errors import SourceError
+from sfumato.private.intake.pictures import FolderSource, IdxSource
+from sfumato.private.intake.tables import ArraySource, CsvSource, NpzSource, TableSource, frame_source
+from sfumato.private.intake.values import Values
+from sfumato.public.schema import Schema
+
+KNOWN = ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures"
+
+_WHERE_LABELS = (
+    "Labels are an array of an npz file, the labels-idx1 file beside an IDX file of images, or the names of the "
+    "subfolders of a folder of pictures. For pictures without labels, remove the column and the target."
+)
+
+
+class Source(Protocol):
+    """Rows that can be read again and again, some columns at a time."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that the data has: public structure."""
+        ...
+
+    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
+        """Raw values of the named columns, at most `rows` rows at a time, in an order that never changes."""
+        ...
+
+
+class Renamed:
+    """A source under the names that the schema uses."""
+
+    def __init__(self, source: Source, *, names: Mapping[str, str]) -> None:
+        """Take {schema's name: source's name}; the columns that are not named keep theirs."""
+        self._source = source
+        self._renamed = dict(names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The schema's names, where there is one."""
+        back = {theirs: ours for ours, theirs in self._renamed.items()}
+        return tuple(back.get(name, name) for name in self._source.names)
+
+    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
+        """The source's chunks, renamed."""
+        theirs = [self._renamed.get(name, name) for name in names]
+        for private_chunk in self._source.chunks(theirs, rows=rows):
+            yield {name: private_chunk[their] for name, their in zip(names, theirs, strict=True)}
+
+
+def open_source(data: Any, schema: Schema) -> Source:
+    """Open a path or in-memory data, and check that its header has what the schema declares.
+
+    Args:
+        data: a path (CSV, TSV, Parquet, npz, IDX, folder of pictures), a pandas frame, an Arrow table, a dict
+            of arrays, a structured array, a 2-D array with the schema's columns in order, (images, labels).
+        schema: the public description of the data.
+    """
+    is_path = isinstance(data, str | os.PathLike)
+    private_source = open_path(Path(data), schema) if is_path else _open_object(data, schema)
+    renamed = _image_names(private_source, schema)
+    needed = [column.name for column in schema.columns]
+    needed += [schema.unit.person] if schema.unit.person is not None else []
+    named = Renamed(private_source, names=renamed) if renamed else private_source
+    is_named_by_hand = isinstance(private_source, NpzSource | IdxSource | FolderSource)
+    _require_columns(named.names, needed, schema, may_show_a_row=not is_named_by_hand)
+    if isinstance(private_source, NpzSource):
+        private_source.require_one_length([renamed.get(name, name) for name in needed])
+    return named
+
+
+def open_path(path: Path, schema: Schema | None) -> Source:
+    """Open a file or folder by what its name says; without a schema only its structure may be asked for."""
+    if path.is_dir():
+        shape = next((column.shape for column in schema.images), None) if schema is not None else (1, 1)
+        if shape is None:
+            raise SourceError(
+                f"{path} is a folder, and the schema declares no image column. Declare one, or give a file."
+            )
+        return FolderSource(path, shape=shape)
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        reason = "does not exist" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise SourceError(f"{path} {reason}. Check the path.") from None
+    if size == 0:
+        raise SourceError(f"{path} is empty (0 bytes). Check how it was written.")
+    name = path.name.lower().removesuffix(".gz")
+    packed = name != path.name.lower()
+    if name.endswith((".csv", ".tsv")):
+        return CsvSource(path)
+    if name.endswith((".parquet", ".pq")) and not packed:
+        return TableSource(path)
+    if name.endswith(".npz") and not packed:
+        return NpzSource(path)
+    if "idx3" in name:
+        return IdxSource(path)
+    if "idx1" in name:
+        raise SourceError(
+            f"{path} holds labels. Give the images-idx3 file: the labels beside it are found by its name."
+        )
+    raise SourceError(f"{path} has a suffix that is not known. Known: {KNOWN}.")
+
+
+def _open_object(data: Any, schema: Schema) -> Source:
+    if isinstance(data, pd.DataFrame):
+        return frame_source(data)
+    if isinstance(data, pa.Table):
+        return TableSource(data)
+    if isinstance(data, Mapping):
+        if not data:
+            raise SourceError("the data has no arrays. Give one array for each column of the schema.")
+        return ArraySource(data)
+    if isinstance(data, tuple) and len(data) == 2 and schema.images:
+        return ArraySource({"image": data[0], "label": data[1]})
+    if isinstance(data, np.ndarray) and data.dtype.names:
+        return ArraySource({name: data[name] for name in data.dtype.names})
+    if isinstance(data, np.ndarray) and data.ndim == 2 and not schema.images:
+        if data.shape[1] != len(schema.columns):
+            raise SourceError(
+                "a 2-D array must have the columns of the schema, in its order. Or give a dict of arrays."
+            )
+        return ArraySource({column.name: data[:, at] for at, column in enumerate(schema.columns)})
+    if isinstance(data, np.ndarray) and data.ndim > 1 and schema.images:
+        return ArraySource({"image": data})
+    raise SourceError(f"data of type {type(data).__name__} is not known. Give a path, a frame, or a dict of arrays.")
+
+
+def _image_names(source: Source, schema: Schema) -> dict[str, str]:
+    """Pictures and labels go to the columns of their kind, whatever the schema calls them."""
+    renamed = {}
+    picture_array, label_array = _picture_and_label(source)
+    coded = [column.name for column in schema.columns if column.is_coded]
+    label = schema.target if schema.target is not None else coded[0] if len(coded) == 1 else None
+    for column in schema.images:
+        if column.name not in source.names and picture_array is not None:
+            renamed[column.name] = picture_array
+        if label is not None and label not in source.names and label_array is not None:
+            renamed[label] = label_array
+    return renamed
+
+
+def _picture_and_label(source: Source) -> tuple[str | None, str | None]:
+    """What holds the pictures and what the labels; in an npz file the shapes tell, where only one array has each."""
+    plain = ("image" if "image" in source.names else None, "label" if "label" in source.names else None)
+    if not isinstance(source, NpzSource):
+        return plain
+    shapes = {name: shape for name, (shape, _, _) in source.headers.items()}
+    pictures = [name for name, shape in shapes.items() if len(shape) in (3, 4)]
+    labels = [name for name, shape in shapes.items() if len(shape) == 1]
+    return (
+        plain[0] or (pictures[0] if len(pictures) == 1 else None),
+        plain[1] or (labels[0] if len(labels) == 1 else None),
+    )
+
+
+def _require_columns(names: Sequence[str], needed: Sequence[str], schema: Schema, *, may_show_a_row: bool) -> None:
+    missing = [name for name in needed if name not in names]
+    if not missing:
+        return
+    name = missing[0]
+    role = "the target " if name == schema.target else "the person column " if name == schema.unit.person else ""
+    if len(missing) == len(needed) and may_show_a_row:
+        # A table without a header shows its first row where names should be, and that row is private.
+        has = "It has none of the schema's columns: is the header missing?"
+    else:
+        more = ", ..." if len(names) > 20 else ""
+        has = f"It has: {', '.join(map(str, names[:20]))}{more}."
+    if schema.images and name not in {column.name for column in schema.images}:
+        has += f" {_WHERE_LABELS}"
+    raise SourceError(f"the data has no column for {role}{name!r} of the schema. {has}")

@@ -1,0 +1,323 @@
+"""Tables as sources: arrays, frames, Parquet, CSV and npz, each read chunk by chunk.
+
+What a source may say in an error is public structure: a path, a format, the names in a header. Never what a
+row holds, how many rows there are, or which of them is odd; Arrow's own messages do, so they are replaced.
+"""
+
+import csv
+import gzip
+import io
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from sfumato.errors import SourceError
+from sfumato.private.intake.values import Coded, Values
+
+#: A row of a CSV file must fit into a block; larger blocks are tried only where one does not.
+_BLOCK_BYTES = (8 << 20, 64 << 20, 1 << 30)
+_HEADER_BYTES = 1 << 20
+#: What readers raise for a damaged file. Their messages may quote rows.
+_BROKEN = (pa.ArrowException, BadZipFile, EOFError, OSError, RuntimeError, ValueError, zlib.error)
+
+
+class ArraySource:
+    """Columns that are already in memory."""
+
+    def __init__(self, columns: Mapping[str, Values]) -> None:
+        """Take arrays of one length by name."""
+        self._columns = {str(name): _as_values(str(name), values) for name, values in columns.items()}
+        if len({len(values) for values in self._columns.values()}) > 1:
+            raise SourceError("the arrays have different lengths. Give one value for each row in every array.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that were given."""
+        return tuple(self._columns)
+
+    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
+        """Slices of the arrays."""
+        n_rows = len(next(iter(self._columns.values()), ()))
+        for start in range(0, n_rows, rows):
+            yield {name: _settle(self._columns[name][start : start + rows]) for name in names}
+
+
+def frame_source(frame: pd.DataFrame) -> ArraySource:
+    """A pandas frame as a source; its column names must differ."""
+    names = [str(name) for name in frame.columns]
+    require_distinct(names, "the table")
+    return ArraySource({name: frame.iloc[:, at] for at, name in enumerate(names)})
+
+
+def _as_values(name: str, values: Any) -> Any:
+    if isinstance(values, pd.Series | pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, pd.Categorical | pd.Index):
+        return pd.Series(values)
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(object), None)
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise SourceError(f"column {name!r} is no array. Give an array with one value for each row.")
+    if isinstance(values, list | tuple):
+        # As objects: a common type for all would let one row change how another is read.
+        array = np.empty(len(values), dtype=object)
+        for at, value in enumerate(values):
+            array[at] = value
+        return array
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        raise SourceError(f"column {name!r} cannot be read as an array. Give an array of numbers or texts.") from None
+    if array.ndim == 0:
+        raise SourceError(f"column {name!r} is no array. Give an array with one value for each row.")
+    return array
+
+
+def _settle(values: Any) -> Values:
+    """A slice of a pandas column as NumPy or Arrow values, without looking at what it holds."""
+    if not isinstance(values, pd.Series):
+        return values
+    kind = values.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        return Coded(_settle(pd.Series(kind.categories)), values.cat.codes.to_numpy().astype(np.int64))
+    if isinstance(kind, pd.DatetimeTZDtype):
+        return values.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    masked = isinstance(kind, pd.api.extensions.ExtensionDtype) and kind.kind in "biuf" and kind.na_value is pd.NA
+    if isinstance(kind, pd.ArrowDtype) or masked or (isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow"):
+        return pa.array(values.array)
+    return values.to_numpy()
+
+
+class TableSource:
+    """An Arrow table in memory, or a Parquet file: typed columns, read batch by batch."""
+
+    def __init__(self, table: pa.Table | Path) -> None:
+        """Look at the header only."""
+        self._table = table
+        if isinstance(table, Path):
+            with no_details(table, "a Parquet file"):
+                self._schema = pq.read_schema(table)
+        else:
+            self._schema = table.schema
+        require_distinct(self._schema.names, "the table")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the top-level columns."""
+        return tuple(self._schema.names)
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """The declared Arrow type of each column: public structure."""
+        return dict(zip(self._schema.names, self._schema.types, strict=True))
+
+    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
+        """Batches of the table; texts stay dictionaries, which are cheap to map."""
+        if not isinstance(self._table, Path):
+            for batch in self._table.select(list(names)).to_batches(max_chunksize=rows):
+                yield dict(zip(names, batch.columns, strict=True))
+            return
+        texts = [n for n in names if pa.types.is_string(self.types[n]) or pa.types.is_large_string(self.types[n])]
+        with no_details(self._table, "a readable Parquet file"), pq.ParquetFile(
+            self._table, read_dictionary=texts, memory_map=False, pre_buffer=False
+        ) as file:  # fmt: skip
+            for batch in file.iter_batches(batch_size=rows, columns=list(names)):
+                yield {name: batch.column(name) for name in names}
+
+
+class CsvSource:
+    """A CSV file (RFC 4180, UTF-8, header line), plain or gzipped.
+
+    Every field is read as bytes, so no type is guessed from rows and no value can raise. A row with the wrong
+    number of fields is left out; that depends on this row alone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the header line."""
+        self._path = path
+        with no_details(path, "a readable CSV file"), open_binary(path) as stream:
+            head = stream.read(_HEADER_BYTES)
+        if not head:
+            raise SourceError(f"{path} is empty: it has no header line.")
+        if head.startswith((b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x89PNG", b"\xff\xfe", b"\xfe\xff")):
+            raise SourceError(f"{path} is not a CSV file in UTF-8, whatever its name says. Save it as one.")
+        text = head.decode("utf-8-sig", errors="replace")
+        first = text.lstrip("\r\n").splitlines()[:1]
+        self._delimiter = _delimiter(first[0] if first else "", path)
+        lines = io.StringIO(text, newline="")
+        reader = csv.reader(lines, delimiter=self._delimiter)
+        try:
+            header = next((row for row in reader if row), [])
+        except csv.Error:
+            header = []
+        if not header or any("\0" in cell for cell in header):
+            raise SourceError(f"{path} has no header line of column names. Put one above the rows.")
+        self._names = tuple(cell.strip() for cell in header)
+        self._header_lines = reader.line_num
+        self._ends_after_header = len(head) < _HEADER_BYTES and not lines.read(1)
+        require_distinct(self._names, str(path))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The header."""
+        return self._names
+
+    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
+        """Fields as Arrow bytes."""
+        if self._ends_after_header:
+            return
+        done = 0
+        for block_bytes in _BLOCK_BYTES:
+            try:
+                with pa.input_stream(str(self._path), compression=_compression(self._path)) as stream:
+                    for batch in _skip(self._batches(stream, names, block_bytes), done):
+                        for start in range(0, batch.num_rows, rows):
+                            part = batch.slice(start, rows)
+                            yield dict(zip(names, part.columns, strict=True))
+                            done += part.num_rows
+                return
+            except (pa.ArrowException, OSError, zlib.error):
+                # A row larger than a block ends here. Larger blocks are tried, so that no row is refused.
+                continue
+        raise SourceError(f"{self._path} is damaged, or its quotes do not balance: it cannot be read as a CSV file.")
+
+    def _batches(self, stream: Any, names: Sequence[str], block_bytes: int) -> Iterator[Any]:
+        # Columns go by place: a header's names need not be valid or convenient for Arrow.
+        places = [str(self._names.index(name)) for name in names]
+        return iter(
+            pa_csv.open_csv(
+                stream,
+                read_options=pa_csv.ReadOptions(
+                    column_names=[str(at) for at in range(len(self._names))],
+                    skip_rows=self._header_lines,
+                    block_size=block_bytes,
+                ),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=lambda row: "skip"
+                ),
+                convert_options=pa_csv.ConvertOptions(
+                    check_utf8=False,
+                    strings_can_be_null=False,
+                    include_columns=places,
+                    column_types=dict.fromkeys(places, pa.binary()),
+                ),
+            )
+        )
+
+
+def _delimiter(header: str, path: Path) -> str:
+    """Comma, unless the header (public structure) has none and shows another."""
+    if ".tsv" in path.name.lower():
+        return "\t"
+    return next((mark for mark in (",", ";", "\t", "|") if mark in header), ",")
+
+
+def _skip(batches: Iterator[Any], done: int) -> Iterator[Any]:
+    for batch in batches:
+        passed = min(done, batch.num_rows)
+        done -= passed
+        if passed < batch.num_rows:
+            yield batch.slice(passed)
+
+
+class NpzSource:
+    """The arrays of a .npz file, streamed member by member."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the arrays' headers."""
+        self._path = path
+        self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any], bool]] = {}
+        try:
+            with ZipFile(path) as archive:
+                for member in archive.namelist():
+                    with archive.open(member) as stream:
+                        self.headers[member.removesuffix(".npy")] = _npy_header(stream)
+        except _BROKEN:
+            raise SourceError(f"{path} is not a .npz file of plain arrays. Write it with numpy.savez.") from None
+        for name, (shape, dtype, _) in self.headers.items():
+            if dtype.hasobject:
+                raise SourceError(f"array {name!r} of {path} holds Python objects. Save it as numbers or texts.")
+            if not shape:
+                raise SourceError(f"array {name!r} of {path} has no rows: it is a single value. Remove it.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arrays' names."""
+        return tuple(self.headers)
+
+    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
+        """Slices of the arrays, read as they are needed."""
+        self.require_one_length(names)
+        n_rows = self.headers[names[0]][0][0]
+        with no_details(self._path, "a readable .npz file"), ZipFile(self._path) as archive:
+            streams = {name: archive.open(name + ".npy") for name in names}
+            for stream in streams.values():
+                _npy_header(stream)
+            parts = {name: self._slices(streams[name], name, rows) for name in names}
+            for _ in range(0, n_rows, rows):
+                yield {name: next(parts[name]) for name in names}
+
+    def require_one_length(self, names: Sequence[str]) -> None:
+        """Refuse arrays that cannot be columns of one table."""
+        if len({self.headers[name][0][0] for name in names}) > 1:
+            raise SourceError(f"the arrays {', '.join(map(repr, names))} of {self._path} have different lengths.")
+
+    def _slices(self, stream: Any, name: str, rows: int) -> Iterator[Values]:
+        (n_rows, *inner), dtype, fortran = self.headers[name]
+        if fortran and inner:
+            # Stored by column: a slice of rows lies all over the file, so this array has to be held whole.
+            whole = read_block(stream, (*reversed(inner), n_rows), dtype).T
+            yield from (whole[start : start + rows] for start in range(0, n_rows, rows))
+            return
+        for start in range(0, n_rows, rows):
+            yield read_block(stream, (min(rows, n_rows - start), *inner), dtype)
+
+
+def _npy_header(stream: Any) -> tuple[tuple[int, ...], np.dtype[Any], bool]:
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(stream)
+    return shape, dtype, fortran
+
+
+def read_block(stream: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """The next values of a stream as an array; EOFError where it ends too early."""
+    size = math.prod(shape) * dtype.itemsize
+    content = stream.read(size)
+    if len(content) != size:
+        raise EOFError("the file is shorter than its header says")
+    return np.frombuffer(content, dtype=dtype).reshape(shape)
+
+
+@contextmanager
+def no_details(path: Path, what: str) -> Iterator[None]:
+    """Replace a reader's message, which may quote rows, by one about the file."""
+    try:
+        yield
+    except _BROKEN:
+        raise SourceError(f"{path} is not {what}: it is damaged, or not what its name says.") from None
+
+
+def require_distinct(names: Sequence[str], where: str) -> None:
+    """Refuse a header in which a name does not say which column is meant."""
+    if len(set(names)) != len(names):
+        raise SourceError(f"{where} names a column twice in its header. Give each column its own name.")
+
+
+def _compression(path: Path) -> str | None:
+    return "gzip" if path.name.lower().endswith(".gz") else None
+
+
+def open_binary(path: Path) -> Any:
+    """The bytes of a file, unpacked where its name ends in .gz."""
+    return gzip.open(path, "rb") if _compression(path) else path.open("rb")

@@ -1,0 +1,187 @@
+"""Clip every row and put it on the integer grid: after this, no row can count for more than the accountant was told."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PlanError
+from sfumato.private.kernel.inversion import compile_kernel
+from sfumato.public import grid
+from sfumato.public.step import Block, Step
+
+_HUGE = 1e100  # its square is finite, also summed over a row
+
+
+def clip_to_grid(private_values: NDArray[Any], *, block: Block, noise_multiplier: float) -> NDArray[np.int32]:
+    """Rows as integers whose norm is at most sqrt(share) * 2^20 / noise_multiplier, checked in integers.
+
+    Infinities count as huge numbers and what is not a number as 0: an error would be an output.
+    """
+    private_rows = np.ascontiguousarray(private_values, dtype=np.float64)
+    integers = np.empty(private_rows.shape, dtype=np.int32)
+    _clip_rows(
+        private_rows,
+        0.0 if block.nonnegative else -_HUGE,
+        block.l2_bound,
+        grid.units_per_one(block, noise_multiplier=noise_multiplier),
+        math.floor(block.share * grid.norm_in_units(noise_multiplier) ** 2),
+        integers,
+    )
+    return integers
+
+
+# The order of the sum is left to the processor: the check in integers decides, not the norm.
+@numba.njit(cache=True, parallel=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator,unused-ignore]
+def _clip_rows(
+    rows: NDArray[np.float64], low: float, l2_bound: float, units: float, limit: int, out: NDArray[np.int32]
+) -> None:
+    for i in numba.prange(rows.shape[0]):
+        square = 0.0
+        for j in range(rows.shape[1]):
+            value = rows[i, j]
+            value = 0.0 if value != value else min(max(value, low), _HUGE)
+            square += value * value
+        norm = math.sqrt(square)
+        scale = units if norm <= l2_bound else units * (l2_bound / norm)
+        total = np.int64(0)
+        for j in range(rows.shape[1]):
+            value = rows[i, j]
+            value = 0.0 if value != value else min(max(value, low), _HUGE)
+            integer = np.int32(value * scale)  # towards 0, so the norm only shrinks
+            total += np.int64(integer) * np.int64(integer)
+            out[i, j] = integer
+        if total > limit:  # float rounding stays within the grid's margin, so this never happens; if it did,
+            for j in range(rows.shape[1]):  # nothing may leak
+                out[i, j] = 0
+
+
+#: Norm of either vector of an outer block, in fine units: products over 2^12 rows stay below 2^53, exact in float64.
+FINE_NORM = 2**19
+OUTER_ROWS = 2**12
+_OUTER_PIECE = 2**9  # rows at a time, so that they stay in the processor's cache
+_FINE_MARGIN = 1 - 2.0**-30  # more than float64 rounding can add to a norm
+
+
+def outer_sum(private_rows: NDArray[Any], *, block: Block) -> NDArray[np.int64]:
+    """The sum of u v^T over at most OUTER_ROWS rows, in units of l2_bound / FINE_NORM^2, exact in integers.
+
+    The row's product is clipped to l2_bound as a whole: |u| carries it, v is brought to the full norm.
+    """
+    if block.outer is None:
+        raise PlanError(f"block {block.name!r} is not an outer block.")
+    sums = np.zeros((block.groups, *block.outer))
+    for start in range(0, len(private_rows), _OUTER_PIECE):
+        rows = np.ascontiguousarray(private_rows[start : start + _OUTER_PIECE])
+        u, v = np.empty((len(rows), block.outer[0])), np.empty((len(rows), block.outer[1]))
+        _on_fine_grid(rows, u, v, block.l2_bound)
+        if block.groups == 1:
+            sums[0] += u.T @ v
+            continue
+        group = np.clip(np.nan_to_num(rows[:, -1], nan=0.0), 0, block.groups - 1).astype(np.int64)
+        for g in np.unique(group):
+            sums[g] += u[group == g].T @ v[group == g]
+    return sums.astype(np.int64).ravel()
+
+
+@numba.njit(cache=True, parallel=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator,unused-ignore]
+def _on_fine_grid(rows: NDArray[Any], u: NDArray[np.float64], v: NDArray[np.float64], l2_bound: float) -> None:
+    """Whole numbers of norm at most FINE_NORM each; the product of the norms is clipped to l2_bound first."""
+    n_u = u.shape[1]
+    fine = FINE_NORM * _FINE_MARGIN
+    for i in numba.prange(rows.shape[0]):
+        square_u, square_v = 0.0, 0.0
+        for j in range(n_u):
+            value = float(rows[i, j])
+            value = 0.0 if value != value else min(max(value, -_HUGE), _HUGE)
+            square_u += value * value
+            u[i, j] = value
+        for j in range(v.shape[1]):
+            value = float(rows[i, n_u + j])
+            value = 0.0 if value != value else min(max(value, -_HUGE), _HUGE)
+            square_v += value * value
+            v[i, j] = value
+        norm_u, norm_v = math.sqrt(square_u), math.sqrt(square_v)
+        kept = min(norm_u * norm_v, l2_bound)
+        scale_u = fine * (kept / l2_bound) / norm_u if norm_u > 0 else 0.0
+        scale_v = fine / norm_v if norm_v > 0 else 0.0
+        total_u, total_v = 0.0, 0.0
+        for j in range(n_u):
+            u[i, j] = np.float64(np.int64(u[i, j] * scale_u))  # towards 0, so the norm only shrinks
+            total_u += u[i, j] * u[i, j]
+        for j in range(v.shape[1]):
+            v[i, j] = np.float64(np.int64(v[i, j] * scale_v))
+            total_v += v[i, j] * v[i, j]
+        if total_u > FINE_NORM**2 or total_v > FINE_NORM**2:  # never happens; if it did, nothing may leak
+            u[i, :] = 0.0
+
+
+def outer_to_grid(private_sum: NDArray[np.int64], *, block: Block, units: float) -> NDArray[np.int64]:
+    """A sum of products on the grid of the noise."""
+    on_grid: NDArray[np.int64] = np.floor(private_sum * (units * block.l2_bound / FINE_NORM**2)).astype(np.int64)
+    return on_grid
+
+
+def distinct_codes(private_codes: NDArray[Any], *, block: Block) -> NDArray[np.int64]:
+    """Codes of a hot block with everything that would count twice, or outside, set to -1."""
+    values = np.asarray(private_codes)[:, : block.hot]
+    inside = (values >= 0) & (values < block.width)  # what is not a number is not inside
+    codes = np.where(inside, values, -1).astype(np.int64)
+    if block.hot > 1:
+        _drop_repeats(codes)
+    return codes
+
+
+@compile_kernel
+def _drop_repeats(codes: NDArray[np.int64]) -> None:
+    """Keep each code of a row once. Codes that rise along the row, as most tables give them, need no sorting."""
+    for i in range(codes.shape[0]):
+        last = -1
+        rising = True
+        for j in range(codes.shape[1]):
+            if codes[i, j] >= 0:
+                rising = rising and codes[i, j] > last
+                last = codes[i, j]
+        if not rising:
+            ordered = np.sort(codes[i])
+            for j in range(codes.shape[1]):
+                codes[i, j] = -1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]
+
+
+def weights_in_units(private_rows: NDArray[Any], *, block: Block, units: float) -> NDArray[np.int64]:
+    """What each row counts at its positions: its weight, clipped and truncated to whole units, or one."""
+    if not block.weighted:
+        return np.full(len(private_rows), int(units), dtype=np.int64)
+    weights = np.nan_to_num(np.asarray(private_rows)[:, -1].astype(np.float64), nan=0.0)
+    return np.trunc(np.clip(weights, -1.0, 1.0) * int(units)).astype(np.int64)
+
+
+@compile_kernel
+def add_codes(sums: NDArray[np.int64], codes: NDArray[np.int64], units: NDArray[np.int64]) -> None:
+    """Add each row's units at each of its positions."""
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            if codes[i, j] >= 0:
+                sums[codes[i, j]] += units[i]
+
+
+def contribution_of(private_values: Mapping[str, NDArray[Any]], *, step: Step, n_rows: int) -> dict[str, NDArray[Any]]:
+    """What a per_record map gave, with shapes checked against the plan."""
+    if set(private_values) != {block.name for block in step.blocks}:
+        raise PlanError(
+            f"step {step.name!r}: per_record must give exactly the blocks {', '.join(b.name for b in step.blocks)}."
+        )
+    checked = {}
+    for block in step.blocks:
+        values = np.asarray(private_values[block.name])
+        values = values[:, None] if values.ndim == 1 else values
+        width = block.columns
+        if values.shape != (n_rows, width):
+            raise PlanError(
+                f"step {step.name!r}: block {block.name!r} must have one row of {width} entries for each row."
+            )
+        checked[block.name] = values
+    return checked

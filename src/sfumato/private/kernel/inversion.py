@@ -1,0 +1,98 @@
+"""Exact draws from a discrete distribution: inversion of a table of 128-bit thresholds.
+
+A draw is the number of thresholds at or below a uniform 128-bit integer. Its leading 32 bits decide nearly always;
+the other 96 are drawn only where a threshold has the same leading bits. The distance to the ideal distribution is at
+most (number of thresholds) / 2^128 a draw: docs/proofs/secure-noise.md.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.private.kernel.randomness import NoiseSource
+
+MAX_THRESHOLDS = 2**15 - 1
+_GUIDE_BITS = 16
+
+
+def compile_kernel(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a loop to machine code, kept on disk between runs."""
+    return numba.njit(cache=True, nogil=True, **options)(function)
+
+
+@dataclass(frozen=True)
+class InversionTable:
+    """Thresholds floor(2^128 P(K < k)) for k = 1, 2, ..., their leading 32 bits, and a guide on the leading 16.
+
+    `guide[c]` is the value of every uniform number that begins with the 16 bits c, or -1 where several are possible.
+    """
+
+    thresholds: tuple[int, ...]
+    prefixes: NDArray[np.uint32]
+    guide: NDArray[np.int16]
+
+    @staticmethod
+    def from_thresholds(thresholds: Sequence[int]) -> "InversionTable":
+        """Build from integers in [0, 2^128), in ascending order, at most MAX_THRESHOLDS of them."""
+        prefixes = np.array([threshold >> 96 for threshold in thresholds], dtype=np.uint32)
+        edges = np.arange(2**_GUIDE_BITS, dtype=np.uint64) << np.uint64(32 - _GUIDE_BITS)
+        first = np.append(np.searchsorted(prefixes, edges.astype(np.uint32), side="left"), len(prefixes))
+        guide = np.where(first[1:] == first[:-1], first[:-1], -1)
+        return InversionTable(tuple(thresholds), prefixes, guide.astype(np.int16))
+
+    def draw(self, count: int, *, source: NoiseSource) -> NDArray[np.int32]:
+        """Draw `count` independent values."""
+        words = source.words(count)
+        out = np.empty(count, dtype=np.int32)
+        is_open = np.empty(count, dtype=np.bool_)
+        invert_all(words, self.prefixes, self.guide, out, is_open)
+        for at in np.flatnonzero(is_open):
+            out[at] = self.settle(int(words[at]), source=source)
+        return out
+
+    def settle(self, word: int, *, source: NoiseSource) -> int:
+        """The value of a word whose leading 32 bits equal those of a threshold, with 96 further bits."""
+        more = source.words(2)
+        prefix = np.uint32(word >> 32)
+        uniform = int(prefix) << 96 | int(more[0]) << 32 | int(more[1]) >> 32
+        first = int(np.searchsorted(self.prefixes, prefix, side="left"))
+        last = int(np.searchsorted(self.prefixes, prefix, side="right"))
+        return first + sum(threshold <= uniform for threshold in self.thresholds[first:last])
+
+
+def _search(prefix: np.uint32, prefixes: NDArray[np.uint32]) -> int:
+    """How many prefixes are at or below this one."""
+    first, last = 0, prefixes.size
+    while first < last:
+        middle = (first + last) >> 1
+        if prefixes[middle] <= prefix:
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+search = compile_kernel(_search)
+
+
+@compile_kernel
+def invert_all(
+    words: NDArray[np.uint64],
+    prefixes: NDArray[np.uint32],
+    guide: NDArray[np.int16],
+    out: NDArray[np.int32],
+    is_open: NDArray[np.bool_],
+) -> None:
+    """Invert the leading bits of every word, and mark those that leave the value open."""
+    for i in range(words.size):
+        value = np.int64(guide[words[i] >> np.uint64(64 - _GUIDE_BITS)])
+        is_open[i] = False
+        if value < 0:
+            prefix = np.uint32(words[i] >> np.uint64(32))
+            value = search(prefix, prefixes)
+            is_open[i] = value > 0 and prefixes[value - 1] == prefix
+        out[i] = value

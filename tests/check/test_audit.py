@@ -1,0 +1,78 @@
+"""Audit by attack: the strongest canary, the optimal score, and a confidence bound on epsilon from many releases."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import twins
+from sfumato import Budget, Column, DPMix, PrivacyUnit, Schema
+from sfumato.check.rows import read
+from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.kernel.view import View
+from sfumato.public.plan import make_plan
+
+N_ROWS, WIDTH, DELTA, RELEASES = 60, 24, 1e-3, 4000
+SCHEMA = Schema(columns=(Column(name="image", kind="image", shape=(4, 6), bounds=(0, 1)),), rows=N_ROWS)
+MIX = DPMix(mixtures=40, degree=3)
+
+
+def scores(view_type: type[View], *, epsilon: float, canary: bool) -> np.ndarray:
+    """Log-likelihood ratios of the canary's presence, one for each release by the real code path.
+
+    All other rows lie at the centre of the box and contribute nothing, so that nothing hides the canary.
+    """
+    rows = np.full((N_ROWS - 1 + canary, 4, 6), 0.5)
+    if canary:
+        rows[-1] = 1.0
+    plan = make_plan(MIX.steps(SCHEMA), budget=Budget(epsilon=epsilon, delta=DELTA), unit=PrivacyUnit(), rows=N_ROWS)
+    noise, rate = plan.noise_multiplier("mixtures"), MIX.degree / N_ROWS
+    direction, norm = np.full(WIDTH, 1 / math.sqrt(WIDTH)), 0.5 * math.sqrt(WIDTH)
+    data, found = read({"image": rows}, SCHEMA), []
+    for release in range(RELEASES):
+        # Known seeds, so that the test gives the same answer every time; both worlds draw from other streams.
+        source = NoiseSource(research_seed=2 * release + canary)
+        view = view_type(data, plan=plan, source=source, schema=SCHEMA)
+        sums = MIX.measure(view, SCHEMA)["features"] * MIX.degree
+        at = (sums @ direction) / norm
+        found.append(np.log(1 - rate + rate * np.exp(at / noise**2 - 1 / (2 * noise**2))).sum())
+    return np.array(found)
+
+
+def epsilon_lower_bound(present: np.ndarray, absent: np.ndarray, *, confidence: float = 1 - 1e-5) -> float:
+    """Clopper-Pearson at thresholds chosen on one half of the scores and evaluated on the other half."""
+    half = len(present) // 2
+    best = 0.0
+    tails = np.array([0.001, 0.002, 0.005, 0.01, 0.02])
+    candidates = np.quantile(absent[:half], np.concatenate([tails, np.linspace(0.05, 0.95, 19), 1 - tails, [1.0]]))
+    threshold = max(candidates, key=lambda t: _bound(present[:half] > t, absent[:half] > t, confidence))
+    for hits, alarms in (
+        (present[half:] > threshold, absent[half:] > threshold),
+        (absent[half:] <= threshold, present[half:] <= threshold),
+    ):
+        best = max(best, _bound(hits, alarms, confidence))
+    return best
+
+
+def _bound(hits: np.ndarray, alarms: np.ndarray, confidence: float) -> float:
+    n = len(hits)
+    low = stats.beta.ppf((1 - confidence) / 4, hits.sum(), n - hits.sum() + 1) if hits.sum() else 0.0
+    high = stats.beta.ppf(1 - (1 - confidence) / 4, alarms.sum() + 1, n - alarms.sum()) if alarms.sum() < n else 1.0
+    return math.log((low - DELTA) / high) if low > DELTA else 0.0
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_the_attack_gets_no_further_than_the_claim(epsilon: float) -> None:
+    present, absent = (scores(View, epsilon=epsilon, canary=canary) for canary in (True, False))
+    assert epsilon_lower_bound(present, absent) <= epsilon
+    if epsilon == 4.0:
+        assert present.mean() - absent.mean() > 6 * math.hypot(present.std(), absent.std()) / math.sqrt(RELEASES), (
+            "no teeth"
+        )
+
+
+@pytest.mark.parametrize("view_type", [twins.SameCoinsForEveryMixture, twins.EighthNoise])
+def test_the_attack_refutes_broken_doors(view_type: type[View]) -> None:
+    worlds = (scores(view_type, epsilon=1.0, canary=present) for present in (True, False))
+    assert epsilon_lower_bound(*worlds, confidence=0.95) > 1.0

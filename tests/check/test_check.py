@@ -1,0 +1,107 @@
+"""The contract suite: every mechanism of the package keeps it, every broken twin is caught at its own clause."""
+
+import pytest
+
+import schemas
+import twins
+from sfumato import Budget, DPMix, IndependentHistograms, Schema, register
+from sfumato.check import CHECKS, check_mechanism
+from sfumato.check.setting import Setting
+from sfumato.errors import ContractError, SfumatoError
+from sfumato.private.kernel.view import View
+
+MIX = DPMix(mixtures=60, degree=30)
+KEPT = [
+    pytest.param(IndependentHistograms(), schemas.TABLE, id="histograms"),
+    pytest.param(IndependentHistograms(), schemas.NO_TARGET, id="histograms-no-target"),
+    pytest.param(IndependentHistograms(), schemas.REPLACE, id="histograms-replace"),
+    pytest.param(IndependentHistograms(), schemas.PERSONS, id="histograms-persons"),
+    pytest.param(MIX, schemas.TABLE, id="dpmix-table"),
+    pytest.param(MIX, schemas.IMAGES, id="dpmix-images"),
+    pytest.param(MIX, schemas.NO_TARGET, id="dpmix-no-target"),
+    pytest.param(MIX, schemas.PERSONS, id="dpmix-persons"),
+    pytest.param(MIX, schemas.REPLACE, id="dpmix-poisson-replace"),
+    pytest.param(DPMix(mixtures=60, degree=30, sampling="without_replacement"), schemas.REPLACE, id="dpmix-fixed-size"),
+    pytest.param(DPMix(mixtures=60, sampling="known_partition"), schemas.REPLACE, id="dpmix-known-partition"),
+    pytest.param(DPMix(mixtures=60, sampling="secret_bins"), schemas.TABLE, id="dpmix-secret-bins"),
+    pytest.param(DPMix(mixtures=60, degree=30, classwise=True), schemas.IMAGES, id="dpmix-classwise"),
+    pytest.param(DPMix(mixtures=60, classwise=True, sampling="secret_bins"), schemas.TABLE, id="dpmix-classwise-bins"),
+    pytest.param(
+        DPMix(mixtures=60, degree=30, l2_clip=2.0, centre=0.0, label_share=0.3, labels="hard"),
+        schemas.IMAGES,
+        id="dpmix-clipped",
+    ),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "schema"), KEPT)
+def test_every_mechanism_keeps_the_contract(mechanism, schema: Schema) -> None:
+    check_mechanism(mechanism, schema)
+
+
+FIXED = DPMix(mixtures=60, degree=30, sampling="without_replacement")
+CLIPPED = DPMix(mixtures=60, degree=30, l2_clip=1.0, centre=0.0)
+BROKEN_DOORS = [
+    (twins.HalfNoise, MIX, schemas.TABLE, "noise has the planned scale"),
+    (twins.HalfNoise, IndependentHistograms(), schemas.TABLE, "noise has the planned scale"),
+    (twins.TooMuchNoise, MIX, schemas.TABLE, "noise has the planned scale"),
+    (twins.SameNoiseInEveryRow, MIX, schemas.TABLE, "noise is drawn afresh"),
+    (twins.ConstantSeedNoise, MIX, schemas.IMAGES, "noise is drawn afresh"),
+    (twins.ConstantSeedNoise, IndependentHistograms(), schemas.TABLE, "noise is drawn afresh"),
+    (twins.NoClip, CLIPPED, schemas.IMAGES, "neighbouring data differ by at most the bound"),
+    (twins.NoCharge, MIX, schemas.TABLE, "spending stays within the plan"),
+    (twins.NoCharge, MIX, schemas.TABLE, "a step used too often is refused"),
+    (twins.SameCoinsForEveryMixture, MIX, schemas.TABLE, "sampling is what was accounted"),
+    (twins.SameCoinsForEveryMixture, FIXED, schemas.REPLACE, "sampling is what was accounted"),
+    (twins.ShuffledBatches, MIX, schemas.TABLE, "sampling is what was accounted"),
+    (twins.TwiceTheRate, MIX, schemas.IMAGES, "sampling is what was accounted"),
+    (twins.SubsetsOfTheFirstRows, FIXED, schemas.REPLACE, "sampling is what was accounted"),
+]
+
+
+def run_clause(clause: str, mechanism, schema: Schema, view_type: type[View] = View) -> None:
+    (check,) = [check for check in CHECKS if check.name == clause]
+    check.run(Setting(mechanism, schema, Budget(epsilon=1.0, delta=1e-6), 300, view_type))
+
+
+@pytest.mark.parametrize(("view_type", "mechanism", "schema", "clause"), BROKEN_DOORS)
+def test_broken_doors_are_caught(view_type, mechanism, schema: Schema, clause: str) -> None:
+    with pytest.raises(ContractError):
+        run_clause(clause, mechanism, schema, view_type)
+    with pytest.raises(ContractError, match=mechanism.name):
+        check_mechanism(mechanism, schema, view_type=view_type)
+
+
+BROKEN_MECHANISMS = [
+    (twins.KeepsRows(), "no private row travels with the model"),
+    (twins.ShapeTellsSize(), "shapes are public"),
+    (twins.StumblesOverRows(), "nasty rows survive"),
+    (twins.StepsFollowData(), "steps are public and settled"),
+    (twins.NotFrozen(), "steps are public and settled"),
+    (twins.MixesRows(), "steps are public and settled"),
+    (twins.UsesNoDoor(), "spending stays within the plan"),
+    (twins.UnseededModel(), "a release loads, samples and verifies without the data"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "clause"), BROKEN_MECHANISMS)
+def test_broken_mechanisms_are_caught(mechanism, clause: str) -> None:
+    register(type(mechanism))
+    with pytest.raises(ContractError):
+        run_clause(clause, mechanism, schemas.TABLE)
+    with pytest.raises(ContractError, match=clause):
+        check_mechanism(mechanism, schemas.TABLE)
+
+
+def test_a_map_that_mixes_rows_is_told_so() -> None:
+    with pytest.raises(ContractError, match="another value when other rows stand beside it"):
+        check_mechanism(twins.MixesRows(), schemas.TABLE)
+
+
+def test_every_clause_has_a_twin_that_breaks_it() -> None:
+    assert {row[3] for row in BROKEN_DOORS} | {row[1] for row in BROKEN_MECHANISMS} == {check.name for check in CHECKS}
+
+
+def test_a_schema_that_a_mechanism_does_not_support_is_a_clear_error() -> None:
+    with pytest.raises(SfumatoError, match="is for tables"):
+        check_mechanism(IndependentHistograms(), schemas.IMAGES)

@@ -1,0 +1,196 @@
+"""3A for images: keeps the contract, learns what is there to learn, and nothing at a tiny epsilon."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+import schemas
+import sfumato as sf
+import twins
+from sfumato.check import check_mechanism
+from sfumato.errors import ContractError, PlanError, SchemaError
+from sfumato.learn.dct import cosine_basis
+from sfumato.learn.gabor import Scale, magnitudes
+from sfumato.learn.moving import moved
+from sfumato.learn.oriented import n_features, oriented_features
+from sfumato.mechanisms.common.shrink import shrunk_covariance, shrunk_means
+from sfumato.mechanisms.image.mechanism import ThreeAImage
+from sfumato.private.kernel.view import View
+
+SMALL = ThreeAImage(coefficients=9, clusters=2, rounds=2, teacher_steps=3, rows=60)
+COLOUR = replace(
+    schemas.IMAGES,
+    columns=(sf.Column(name="image", kind="image", shape=(6, 5, 3), bounds=(0, 1)), schemas.IMAGES["label"]),
+)
+BARS = sf.Schema(
+    columns=(
+        sf.Column(name="image", kind="image", shape=(28, 28)),
+        sf.Column(name="label", kind="categorical", categories=("upright", "lying", "slanted")),
+    ),
+    target="label",
+)
+
+
+def bars(n_images: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Thick bars in three directions at random places: a toy that has the shape of the real thing."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(3, size=n_images)
+    rows, columns = np.mgrid[:28, :28]
+    turn = np.array([0.0, np.pi / 2, np.pi / 4])[label] + rng.normal(0, 0.1, n_images)
+    centre = 13.5 + rng.normal(0, 2.5, (2, n_images))
+    across = (columns - centre[0][:, None, None]) * np.cos(turn)[:, None, None]
+    across = across + (rows - centre[1][:, None, None]) * np.sin(turn)[:, None, None]
+    return (255 * np.exp(-((across / 2.5) ** 2))).astype(np.uint8), label
+
+
+def frame(images: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
+    return {"image": images, "label": np.array(BARS["label"].categories, dtype=object)[label]}
+
+
+@pytest.mark.parametrize("schema", [replace(schemas.IMAGES, target=None, columns=schemas.IMAGES.columns[:1]), COLOUR])
+def test_it_keeps_the_contract(schema: sf.Schema) -> None:
+    check_mechanism(SMALL, schema, n_rows=60)
+
+
+@pytest.mark.parametrize(
+    ("view_type", "clause"),
+    [
+        (twins.HalfNoise, "noise has the planned scale"),
+        (twins.NoCharge, "spending stays within the plan"),
+        (twins.NoClipOfProducts, "neighbouring data differ by at most the bound"),
+    ],
+)
+def test_broken_doors_are_caught(view_type: type[View], clause: str) -> None:
+    with pytest.raises(ContractError, match=clause):
+        check_mechanism(SMALL, COLOUR, n_rows=60, view_type=view_type)
+
+
+def test_a_model_that_keeps_pictures_is_caught() -> None:
+    keeps = sf.register(twins.KeepsAPicture)(coefficients=9, clusters=2, rounds=2, teacher_steps=3, rows=60)
+    with pytest.raises(ContractError):
+        check_mechanism(keeps, COLOUR, n_rows=60)
+
+
+def nearest_mean_accuracy(train: np.ndarray, labels: np.ndarray, test: np.ndarray, truth: np.ndarray) -> float:
+    features, probes = (oriented_features(part.astype(np.float32) / 255) for part in (train, test))
+    means = np.stack([features[labels == c].mean(axis=0) for c in range(3)])
+    return float(((probes @ means.T - (means**2).sum(axis=1) / 2).argmax(axis=1) == truth).mean())
+
+
+def test_it_learns_at_epsilon_1_and_not_at_a_tiny_one() -> None:
+    data = sf.Sensitive.read(frame(*bars(2000, seed=1)), BARS)
+    test, truth = bars(600, seed=2)
+    mechanism = ThreeAImage(coefficients=64, clusters=4, teacher_steps=20, rows=2000)
+    scores = {}
+    for epsilon in (1.0, 0.01):
+        rows = sf.fit(mechanism, data, sf.Budget(epsilon, 1e-6)).model.sample(2000, seed=1)
+        assert rows.images.dtype == np.uint8
+        assert rows.soft_labels.shape == (2000, 3)
+        if len(np.unique(rows.labels)) == 3:
+            scores[epsilon] = nearest_mean_accuracy(rows.images, rows.labels, test, truth)
+    assert scores[1.0] > 0.9
+    assert scores.get(0.01, 0.0) < 0.85
+
+
+def test_class_rates_are_kept() -> None:
+    images, label = bars(3000, seed=3)
+    keep = (label > 0) | (np.arange(3000) % 3 == 0)
+    data = sf.Sensitive.read(frame(images[keep], label[keep]), BARS)
+    fitted = sf.fit(ThreeAImage(coefficients=64, clusters=2, teacher_steps=20), data, sf.Budget(4.0, 1e-6))
+    rates = np.bincount(fitted.model.sample(3000, seed=0).labels, minlength=3) / 3000
+    assert rates == pytest.approx(np.bincount(label[keep]) / keep.sum(), abs=0.05)
+
+
+def test_alpha_moves_from_plain_to_varied() -> None:
+    data = sf.Sensitive.read(frame(*bars(600, seed=4)), BARS)
+    source = sf.NoiseSource(research_seed=1)
+    plain = sf.fit(replace(SMALL, alpha=0.0), data, sf.Budget(8.0, 1e-6), source=source).model.sample(200, seed=0)
+    varied = sf.fit(replace(SMALL, alpha=1.0), data, sf.Budget(8.0, 1e-6), source=source).model.sample(200, seed=0)
+    assert set(np.unique(plain.soft_labels)) == {0.0, 1.0}
+    assert len(np.unique(varied.soft_labels)) > 10
+
+
+@pytest.mark.parametrize("setting", [{"clusters": 0}, {"alpha": 1.5}, {"teacher_share": 1.0}, {"teacher_clip": 0.0}])
+def test_settings_that_make_no_sense_are_refused(setting: dict) -> None:
+    with pytest.raises(PlanError):
+        sf.plan(replace(SMALL, **setting), schemas.IMAGES, sf.Budget(1.0, 1e-6))
+
+
+def test_tables_are_refused() -> None:
+    with pytest.raises(SchemaError, match="is for images"):
+        sf.plan(SMALL, schemas.TABLE, sf.Budget(1.0, 1e-6))
+
+
+def test_features_have_norm_one_and_see_direction() -> None:
+    images, label = bars(300, seed=5)
+    features = oriented_features(images / 255)
+    assert features.shape == (300, n_features(1))
+    assert np.linalg.norm(features, axis=1) == pytest.approx(1.0, abs=0.05)
+    assert nearest_mean_accuracy(images[:200], label[:200], images[200:], label[200:]) > 0.95
+    assert oriented_features(np.zeros((2, 40, 33, 3))).shape == (2, n_features(3))
+
+
+def test_features_do_not_depend_on_the_images_beside() -> None:
+    """What large weights make of the last bits would look like rows that are mixed, and a release would be refused."""
+    images = bars(40, seed=6)[0] / 255
+    together = oriented_features(images)
+    alone = np.concatenate([oriented_features(images[i : i + 1]) for i in range(len(images))])
+    assert np.abs(together - alone).max() <= 2**-24
+    rule = 1e4 * np.random.default_rng(0).normal(size=together.shape[1])
+    assert together.astype(float) @ rule == pytest.approx(alone.astype(float) @ rule, abs=1e-3)
+
+
+def test_filters_as_products_of_waves_are_the_filters() -> None:
+    maps = np.random.default_rng(0).random((3, 9, 12)).astype(np.float32)
+    scale = Scale(5, 1.1, 1.5)
+    found = magnitudes(np.ascontiguousarray(maps.transpose(1, 0, 2)), scale, stride=2)
+    x, y = np.meshgrid(np.arange(5) - 2, np.arange(5) - 2)
+    bell = np.exp(-(x**2 + y**2) / (2 * scale.envelope**2))
+    for turn in range(8):
+        phase = scale.frequency * (x * np.cos(np.pi * turn / 8) + y * np.sin(np.pi * turn / 8))
+        even = bell * (np.cos(phase) - (bell * np.cos(phase)).sum() / bell.sum())
+        odd = bell * np.sin(phase)
+        for i, one in enumerate(maps):
+            answers = [ndimage.correlate(one, f / np.linalg.norm(f), mode="constant")[::2, ::2] for f in (even, odd)]
+            assert np.hypot(*answers) == pytest.approx(found[turn, :, i], abs=2e-4)
+
+
+def test_moving_by_nothing_and_by_a_pixel() -> None:
+    images = np.random.default_rng(1).random((2, 5, 6, 3)).astype(np.float32)
+    still = np.tile(np.array([[1, 0, 0], [0, 1, 0]], dtype=np.float32), (2, 1, 1))
+    assert np.array_equal(moved(images, still), images)
+    still[:, 1, 2] = 1.0
+    assert np.array_equal(moved(images, still)[:, :, :-1], images[:, :, 1:])
+    assert not moved(images, still)[:, :, -1].any()
+
+
+def test_large_images_are_released_in_smaller_numbers() -> None:
+    photos = replace(COLOUR, columns=(replace(COLOUR["image"], shape=(200, 200, 3)), COLOUR["label"]))
+    data = sf.Sensitive.read({"image": np.zeros((4, 200, 200, 3)), "label": ["a"] * 4}, photos)
+    fitted = sf.fit(SMALL, data, sf.Budget(1.0, 1e-6))
+    assert fitted.model.default_rows == 60
+    assert ThreeAImage()._default_rows(photos) == 1250
+    assert ThreeAImage()._default_rows(schemas.IMAGES) == 180_000
+
+
+def test_shrinking_takes_noise_out_and_leaves_signal() -> None:
+    rng = np.random.default_rng(0)
+    k, count, stddev = 48, 3000.0, 40.0
+    direction = rng.normal(size=k)
+    direction /= np.linalg.norm(direction)
+    truth = 0.5 * np.outer(direction, direction) + 1e-4 * np.eye(k)
+    loadings = shrunk_covariance(count * truth + stddev * rng.normal(size=(k, k)), count=count, stddev=stddev)
+    assert direction @ loadings @ loadings.T @ direction == pytest.approx(0.5, rel=0.15)
+    means = shrunk_means(
+        np.stack([stddev * rng.normal(size=k), np.full(k, 900.0)]), np.array([count, count]), stddev=stddev
+    )
+    assert np.abs(means[0]).max() < 0.01
+    assert means[1] == pytest.approx(0.3, rel=0.01)
+
+
+def test_the_basis_is_orthonormal_and_low_frequencies_come_first() -> None:
+    basis = cosine_basis(12, 10, 30)
+    assert basis.T @ basis == pytest.approx(np.eye(30), abs=1e-5)
+    assert basis[:, 0] == pytest.approx(1 / np.sqrt(120), abs=1e-6)

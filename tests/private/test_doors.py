@@ -1,0 +1,418 @@
+"""The doors: what they clip, charge, count and give back."""
+
+import math
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import schemas
+from sfumato import (
+    Block,
+    Budget,
+    Column,
+    DPMix,
+    Everyone,
+    IndependentHistograms,
+    Poisson,
+    PrivacyUnit,
+    Schema,
+    Sensitive,
+    Step,
+)
+from sfumato.check.rows import made_up, read
+from sfumato.errors import ContractError, PlanError, PrivacyError
+from sfumato.private.kernel.clip import FINE_NORM, clip_to_grid, distinct_codes, outer_sum, outer_to_grid
+from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.kernel.view import View
+from sfumato.private.prepared import PreparedRows
+from sfumato.public.grid import norm_in_units, units_per_one
+from sfumato.public.plan import Plan, make_plan
+
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
+ONE_COLUMN = Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 1)),), rows=100)
+
+
+class Silent(View):
+    """Doors without noise: for arithmetic only."""
+
+    def _noise(self, shape):
+        return np.zeros(shape, dtype=np.int64)
+
+
+def open_view(
+    schema: Schema, raw, steps, *, view_type: type[View] = Silent, unit: PrivacyUnit | None = None
+) -> tuple[View, Plan]:
+    plan = make_plan(steps, budget=BUDGET, unit=unit or schema.unit, rows=schema.rows)
+    return view_type(read(raw, schema), plan=plan, source=NoiseSource(research_seed=1), schema=schema), plan
+
+
+floats = st.floats(allow_nan=True, allow_infinity=True, width=64)
+
+
+@given(
+    values=st.lists(st.lists(floats, min_size=3, max_size=3), min_size=1, max_size=6),
+    bound=st.floats(1e-3, 1e6),
+    share=st.floats(0.01, 1.0),
+    noise=st.floats(2.0**-8, 1e4),
+    nonnegative=st.booleans(),
+)
+def test_no_row_on_the_grid_is_longer_than_its_bound(values, bound, share, noise, nonnegative) -> None:
+    block = Block(name="b", width=3, l2_bound=bound, share=share, nonnegative=nonnegative)
+    integers = clip_to_grid(np.array(values), block=block, noise_multiplier=noise).astype(object)
+    limit = share * norm_in_units(noise) ** 2
+    assert all(sum(int(v) ** 2 for v in row) <= limit for row in integers)
+    assert not nonnegative or (integers >= 0).all()
+
+
+def test_clipping_keeps_directions_and_what_is_short_enough() -> None:
+    block = Block(name="b", width=2, l2_bound=1.0)
+    units = units_per_one(block, noise_multiplier=1.0)
+    integers = clip_to_grid(np.array([[3.0, 4.0], [0.3, -0.4], [np.nan, 0.5]]), block=block, noise_multiplier=1.0)
+    assert np.allclose(integers / units, [[0.6, 0.8], [0.3, -0.4], [0.0, 0.5]], atol=2 / units)
+
+
+def test_codes_that_repeat_or_lie_outside_count_nothing() -> None:
+    block = Block(name="b", width=5, hot=3)
+    counted = distinct_codes(np.array([[1, 1, 1], [4, 5, -2], [0, 3, 0]]), block=block)
+    assert [sorted(row[row >= 0].tolist()) for row in counted] == [[1], [4], [0, 3]]
+
+
+@given(st.lists(st.lists(st.integers(-3, 12), min_size=5, max_size=5), min_size=1, max_size=6))
+def test_each_code_of_a_row_counts_once_in_whatever_order(rows: list[list[int]]) -> None:
+    block = Block(name="b", width=9, hot=5)
+    counted = distinct_codes(np.array(rows), block=block)
+    for row, codes in zip(rows, counted, strict=True):
+        assert sorted(codes[codes >= 0].tolist()) == sorted({code for code in row if 0 <= code < 9})
+
+
+def test_weights_are_clipped_and_counted_at_every_position() -> None:
+    block = Block(name="w", width=3, hot=2, weighted=True)
+    step = Step(name="s", blocks=(block,))
+    assert step.diameter() == 2.0  # weights of either sign: two rows may lie on opposite sides
+    view, plan = open_view(ONE_COLUMN, {"x": np.array([0.0, 0.25, 0.5, 1.0])}, (step,))
+
+    def weighted(batch):
+        weight = np.select([batch["x"] == 0, batch["x"] == 1], [np.nan, -np.inf], 4 * batch["x"] - 1.5)
+        return {"w": np.stack([np.zeros(len(weight)), 1 + (batch["x"] > 0.3), weight], axis=1)}
+
+    total = view.noisy_sum("s", weighted)["w"]  # weights nan, -0.5, 0.5, -inf
+    assert total == pytest.approx([-1.0, -0.5, -0.5], abs=3 / plan.units_per_one("s", "w"))
+
+
+@given(
+    rows=st.lists(st.lists(floats, min_size=6, max_size=6), min_size=1, max_size=5),
+    extra=st.lists(floats, min_size=6, max_size=6),
+    bound=st.floats(1e-3, 1e3),
+    noise=st.floats(0.01, 1e3),
+    groups=st.sampled_from([1, 3]),
+)
+def test_one_row_moves_an_outer_sum_by_no_more_than_its_bound(rows, extra, bound, noise, groups) -> None:
+    block = Block(name="o", width=6 * groups, outer=(2, 3), l2_bound=bound, groups=groups)
+    units = units_per_one(block, noise_multiplier=noise)
+    rows, extra = (np.array(values)[:, : block.columns] for values in (rows, [extra]))
+    without, together = (
+        outer_to_grid(outer_sum(values, block=block), block=block, units=units).astype(object)
+        for values in (rows, np.concatenate([rows, extra]))
+    )
+    assert sum(int(d) ** 2 for d in together - without) <= norm_in_units(noise) ** 2
+
+
+def test_outer_sums_are_the_products_of_clipped_rows() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3000, 7))
+    rows[:, -1] = rng.integers(0, 2, 3000)
+    block = Block(name="o", width=2 * 2 * 4, outer=(2, 4), l2_bound=1.5, groups=2)
+    total = outer_sum(rows, block=block).reshape(2, 2, 4) * (1.5 / FINE_NORM**2)
+    u, v = rows[:, :2], rows[:, 2:6]
+    clip = np.minimum(1, 1.5 / (np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)))[:, None]
+    for g in (0, 1):
+        mine = rows[:, -1] == g
+        assert total[g] == pytest.approx((u * clip)[mine].T @ v[mine], abs=1e-2)
+
+
+def test_prepared_columns_are_kept_and_act_on_each_row_alone() -> None:
+    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=100.0),), uses=2)
+    view, _ = open_view(ONE_COLUMN, {"x": np.full(9000, 0.5)}, (step,))
+    seen = []
+
+    def doubled(batch):
+        seen.append(len(batch["x"]))
+        return 2 * batch["x"]
+
+    view.prepare("twice", doubled)
+    first = view.noisy_sum("sum", lambda b: {"x": b["twice"]})["x"]
+    reads = len(seen)
+    view.prepare("twice", lambda b: b["twice"] + 1)
+    second = view.noisy_sum("sum", lambda b: {"x": b["twice"]})["x"]
+    assert (first[0], second[0]) == pytest.approx((9000, 18000), rel=1e-3)
+    assert not any(size > 100 for size in seen[reads:]), "kept rows are not prepared again"
+    with pytest.raises(ContractError, match="other rows stand beside it"):
+        view.prepare("mixed", lambda b: b["x"] - b["x"].mean())
+    with pytest.raises(PlanError, match="column 'x' already"):
+        view.prepare("x", doubled)
+
+
+def test_rows_that_do_not_fit_are_read_again(monkeypatch) -> None:
+    monkeypatch.setattr("sfumato.private.prepared.MOST_BYTES", 1000)
+    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),), uses=2)
+    view, _ = open_view(ONE_COLUMN, {"x": np.full(9000, 0.5)}, (step,))
+    view.prepare("same", lambda b: b["x"])
+    for _ in range(2):
+        assert view.noisy_sum("sum", lambda b: {"x": b["same"]})["x"][0] == pytest.approx(4500, rel=1e-3)
+
+
+def test_sums_and_counts_are_exact_without_noise() -> None:
+    raw = {"x": np.array([0.25, 0.5, 1.0, 0.0])}
+    steps = (
+        Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),)),
+        Step(name="counts", blocks=(Block(name="high", width=2, hot=1),)),
+    )
+    view, plan = open_view(ONE_COLUMN, raw, steps)
+    total = view.noisy_sum("sum", lambda batch: {"x": batch["x"]})["x"]
+    counts = view.noisy_sum("counts", lambda batch: {"high": batch["x"] > 0.4})["high"]
+    assert total == pytest.approx([1.75], abs=4 / plan.units_per_one("sum", "x"))
+    assert counts.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("mechanism", [IndependentHistograms(), DPMix(mixtures=40, degree=20)])
+def test_everything_released_lies_on_the_public_grid(mechanism) -> None:
+    released = []
+
+    class Noting(View):
+        def _release(self, private_sum, *, step, block):
+            noisy = super()._release(private_sum, step=step, block=block)
+            released.append((step.name, block, noisy))
+            return noisy
+
+    view, plan = open_view(
+        schemas.TABLE, made_up(schemas.TABLE, n_rows=300, seed=1), mechanism.steps(schemas.TABLE), view_type=Noting
+    )
+    measured = mechanism.measure(view, schemas.TABLE)
+    for step, block, noisy in released:
+        units = plan.units_per_one(step, block)
+        assert (np.round(noisy * units) / units == noisy).all()
+    if isinstance(mechanism, DPMix):
+        assert all((np.ldexp(values, 14) == np.round(np.ldexp(values, 14))).all() for values in measured.values())
+
+
+def test_a_poisson_sum_takes_about_its_share() -> None:
+    step = Step(name="part", blocks=(Block(name="n", width=1, hot=1),), sampling=Poisson(0.25))
+    view, _ = open_view(replace(ONE_COLUMN, rows=None), {"x": np.full(40_000, 0.5)}, (step,))
+    count = view.noisy_sum("part", lambda batch: {"n": np.zeros(len(batch["x"]))})["n"][0]
+    assert abs(count - 10_000) < 5 * math.sqrt(40_000 * 0.25 * 0.75)
+
+
+def test_mixtures_of_several_batches_equal_those_of_one(monkeypatch) -> None:
+    mechanism = DPMix(mixtures=12, sampling="known_partition")
+    schema = replace(schemas.REPLACE, rows=1000)
+    raw = made_up(schema, n_rows=1000, seed=3)
+    results = []
+    for cells in (1 << 22, 700):
+        monkeypatch.setattr("sfumato.private.kernel.view._CELLS_PER_BATCH", cells)
+        view, _ = open_view(schema, raw, mechanism.steps(schema))
+        results.append(mechanism.measure(view, schema)["features"])
+    assert (results[0] == results[1]).all()
+
+
+def test_groups_keep_to_themselves() -> None:
+    schema = replace(schemas.IMAGES, rows=300)
+    raw = made_up(schema, n_rows=300, seed=4)
+    dark = np.array([name == "a" for name in raw["label"]])
+    raw["image"] = np.where(dark[:, None, None], 0.0, 255.0).astype(np.float32) * np.ones((300, 6, 6), dtype=np.float32)
+    mechanism = DPMix(mixtures=30, degree=40, classwise=True)
+    view, _ = open_view(schema, raw, mechanism.steps(schema))
+    rows = mechanism.build(mechanism.measure(view, schema), schema, seed=0).rows
+    assert rows.images[:10].max() < 0.3  # class a holds dark pictures alone
+    assert rows.images[10:].min() > 0.7
+    assert rows.labels.tolist() == [0] * 10 + [1] * 10 + [2] * 10
+
+
+def test_a_door_refuses_what_was_not_planned() -> None:
+    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),))
+    view, _ = open_view(ONE_COLUMN, {"x": np.zeros(3)}, (step,))
+    with pytest.raises(PlanError, match="no step 'other'"):
+        view.noisy_sum("other", lambda batch: {"x": batch["x"]})
+    with pytest.raises(PlanError, match="exactly the blocks x"):
+        view.noisy_sum("sum", lambda batch: {"y": batch["x"]})
+    view, _ = open_view(ONE_COLUMN, {"x": np.zeros(3)}, (step,))
+    with pytest.raises(PlanError, match="one row of 1 entries"):
+        view.noisy_sum("sum", lambda batch: {"x": np.zeros((len(batch["x"]), 2))})
+    with pytest.raises(PlanError, match="used as often"):
+        view.noisy_sum("sum", lambda batch: {"x": batch["x"]})
+    with pytest.raises(PlanError, match="Use the door noisy_sum"):
+        open_view(ONE_COLUMN, {"x": np.zeros(3)}, (step,))[0].noisy_mixtures("sum", lambda batch: {"x": batch["x"]})
+
+
+@pytest.mark.parametrize(
+    "mixing",
+    [
+        lambda x: x - x.mean(),
+        lambda x: x / max(1e-9, np.abs(x).max()),
+        lambda x: np.sort(x),
+        lambda x: np.cumsum(x),
+        lambda x: x * len(x),
+    ],
+)
+def test_maps_that_mix_rows_are_refused_before_any_row_is_read(mixing) -> None:
+    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),))
+    view, _ = open_view(ONE_COLUMN, {"x": np.linspace(0, 1, 9)}, (step,))
+    with pytest.raises(ContractError, match="other rows stand beside it"):
+        view.noisy_sum("sum", lambda batch: {"x": mixing(batch["x"])})
+
+
+def test_groups_that_depend_on_other_rows_are_refused() -> None:
+    step = Step(name="m", blocks=(Block(name="x", width=1, l2_bound=1.0),), sampling=Poisson(0.1), mixtures=3, groups=2)
+    view, _ = open_view(ONE_COLUMN, {"x": np.linspace(0, 1, 9)}, (step,))
+    with pytest.raises(ContractError, match="other rows stand beside it"):
+        view.noisy_mixtures("m", lambda b: {"x": b["x"]}, group_of=lambda b: np.full(len(b["x"]), len(b["x"]) % 2))
+
+
+def test_odd_values_make_no_warning(recwarn) -> None:
+    blocks = (Block(name="x", width=2, l2_bound=1.0, share=0.5), Block(name="h", width=2, hot=1, share=0.5))
+    view, _ = open_view(ONE_COLUMN, {"x": np.array([0.0, 1.0])}, (Step(name="s", blocks=blocks),))
+    view.noisy_sum("s", lambda b: {"x": np.stack([np.log(b["x"]), 1 / b["x"]], axis=1), "h": np.log(b["x"] - 1)})
+    assert len(recwarn) == 0
+
+
+def test_splitting_and_reordering_the_rows_changes_no_sum() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random(1000)
+    step = Step(name="sum", blocks=(Block(name="x", width=2, l2_bound=1.0),))
+    totals = []
+    for order in (np.arange(1000), rng.permutation(1000)):
+        view, _ = open_view(ONE_COLUMN, {"x": values[order]}, (step,))
+        totals.append(view.noisy_sum("sum", lambda batch: {"x": np.stack([batch["x"], batch["x"] ** 2], axis=1)})["x"])
+    assert (totals[0] == totals[1]).all()
+
+
+def test_a_view_cannot_be_pickled_and_shows_no_rows() -> None:
+    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),))
+    view, _ = open_view(ONE_COLUMN, {"x": np.full(3, 0.123456789)}, (step,))
+    with pytest.raises(PrivacyError):
+        pickle.dumps(view)
+    assert "0.1234" not in repr(view)
+
+
+# Steps and plans.
+
+
+def test_events_follow_relation_unit_and_sampling() -> None:
+    ball = Step(name="s", blocks=(Block(name="x", width=3, l2_bound=2.0),))
+    assert ball.event(noise_multiplier=5.0, unit=PrivacyUnit()).noise_multiplier == 5.0
+    assert ball.event(noise_multiplier=5.0, unit=PrivacyUnit(relation="replace_one")).noise_multiplier == 2.5
+    assert ball.event(noise_multiplier=6.0, unit=PrivacyUnit(person="p", max_rows=3)).noise_multiplier == 2.0
+    codes = Step(name="s", blocks=(Block(name="x", width=3, hot=1),))
+    assert codes.event(
+        noise_multiplier=5.0, unit=PrivacyUnit(relation="replace_one")
+    ).noise_multiplier == pytest.approx(5 / math.sqrt(2))
+    box = Step(
+        name="s",
+        blocks=(
+            Block(name="x", width=784, l2_bound=14.0, share=196 / 197),
+            Block(name="y", width=10, hot=1, share=1 / 197),
+        ),
+    )
+    assert box.diameter() * math.sqrt(197) == pytest.approx(math.sqrt(786))
+    coins = replace(ball, sampling=Poisson(0.1), mixtures=7)
+    assert coins.event(noise_multiplier=5.0, unit=PrivacyUnit()).count == 7
+    persons = coins.event(noise_multiplier=5.0, unit=PrivacyUnit(person="p", max_rows=2)).event
+    assert persons.sampling_probs == pytest.approx([0.81, 0.18, 0.01])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "unit", "message"),
+    [
+        (DPMix(degree=20, mixtures=10, sampling="without_replacement"), PrivacyUnit(), "public number of rows"),
+        (DPMix(mixtures=10, sampling="known_partition"), PrivacyUnit(), "public number of rows"),
+        (DPMix(degree=20, mixtures=10, classwise=True), PrivacyUnit(relation="replace_one"), "group by group"),
+        (DPMix(degree=20, mixtures=10), PrivacyUnit(relation="replace_one", person="p", max_rows=2), "several rows"),
+        (
+            DPMix(mixtures=10, sampling="known_partition"),
+            PrivacyUnit(relation="replace_one", person="p", max_rows=2),
+            "another person's rows would move",
+        ),
+        (DPMix(degree=20, mixtures=11, classwise=True), PrivacyUnit(), "multiple of the 2 classes"),
+        (
+            DPMix(degree=20, mixtures=10, classwise=True, sampling="known_partition"),
+            PrivacyUnit(),
+            "public class sizes",
+        ),
+        (DPMix(degree=301, mixtures=10), PrivacyUnit(), "may not exceed the number of rows"),
+        (DPMix(degree=20, mixtures=0), PrivacyUnit(), "at least 1"),
+    ],
+)
+def test_plans_that_no_proof_covers_are_refused(mechanism, unit: PrivacyUnit, message: str) -> None:
+    schema = replace(schemas.TABLE, unit=unit)
+    with pytest.raises(PlanError, match=message):
+        make_plan(mechanism.steps(schema), budget=BUDGET, unit=schema.unit, rows=schema.rows)
+
+
+def test_shares_divide_the_precision() -> None:
+    blocks = (Block(name="x", width=1, l2_bound=1.0),)
+    steps = (Step(name="a", blocks=blocks, share=3.0), Step(name="b", blocks=blocks, share=1.0, uses=4))
+    plan = make_plan(steps, budget=BUDGET, unit=PrivacyUnit(), rows=None)
+    precision = {s.name: s.uses / plan.noise_multiplier(s.name) ** 2 for s in steps}
+    assert precision["a"] == pytest.approx(3 * precision["b"])
+    assert plan.spent.epsilon == pytest.approx(1.0, rel=1e-3)
+    assert plan.spent.epsilon <= 1.0
+
+
+def test_default_dpmix_on_mnist_needs_the_published_noise() -> None:
+    """Accept: epsilon 1, delta 1/60000, T 10000, l 256, Poisson, centred box: 0.0935 +- 0.001 per pixel."""
+    mnist = Schema(
+        columns=(
+            Column(name="image", kind="image", shape=(28, 28)),
+            Column(name="label", kind="categorical", categories=tuple("0123456789")),
+        ),
+        target="label",
+        rows=60_000,
+    )
+    mechanism = DPMix()
+    plan = make_plan(mechanism.steps(mnist), budget=Budget(epsilon=1.0, delta=1 / 60_000), unit=mnist.unit, rows=60_000)
+    assert plan.noise_stddev("mixtures", "features") / mechanism.degree == pytest.approx(0.0935, abs=0.001)
+    assert plan.noise_stddev("mixtures", "labels") / mechanism.degree == pytest.approx(0.0935, abs=0.001)
+
+
+def test_everyone_is_the_default_sampling() -> None:
+    assert isinstance(Step(name="s", blocks=(Block(name="x", width=1, l2_bound=1.0),)).sampling, Everyone)
+
+
+def test_fixed_size_draws_need_the_declared_number_of_rows() -> None:
+    schema = replace(schemas.REPLACE, rows=299)
+    mechanism = DPMix(mixtures=10, degree=20, sampling="without_replacement")
+    view, _ = open_view(schema, made_up(schema, n_rows=300, seed=1), mechanism.steps(schema))
+    with pytest.raises(PlanError, match="the plan says 299 rows"):
+        mechanism.measure(view, schema)
+
+
+def test_sensitive_is_what_a_view_opens() -> None:
+    assert isinstance(read(made_up(schemas.TABLE, n_rows=1, seed=1), schemas.TABLE), Sensitive)
+
+
+def test_kept_rows_are_packed_and_come_back_as_they_were() -> None:
+    """Whatever the schema allows survives the small types, whole numbers at the edge of a type included."""
+    columns = [
+        Column(name=f"i{high}", kind="integer", bounds=(-high, high))
+        for high in (0.5, 127, 128, 32768, 2**31 - 1, 2**40)
+    ]
+    columns += [
+        Column(name=f"c{size}", kind="categorical", categories=tuple(map(str, range(size))), missing=True)
+        for size in (1, 255, 256, 70_000)
+    ]
+    columns += [Column(name="x", kind="numeric", bounds=(0, 1)), Column(name="b", kind="boolean")]
+    columns.append(Column(name="absent", kind="integer", bounds=(0, 9), missing=True))
+    schema = Schema(columns=tuple(columns))
+    rng = np.random.default_rng(0)
+    raw = {c.name: rng.choice([c.low, c.high, np.nan], 50) for c in columns if c.is_number}
+    raw |= {c.name: rng.choice([c.categories[0], c.categories[-1], "?"], 50) for c in columns if c.is_coded}
+    rows = PreparedRows(Sensitive.read(raw, schema), keep=True)
+    [first], [again] = list(rows), list(rows)
+    for name in raw:
+        assert first[name].dtype == again[name].dtype
+        np.testing.assert_array_equal(first[name], again[name])
+    packed = rows._private_kept[0]
+    assert packed["i127"].itemsize == packed["c255"].itemsize == packed["b"].itemsize == 1

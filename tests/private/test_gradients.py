@@ -1,0 +1,459 @@
+"""The door noisy_gradients: gradients of one example each, clipped, counted and noised like any other sum."""
+
+import math
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import schemas
+from sfumato import Block, Budget, Column, Everyone, Poisson, Schema, SecretBins, Sensitive, Step, Synthetic, register
+from sfumato.check import CHECKS, check_mechanism
+from sfumato.check.rows import made_up, read
+from sfumato.check.setting import Setting
+from sfumato.errors import ContractError, PlanError
+from sfumato.model import FixedModel
+from sfumato.private.kernel import gradients as inside
+from sfumato.private.kernel.clip import clip_to_grid
+from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.kernel.view import View
+from sfumato.public.grid import norm_in_units
+from sfumato.public.plan import make_plan
+
+torch = pytest.importorskip("torch", reason="torch is not installed: tests of gradients are skipped")
+
+SCHEMA = replace(schemas.IMAGES, rows=200)
+WIDTH = 3 * 36 + 3
+RATE = 0.2
+
+
+def step(*, clip: float = 1.0, uses: int = 1, sampling=None, width: int = WIDTH) -> Step:
+    block = Block(name="gradient", width=width, l2_bound=clip)
+    return Step(name="gradients", blocks=(block,), uses=uses, sampling=sampling or Poisson(RATE))
+
+
+def parameters(seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {"weight": rng.normal(size=(3, 36)).astype(np.float32), "bias": rng.normal(size=3).astype(np.float32)}
+
+
+def loss(parameters, example):
+    """Softmax regression on pixels."""
+    scores = parameters["weight"] @ example["image"].reshape(-1) + parameters["bias"]
+    return torch.nn.functional.cross_entropy(scores, example["label"])
+
+
+def per_record(batch):
+    """The same gradients by hand."""
+    at, pixels = parameters(), batch["image"].reshape(-1, 36)
+    scores = torch.from_numpy(pixels @ at["weight"].T + at["bias"])
+    error = torch.softmax(scores, dim=1).numpy() - np.eye(3, dtype=np.float32)[batch["label"]]
+    return {"gradient": np.concatenate([(error[:, :, None] * pixels[:, None]).reshape(-1, 108), error], axis=1)}
+
+
+class Silent(View):
+    """Doors without noise: for arithmetic only."""
+
+    def _noise(self, shape):
+        return np.zeros(shape, dtype=np.int64)
+
+
+def open_view(raw, *steps: Step, view_type: type[View] = Silent, schema: Schema = SCHEMA, seed: int = 1):
+    plan = make_plan(steps, budget=Budget(epsilon=1.0, delta=1e-6), unit=schema.unit, rows=schema.rows)
+    return view_type(read(raw, schema), plan=plan, source=NoiseSource(research_seed=seed), schema=schema), plan
+
+
+def rows(n_rows: int = 200, seed: int = 3):
+    return made_up(SCHEMA, n_rows=n_rows, seed=seed)
+
+
+def flat(noisy) -> np.ndarray:
+    return np.concatenate([noisy["weight"].ravel(), noisy["bias"]])
+
+
+class TestSums:
+    @pytest.mark.parametrize("clip", [0.5, 100.0])
+    @pytest.mark.parametrize("sampling", [Poisson(RATE), Everyone()])
+    def test_they_are_those_of_noisy_sum(self, clip: float, sampling) -> None:
+        planned = step(clip=clip, sampling=sampling)
+        (ours, plan), (other, _) = (open_view(rows(), planned) for _ in range(2))
+        found = flat(ours.noisy_gradients("gradients", loss, parameters()))
+        expected = other.noisy_sum("gradients", per_record)["gradient"]
+        unit = 1 / plan.units_per_one("gradients", "gradient")
+        assert np.abs(expected).max() > 1000 * unit
+        # float32 gradients: 200 rows, each with a relative error of 1e-6 and a unit of truncation
+        assert np.allclose(found, expected, rtol=0, atol=200 * (unit + 1e-6 * min(clip, 10)))
+
+    def test_they_come_on_the_grid_in_the_shapes_of_the_parameters(self) -> None:
+        view, plan = open_view(rows(0), step(), view_type=View)
+        noisy = view.noisy_gradients("gradients", loss, parameters())  # nothing but noise
+        assert {name: values.shape for name, values in noisy.items()} == {"weight": (3, 36), "bias": (3,)}
+        units = flat(noisy) * plan.units_per_one("gradients", "gradient")
+        assert np.allclose(units, np.round(units), rtol=0, atol=1e-4)
+        assert units.std() == pytest.approx(2**20, rel=0.5)
+
+    def test_the_microbatch_does_not_matter(self) -> None:
+        found = []
+        for microbatch in (1, 7, 64, None):
+            view, plan = open_view(rows(), step())
+            found.append(
+                flat(view.noisy_gradients("gradients", loss, parameters(), device="cpu", microbatch=microbatch))
+            )
+        unit = 1 / plan.units_per_one("gradients", "gradient")
+        assert all(np.allclose(found[0], other, rtol=0, atol=60 * (unit + 1e-6)) for other in found[1:])
+
+    @pytest.mark.parametrize("n_rows", [0, 1])
+    def test_no_rows_are_like_any_number_of_them(self, n_rows: int) -> None:
+        view, _ = open_view(rows(n_rows), step())
+        assert np.abs(flat(view.noisy_gradients("gradients", loss, parameters()))).max() <= n_rows
+
+    def test_every_step_draws_anew_and_follows_the_parameters(self) -> None:
+        view, _ = open_view(rows(), step(uses=3))
+        one, two = (flat(view.noisy_gradients("gradients", loss, parameters())) for _ in range(2))
+        assert not np.allclose(one, two, atol=0.1)
+        three = flat(view.noisy_gradients("gradients", loss, parameters(9)))
+        assert not np.allclose(two, three, atol=0.1)
+        with pytest.raises(PlanError, match="planned for 3 uses"):
+            view.noisy_gradients("gradients", loss, parameters())
+
+    def test_prepared_columns_are_there(self) -> None:
+        view, _ = open_view(rows(), step(width=2))
+        view.prepare("bright", lambda batch: batch["image"].mean(axis=(1, 2)))
+        noisy = view.noisy_gradients("gradients", lambda p, e: (p["w"] * e["bright"]).sum(), {"w": torch.ones(2)})
+        assert 10 < noisy["w"][0] < 30  # 200 rows, a fifth of them, at brightness 1/2
+
+
+class TestClip:
+    @given(
+        values=st.lists(
+            st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=3, max_size=3), min_size=1, max_size=6
+        ),
+        bound=st.floats(1e-3, 1e6),
+        share=st.floats(0.01, 1.0),
+        noise=st.floats(2.0**-8, 1e4),
+    )
+    def test_integers_are_those_of_the_other_doors(self, values, bound, share, noise) -> None:
+        block = Block(name="gradient", width=3, l2_bound=bound, share=share)
+        gradients = np.array(values)
+        integers = inside.clip_gradients(torch.from_numpy(gradients), block=block, noise_multiplier=noise).numpy()
+        finite = np.where(np.isfinite(gradients).all(axis=1, keepdims=True), gradients, 0.0)
+        assert np.abs(integers - clip_to_grid(finite, block=block, noise_multiplier=noise)).max() <= 1
+        limit = share * norm_in_units(noise) ** 2
+        assert all(sum(int(v) ** 2 for v in row) <= limit for row in integers)
+
+    def test_the_check_in_integers_holds_where_floats_break_down(self) -> None:
+        """Squares that vanish hide a norm: the scale is then far too large, and only the last check is left."""
+        with pytest.raises(PlanError, match="between 1e-100 and 1e100"):
+            Block(name="gradient", width=4, l2_bound=1e-250)
+        block = Block(name="gradient", width=4, l2_bound=1.0)
+        object.__setattr__(block, "l2_bound", 1e-250)  # a plan cannot say this; the last check must hold all the same
+        integers = inside.clip_gradients(
+            torch.full((1, 4), 1e-200, dtype=torch.float64), block=block, noise_multiplier=1
+        )
+        assert not integers.any()
+
+    def test_a_row_that_is_not_finite_counts_nothing_and_leaves_the_others_alone(self) -> None:
+        def cracked(p, e):
+            return torch.sqrt(e["image"].reshape(-1)[0] - 0.5) * p["w"].sum()
+
+        raw = rows(40)
+        raw["image"][:, 0, 0] = 0.75
+        raw["image"][7, 0, 0] = 0.25  # the root of a negative number
+        view, _ = open_view(raw, step(width=1, sampling=Everyone()))
+        noisy = view.noisy_gradients("gradients", cracked, {"w": torch.ones(1)}, microbatch=16)
+        assert noisy["w"][0] == pytest.approx(39 * 0.5, rel=1e-4)
+
+    def test_a_row_that_makes_the_loss_fail_counts_nothing_and_leaves_the_others_alone(self) -> None:
+        def factor(p, e):
+            pixel = e["image"].reshape(-1)[0]
+            return torch.linalg.cholesky((pixel - 1e-3) * torch.eye(2))[0, 0] * p["w"].sum()
+
+        raw = rows(40)
+        raw["image"][:, 0, 0] = 0.501 ** np.ones(40)
+        raw["image"][[7, 20], 0, 0] = 0.0  # not positive definite: torch raises an error over the whole batch
+        view, _ = open_view(raw, step(width=1, sampling=Everyone()))
+        noisy = view.noisy_gradients("gradients", factor, {"w": torch.ones(1)}, microbatch=16)
+        assert noisy["w"][0] == pytest.approx(38 * math.sqrt(0.5), rel=1e-3)
+
+
+class TestMemory:
+    def scarce(self, monkeypatch, room: int, error=None) -> list[int]:
+        """A device that holds only so many rows."""
+        whole, seen = inside.GradientSum._integers, []
+
+        def integers(self, rows):
+            seen.append(inside.n_rows_of(rows))
+            if seen[-1] > room:
+                raise error or torch.OutOfMemoryError("CUDA out of memory")
+            return whole(self, rows)
+
+        monkeypatch.setattr(inside.GradientSum, "_integers", integers)
+        return seen
+
+    @pytest.mark.parametrize(
+        "error", [None, MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")]
+    )
+    def test_too_little_of_it_halves_the_microbatch_and_loses_no_row(self, monkeypatch, error) -> None:
+        view, _ = open_view(rows(), step())
+        expected = flat(view.noisy_gradients("gradients", loss, parameters(), microbatch=4))
+        self.scarce(monkeypatch, 4, error)
+        view, _ = open_view(rows(), step())
+        assert np.array_equal(flat(view.noisy_gradients("gradients", loss, parameters(), microbatch=32)), expected)
+
+    def test_it_may_run_out_in_the_middle_of_the_rows(self, monkeypatch) -> None:
+        view, _ = open_view(rows(), step(sampling=Everyone()))
+        expected = flat(view.noisy_gradients("gradients", loss, parameters(), microbatch=32))
+        whole, calls = inside.GradientSum._integers, []
+
+        def integers(self, rows):
+            calls.append(inside.n_rows_of(rows))
+            if len(calls) in (4, 5):
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return whole(self, rows)
+
+        monkeypatch.setattr(inside.GradientSum, "_integers", integers)
+        view, plan = open_view(rows(), step(sampling=Everyone()))
+        found = flat(view.noisy_gradients("gradients", loss, parameters(), microbatch=32))
+        assert calls[:7] == [32, 32, 32, 32, 16, 8, 8]
+        assert np.allclose(found, expected, rtol=0, atol=200 * (1e-6 + 1 / plan.units_per_one("gradients", "gradient")))
+
+    def test_what_never_fits_is_refused_without_a_private_word(self, monkeypatch) -> None:
+        self.scarce(monkeypatch, 0)
+        view, _ = open_view(rows(), step())
+        with pytest.raises(PlanError, match="a single row does not fit into the memory of cpu") as refusal:
+            view.noisy_gradients("gradients", loss, parameters())
+        assert refusal.value.__context__ is None
+
+    def test_every_microbatch_has_the_same_shape(self, monkeypatch) -> None:
+        seen = self.scarce(monkeypatch, 1000)
+        for n_rows in (0, 1, 33, 200):
+            view, _ = open_view(rows(n_rows), step())
+            view.noisy_gradients("gradients", loss, parameters(), microbatch=16)
+        assert set(seen) == {16}
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "planned",
+        [
+            step(sampling=SecretBins()),
+            Step(name="gradients", blocks=(Block(name="a", width=WIDTH, hot=1),)),
+            Step(name="gradients", blocks=(Block(name="a", width=WIDTH, nonnegative=True, l2_bound=1.0),)),
+            Step(name="gradients", blocks=(Block(name="a", width=WIDTH, outer=(1, WIDTH), l2_bound=1.0),)),
+            Step(
+                name="gradients",
+                blocks=tuple(Block(name=n, width=WIDTH, l2_bound=1.0, share=0.5) for n in "ab"),
+            ),
+            replace(step(), mixtures=2),
+            step(width=WIDTH + 1),
+        ],
+    )
+    def test_a_step_that_is_planned_otherwise(self, planned: Step) -> None:
+        view, _ = open_view(rows(), planned)
+        with pytest.raises(PlanError):
+            view.noisy_gradients("gradients", loss, parameters())
+
+    def test_a_microbatch_of_no_rows_and_parameters_of_two_types(self) -> None:
+        view, _ = open_view(rows(), step(uses=2))
+        with pytest.raises(PlanError, match="at least 1"):
+            view.noisy_gradients("gradients", loss, parameters(), microbatch=0)
+        with pytest.raises(PlanError, match="same floating-point type"):
+            view.noisy_gradients("gradients", loss, {**parameters(), "bias": np.zeros(3)})
+
+    @pytest.mark.parametrize("layer", [torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(36)])
+    def test_layers_with_randomness_or_state(self, layer) -> None:
+        def shaky(p, e):
+            return (p["w"] * layer(e["image"].reshape(1, -1).repeat(2, 1)).sum()).sum()
+
+        view, _ = open_view(rows(), step(width=1))
+        with pytest.raises(ContractError, match="one example at a time"):
+            view.noisy_gradients("gradients", shaky, {"w": torch.ones(1)})
+
+    def test_a_loss_that_counts_its_calls(self) -> None:
+        calls = []
+
+        def counting(p, e):
+            calls.append(1)
+            return p["w"].sum() * e["image"].mean() * len(calls)
+
+        view, _ = open_view(rows(), step(width=1, clip=100.0))
+        with pytest.raises(ContractError, match="when it is asked again"):
+            view.noisy_gradients("gradients", counting, {"w": torch.ones(1)})
+
+    def test_errors_of_shape_show_before_a_private_row_is_read(self) -> None:
+        class Untouchable:
+            def chunks(self, names, *, rows):
+                raise AssertionError("a private row was read")
+
+        planned = step()
+        plan = make_plan((planned,), budget=Budget(epsilon=1.0, delta=1e-6), unit=SCHEMA.unit, rows=SCHEMA.rows)
+        data = Sensitive(Untouchable(), schema=SCHEMA)
+        view = View(data, plan=plan, source=NoiseSource(), schema=SCHEMA)
+        with pytest.raises(ContractError, match=r"size mismatch|shape"):
+            view.noisy_gradients("gradients", loss, {"weight": torch.ones(3, 35), "bias": torch.ones(6)})
+
+    def test_an_error_over_private_values_is_not_passed_on(self) -> None:
+        """A loss that works on public rows and then never again: the message of its error stays inside."""
+        calls = []
+
+        def breaking(p, e):
+            calls.append(1)
+            if len(calls) > 2:
+                raise RuntimeError(f"secret {e}")
+            return p["w"].sum() * e["image"].mean()
+
+        view, _ = open_view(rows(), step(width=1))
+        with pytest.raises(ContractError, match="withheld") as refusal:
+            view.noisy_gradients("gradients", breaking, {"w": torch.ones(1)})
+        assert "secret" not in str(refusal.value)
+        assert refusal.value.__context__ is None
+
+    def test_torch_is_imported_only_when_it_is_needed(self) -> None:
+        code = "import sys, sfumato; assert 'torch' not in sys.modules"
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+    def test_without_torch_the_door_says_how_to_get_it(self, monkeypatch) -> None:
+        view, _ = open_view(rows(), step())
+        monkeypatch.setattr("sfumato.public.torch_extra.importlib.util.find_spec", lambda name: None)
+        with pytest.raises(PlanError, match=r"pip install 'sfumato\[deep\]'"):
+            view.noisy_gradients("gradients", loss, parameters())
+
+
+# A mechanism that uses the door, and twins of the door that the contract must catch.
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class NoisyDescent:
+    """Softmax regression by noisy gradients; releases the rule as if it were pictures."""
+
+    name: ClassVar[str] = "noisy-descent"
+    uses: int = 10
+    rate: float = 0.1
+    clip: float = 0.5
+
+    def steps(self, schema):
+        block = Block(name="gradient", width=WIDTH, l2_bound=self.clip)
+        return (Step(name="gradients", blocks=(block,), uses=self.uses, sampling=Poisson(self.rate)),)
+
+    def measure(self, view, schema):
+        at = parameters()
+        for _ in range(self.uses):
+            noisy = view.noisy_gradients("gradients", loss, at)
+            at = {name: (values - 1e-4 * noisy[name]).astype(np.float32) for name, values in at.items()}
+        return at
+
+    def build(self, measurements, schema, *, seed):
+        pictures = measurements["weight"].reshape(3, 6, 6)
+        return FixedModel(Synthetic(images=pictures, labels=np.arange(3), classes=("a", "b", "c")))
+
+
+def test_a_mechanism_with_gradients_keeps_the_contract() -> None:
+    check_mechanism(NoisyDescent(), schemas.IMAGES)
+
+
+def test_it_keeps_the_contract_when_a_row_is_replaced() -> None:
+    schema = replace(schemas.IMAGES, unit=schemas.REPLACE.unit)
+    check_mechanism(NoisyDescent(uses=4), schema)
+
+
+class NoClip(View):
+    def _clip_gradients(self, gradients, *, step):
+        return torch.trunc(gradients.double() * 2**20).to(torch.int64)
+
+
+class ClipsTheAverage(View):
+    """The average gradient of a batch is clipped, and every row counts as that."""
+
+    def _clip_gradients(self, gradients, *, step):
+        mean = gradients.mean(dim=0, keepdim=True).expand_as(gradients)
+        return super()._clip_gradients(mean, step=step)
+
+
+class SameBatchEachStep(View):
+    def _taking_part(self, step, n_rows):
+        if not hasattr(self, "kept"):
+            self.kept = super()._taking_part(step, n_rows)
+        return self.kept
+
+
+class NextBatchEachStep(View):
+    """Batches of a fixed size, one after the other, accounted as coins."""
+
+    place = 0
+
+    def _taking_part(self, step, n_rows):
+        size = round(n_rows * step.sampling.rate)
+        chosen = (self.place + np.arange(size)) % n_rows
+        self.place += size
+        return chosen
+
+
+class NoiseFollowsTheBatch(View):
+    """Noise for the batch that was drawn instead of for the plan."""
+
+    def _taking_part(self, step, n_rows):
+        chosen = super()._taking_part(step, n_rows)
+        self.factor = len(chosen) / (n_rows * step.sampling.rate)
+        return chosen
+
+    def _noise(self, shape):
+        return (super()._noise(shape) * self.factor).astype(np.int64)
+
+
+class HalfNoise(View):
+    def _noise(self, shape):
+        return super()._noise(shape) // 2
+
+
+BROKEN = [
+    (NoClip, NoisyDescent(), "neighbouring data differ by at most the bound"),
+    (ClipsTheAverage, NoisyDescent(), "steps are public and settled"),
+    (SameBatchEachStep, NoisyDescent(), "sampling is what was accounted"),
+    (NextBatchEachStep, NoisyDescent(), "sampling is what was accounted"),
+    (NoiseFollowsTheBatch, NoisyDescent(rate=0.003, uses=40), "noise has the planned scale"),
+    (HalfNoise, NoisyDescent(), "noise has the planned scale"),
+]
+
+
+@pytest.mark.parametrize(("view_type", "mechanism", "clause"), BROKEN)
+def test_broken_doors_are_caught(view_type, mechanism, clause: str) -> None:
+    (check,) = [check for check in CHECKS if check.name == clause]
+    with pytest.raises(ContractError):
+        check.run(Setting(mechanism, schemas.IMAGES, Budget(epsilon=1.0, delta=1e-6), 300, view_type))
+
+
+# Audit by attack: a canary whose gradient is as long as the clip, among rows whose gradients vanish.
+
+AUDIT = Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 1)),), rows=60)
+AUDITED = Step(name="gradients", blocks=(Block(name="gradient", width=4, l2_bound=1.0),), uses=8, sampling=Poisson(0.3))
+
+
+def scores(view_type: type[View], *, epsilon: float, canary: bool, releases: int) -> np.ndarray:
+    plan = make_plan((AUDITED,), budget=Budget(epsilon=epsilon, delta=1e-3), unit=AUDIT.unit, rows=60)
+    noise, rate = plan.noise_multiplier("gradients"), 0.3
+    data = read({"x": np.append(np.zeros(59), np.ones(int(canary)))}, AUDIT)
+
+    def pull(p, e):  # the canary pulls at every parameter far beyond the clip
+        return 100 * e["x"] * p["w"].sum()
+
+    found = []
+    for release in range(releases):
+        source = NoiseSource(research_seed=2 * release + canary)
+        view = view_type(data, plan=plan, source=source, schema=AUDIT)
+        at = np.array([view.noisy_gradients("gradients", pull, {"w": torch.zeros(4)})["w"].sum() for _ in range(8)])
+        found.append(np.log(1 - rate + rate * np.exp(at / 2 / noise**2 - 1 / (2 * noise**2))).sum())
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("view_type", "refuted"), [(View, False), (NoClip, True)])
+def test_the_attack_gets_no_further_than_the_claim(view_type, refuted: bool) -> None:
+    from test_audit import epsilon_lower_bound
+
+    worlds = [scores(view_type, epsilon=1.0, canary=canary, releases=120) for canary in (True, False)]
+    assert (epsilon_lower_bound(*worlds, confidence=0.95) > 1.0) == refuted
