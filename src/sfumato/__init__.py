@@ -9,11 +9,12 @@ from sfumato.mechanisms import ClustMix, DPKip, DPMix, IndependentHistograms, Ki
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
+from sfumato.public.block import Block, Dense, Hot, Outer
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
-from sfumato.public.step import Block, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 from sfumato.verification.verifying import Verification, verify
 
 __version__ = "0.1.0"
@@ -26,9 +27,11 @@ __all__ = [
     "Column",
     "DPKip",
     "DPMix",
+    "Dense",
     "Everyone",
     "Fitted",
     "FixedModel",
+    "Hot",
     "IndependentHistograms",
     "Kip",
     "KnownPartition",
@@ -36,6 +39,7 @@ __all__ = [
     "Mechanism",
     "Model",
     "NoiseSource",
+    "Outer",
     "Plan",
     "Poisson",
     "PrivacyUnit",

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from sfumato.mechanism import Measurements, Mechanism
+from sfumato.mechanism import Mechanism
 from sfumato.model import Model
+from sfumato.public.answers import Answers
 from sfumato.public.certificate import Certificate
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
@@ -11,11 +12,11 @@ from sfumato.public.schema import Schema
 
 @dataclass(frozen=True)
 class Fitted:
-    """Everything that has passed the boundary: noisy measurements, the model built from them, the certificate."""
+    """Everything that has passed the boundary: the doors' noisy answers, the model built from them, the certificate."""
 
     mechanism: Mechanism
     schema: Schema
     plan: Plan
-    measurements: Measurements = field(repr=False)
+    answers: Answers = field(repr=False)
     model: Model = field(repr=False)
     certificate: Certificate = field(repr=False)

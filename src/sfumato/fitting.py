@@ -7,17 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 import dp_accounting as dpa
-import numpy as np
 
 from sfumato.errors import PlanError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import Mechanism, registered
-from sfumato.private.kernel.discovery import run_discovery
+from sfumato.private.kernel.discovery import discover
+from sfumato.private.kernel.doors import doors_of
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
 from sfumato.private.sensitive import Sensitive
+from sfumato.public.answers import Answers
 from sfumato.public.budget import Budget
-from sfumato.public.certificate import Status, make_certificate
+from sfumato.public.certificate import make_certificate
 from sfumato.public.plan import Plan, make_plan, refuse_sampling
 from sfumato.public.schema import Schema, sketch
 
@@ -46,7 +48,6 @@ def fit(
     seed: int | None = None,
     source: NoiseSource | None = None,
     on_step: Callable[[str], None] = lambda name: None,
-    view_type: type[View] = View,
 ) -> Fitted:
     """Measure private rows within the budget and build a model from what was measured.
 
@@ -55,24 +56,37 @@ def fit(
         data: The private rows.
         budget: The guarantee to meet.
         seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
-        source: Privacy randomness. The default is secure; a seeded one stamps the certificate `research`.
+        source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         on_step: Told the name of each step as it begins.
-        view_type: The doors. Another type than View stamps the certificate `non_private`.
     """
+    primitives = Primitives(source or NoiseSource())
+    return fit_with(primitives, mechanism, data, budget, seed=seed, on_step=on_step)
+
+
+def fit_with(
+    primitives: Primitives,
+    mechanism: Mechanism | str,
+    data: Sensitive,
+    budget: Budget,
+    *,
+    seed: int | None = None,
+    on_step: Callable[[str], None] = lambda name: None,
+) -> Fitted:
+    """The same with other primitives than the package's own: for twins. The certificate then says `non_private`."""
     schema = data.schema
     chosen = method(mechanism, schema) if isinstance(mechanism, str) else mechanism
-    source = source or NoiseSource()
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
 
     if schema.unknown:
         refuse_sampling(chosen.steps(sketch(schema)))  # before any row is read
-    discovered = run_discovery(data, budget=budget, source=source, on_step=on_step) if schema.unknown else None
-    prior = None
+    discovered = discover(data, budget=budget, primitives=primitives, on_step=on_step) if schema.unknown else None
+    prior, before = None, Answers()
     if discovered is not None:
-        schema, data, prior = discovered.schema, discovered.data, discovered.event
+        schema, data, prior, before = discovered.schema, discovered.data, discovered.plan.event, discovered.answers
     planned = plan(chosen, schema, budget, prior=prior)
-    view = view_type(data, plan=planned, source=source, schema=schema, on_step=on_step)
-    measurements = chosen.measure(view, schema)
+    view = View(data, plan=planned, primitives=primitives, schema=schema, on_step=on_step)
+    measurements = chosen.measure(doors_of(view), schema)
+    answers = before | view.answers
     del view  # and with it the rows that it kept in memory
 
     # ------------------------------------------------------------------------------------------------------------
@@ -80,19 +94,18 @@ def fit(
     # ------------------------------------------------------------------------------------------------------------
 
     on_step("build")
-    measurements = {name: np.asarray(values) for name, values in measurements.items()}
     model = chosen.build(measurements, schema, seed=seed)
     certificate = make_certificate(
         plan=planned,
         schema=schema,
         mechanism=mechanism_to_json(chosen),
         seed=seed,
-        randomness=source.description,
-        status=_status(source, view_type),
+        randomness=primitives.description,
+        status=primitives.status,
         software=_software(),
-        discovery=None if discovered is None else discovered.to_json(),
+        discovery=None if discovered is None else discovered.plan.to_json(),
     )
-    return Fitted(chosen, schema, planned, measurements, model, certificate)
+    return Fitted(chosen, schema, planned, answers, model, certificate)
 
 
 def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
@@ -101,12 +114,6 @@ def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
     if not dataclasses.is_dataclass(settings) or isinstance(settings, type):
         raise PlanError(f"mechanism {mechanism.name!r} must be a frozen dataclass of its public settings.")
     return {"name": mechanism.name, "parameters": dataclasses.asdict(settings)}
-
-
-def _status(source: NoiseSource, view_type: type[View]) -> Status:
-    if view_type is not View:
-        return "non_private"
-    return "certified" if source.is_secure else "research"
 
 
 def _software() -> dict[str, str]:

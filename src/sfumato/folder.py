@@ -26,11 +26,13 @@ from sfumato.mechanism import registered
 from sfumato.model import Model, Synthetic
 from sfumato.present.loading import load_lines
 from sfumato.present.report import public_report
+from sfumato.public.answers import AnsweredDoors, Answers
 from sfumato.public.certificate import Certificate
+from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.schema_file import load_schema, schema_to_toml
 
-CERTIFICATE, MEASUREMENTS, SCHEMA, REPORT = "certificate.json", "measurements.npz", "schema.toml", "report.html"
+CERTIFICATE, ANSWERS, SCHEMA, REPORT = "certificate.json", "answers.npz", "schema.toml", "report.html"
 
 
 @dataclass(frozen=True)
@@ -40,18 +42,23 @@ class Release:
     path: Path
     schema: Schema
     certificate: Certificate
-    measurements: dict[str, NDArray[Any]] = field(repr=False)
+    answers: Answers = field(repr=False)
 
     def model(self) -> Model:
         """Build the model again from the measurements: no data needed, no budget spent."""
         body = self.certificate.body
         try:
             mechanism = registered(body["mechanism"]["name"])(**body["mechanism"]["parameters"])
-            return mechanism.build(self.measurements, self.schema, seed=body["seed"])
+            measurements = mechanism.measure(AnsweredDoors(self.plan(), self.answers), self.schema)
+            return mechanism.build(measurements, self.schema, seed=body["seed"])
         except (KeyError, TypeError) as error:
             raise ReleaseError(
                 f"{CERTIFICATE} does not fit the measurements ({error}). Get the release again."
             ) from None
+
+    def plan(self) -> Plan:
+        """The plan under which the rows were measured."""
+        return self.certificate.plan()
 
     def synthetic(self) -> Synthetic:
         """The synthetic rows as released."""
@@ -82,7 +89,7 @@ def release(fitted: Fitted, *, to: str | Path, rows: int | None = None, force: b
     synthetic = fitted.model.sample(fitted.model.default_rows if rows is None else rows, seed=seed)
     with _whole_or_absent(target, force=force) as folder:
         write_synthetic(synthetic, folder)
-        write_arrays(folder / MEASUREMENTS, fitted.measurements)
+        write_arrays(folder / ANSWERS, fitted.answers.to_arrays())
         (folder / SCHEMA).write_text(schema_to_toml(fitted.schema), encoding="utf-8")
         report = public_report(
             fitted.certificate, schema=fitted.schema, plan=fitted.plan.to_json(), synthetic=synthetic
@@ -90,7 +97,7 @@ def release(fitted: Fitted, *, to: str | Path, rows: int | None = None, force: b
         (folder / REPORT).write_text(report, encoding="utf-8")
         certificate = fitted.certificate.with_files({f.name: sha256_of(f) for f in folder.iterdir()})
         (folder / CERTIFICATE).write_text(certificate.to_text(), encoding="utf-8")
-    return Release(target, fitted.schema, certificate, dict(fitted.measurements))
+    return Release(target, fitted.schema, certificate, fitted.answers)
 
 
 def load_release(path: str | Path) -> Release:
@@ -100,11 +107,11 @@ def load_release(path: str | Path) -> Release:
         raise ReleaseError(f"{folder} holds no {CERTIFICATE}, so it is no release folder.")
     try:
         certificate = Certificate.from_text((folder / CERTIFICATE).read_text(encoding="utf-8"))
-        with np.load(folder / MEASUREMENTS, allow_pickle=False) as archive:
-            measurements = dict(archive)
+        with np.load(folder / ANSWERS, allow_pickle=False) as archive:
+            answers = Answers.from_arrays(dict(archive))
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ReleaseError(f"{folder} is damaged ({type(error).__name__}). Get the release again.") from None
-    return Release(folder, load_schema(folder / SCHEMA), certificate, measurements)
+    return Release(folder, load_schema(folder / SCHEMA), certificate, answers)
 
 
 def check_target(target: Path, *, force: bool) -> None:

@@ -12,8 +12,8 @@ from sfumato.public.doors import Doors
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
-#: What has passed the boundary: noisy numbers by name. All else is computed from these.
-Measurements = Mapping[str, NDArray[Any]]
+#: What `measure` makes of the doors' answers, by name: a function of these noisy numbers and of public facts alone.
+Measurements = Mapping[str, Any]
 
 
 class Mechanism(Protocol):

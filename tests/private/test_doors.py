@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import schemas
 from sfumato import (
-    Block,
+    Dense,
+    Hot,
+    Outer,
     Budget,
     Column,
     DPMix,
@@ -61,7 +63,7 @@ floats = st.floats(allow_nan=True, allow_infinity=True, width=64)
     nonnegative=st.booleans(),
 )
 def test_no_row_on_the_grid_is_longer_than_its_bound(values, bound, share, noise, nonnegative) -> None:
-    block = Block(name="b", width=3, l2_bound=bound, share=share, nonnegative=nonnegative)
+    block = Dense(name="b", width=3, l2_bound=bound, share=share, nonnegative=nonnegative)
     integers = clip_to_grid(np.array(values), block=block, noise_multiplier=noise).astype(object)
     limit = share * norm_in_units(noise) ** 2
     assert all(sum(int(v) ** 2 for v in row) <= limit for row in integers)
@@ -69,28 +71,28 @@ def test_no_row_on_the_grid_is_longer_than_its_bound(values, bound, share, noise
 
 
 def test_clipping_keeps_directions_and_what_is_short_enough() -> None:
-    block = Block(name="b", width=2, l2_bound=1.0)
+    block = Dense(name="b", width=2, l2_bound=1.0)
     units = units_per_one(block, noise_multiplier=1.0)
     integers = clip_to_grid(np.array([[3.0, 4.0], [0.3, -0.4], [np.nan, 0.5]]), block=block, noise_multiplier=1.0)
     assert np.allclose(integers / units, [[0.6, 0.8], [0.3, -0.4], [0.0, 0.5]], atol=2 / units)
 
 
 def test_codes_that_repeat_or_lie_outside_count_nothing() -> None:
-    block = Block(name="b", width=5, hot=3)
+    block = Hot(name="b", width=5, n_hot=3)
     counted = distinct_codes(np.array([[1, 1, 1], [4, 5, -2], [0, 3, 0]]), block=block)
     assert [sorted(row[row >= 0].tolist()) for row in counted] == [[1], [4], [0, 3]]
 
 
 @given(st.lists(st.lists(st.integers(-3, 12), min_size=5, max_size=5), min_size=1, max_size=6))
 def test_each_code_of_a_row_counts_once_in_whatever_order(rows: list[list[int]]) -> None:
-    block = Block(name="b", width=9, hot=5)
+    block = Hot(name="b", width=9, n_hot=5)
     counted = distinct_codes(np.array(rows), block=block)
     for row, codes in zip(rows, counted, strict=True):
         assert sorted(codes[codes >= 0].tolist()) == sorted({code for code in row if 0 <= code < 9})
 
 
 def test_weights_are_clipped_and_counted_at_every_position() -> None:
-    block = Block(name="w", width=3, hot=2, weighted=True)
+    block = Hot(name="w", width=3, n_hot=2, weighted=True)
     step = Step(name="s", blocks=(block,))
     assert step.diameter() == 2.0  # weights of either sign: two rows may lie on opposite sides
     view, plan = open_view(ONE_COLUMN, {"x": np.array([0.0, 0.25, 0.5, 1.0])}, (step,))
@@ -111,7 +113,7 @@ def test_weights_are_clipped_and_counted_at_every_position() -> None:
     groups=st.sampled_from([1, 3]),
 )
 def test_one_row_moves_an_outer_sum_by_no_more_than_its_bound(rows, extra, bound, noise, groups) -> None:
-    block = Block(name="o", width=6 * groups, outer=(2, 3), l2_bound=bound, groups=groups)
+    block = Outer(name="o", shape=(2, 3), l2_bound=bound, groups=groups)
     units = units_per_one(block, noise_multiplier=noise)
     rows, extra = (np.array(values)[:, : block.columns] for values in (rows, [extra]))
     without, together = (
@@ -125,7 +127,7 @@ def test_outer_sums_are_the_products_of_clipped_rows() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(3000, 7))
     rows[:, -1] = rng.integers(0, 2, 3000)
-    block = Block(name="o", width=2 * 2 * 4, outer=(2, 4), l2_bound=1.5, groups=2)
+    block = Outer(name="o", shape=(2, 4), l2_bound=1.5, groups=2)
     total = outer_sum(rows, block=block).reshape(2, 2, 4) * (1.5 / FINE_NORM**2)
     u, v = rows[:, :2], rows[:, 2:6]
     clip = np.minimum(1, 1.5 / (np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)))[:, None]
@@ -135,7 +137,7 @@ def test_outer_sums_are_the_products_of_clipped_rows() -> None:
 
 
 def test_prepared_columns_are_kept_and_act_on_each_row_alone() -> None:
-    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=100.0),), uses=2)
+    step = Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=100.0),), uses=2)
     view, _ = open_view(ONE_COLUMN, {"x": np.full(9000, 0.5)}, (step,))
     seen = []
 
@@ -158,7 +160,7 @@ def test_prepared_columns_are_kept_and_act_on_each_row_alone() -> None:
 
 def test_rows_that_do_not_fit_are_read_again(monkeypatch) -> None:
     monkeypatch.setattr("sfumato.private.prepared.MOST_BYTES", 1000)
-    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),), uses=2)
+    step = Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),), uses=2)
     view, _ = open_view(ONE_COLUMN, {"x": np.full(9000, 0.5)}, (step,))
     view.prepare("same", lambda b: b["x"])
     for _ in range(2):
@@ -168,8 +170,8 @@ def test_rows_that_do_not_fit_are_read_again(monkeypatch) -> None:
 def test_sums_and_counts_are_exact_without_noise() -> None:
     raw = {"x": np.array([0.25, 0.5, 1.0, 0.0])}
     steps = (
-        Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),)),
-        Step(name="counts", blocks=(Block(name="high", width=2, hot=1),)),
+        Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),)),
+        Step(name="counts", blocks=(Hot(name="high", width=2),)),
     )
     view, plan = open_view(ONE_COLUMN, raw, steps)
     total = view.noisy_sum("sum", lambda batch: {"x": batch["x"]})["x"]
@@ -200,7 +202,7 @@ def test_everything_released_lies_on_the_public_grid(mechanism) -> None:
 
 
 def test_a_poisson_sum_takes_about_its_share() -> None:
-    step = Step(name="part", blocks=(Block(name="n", width=1, hot=1),), sampling=Poisson(0.25))
+    step = Step(name="part", blocks=(Hot(name="n", width=1),), sampling=Poisson(0.25))
     view, _ = open_view(replace(ONE_COLUMN, rows=None), {"x": np.full(40_000, 0.5)}, (step,))
     count = view.noisy_sum("part", lambda batch: {"n": np.zeros(len(batch["x"]))})["n"][0]
     assert abs(count - 10_000) < 5 * math.sqrt(40_000 * 0.25 * 0.75)
@@ -232,7 +234,7 @@ def test_groups_keep_to_themselves() -> None:
 
 
 def test_a_door_refuses_what_was_not_planned() -> None:
-    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),))
+    step = Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),))
     view, _ = open_view(ONE_COLUMN, {"x": np.zeros(3)}, (step,))
     with pytest.raises(PlanError, match="no step 'other'"):
         view.noisy_sum("other", lambda batch: {"x": batch["x"]})
@@ -258,21 +260,21 @@ def test_a_door_refuses_what_was_not_planned() -> None:
     ],
 )
 def test_maps_that_mix_rows_are_refused_before_any_row_is_read(mixing) -> None:
-    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),))
+    step = Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),))
     view, _ = open_view(ONE_COLUMN, {"x": np.linspace(0, 1, 9)}, (step,))
     with pytest.raises(ContractError, match="other rows stand beside it"):
         view.noisy_sum("sum", lambda batch: {"x": mixing(batch["x"])})
 
 
 def test_groups_that_depend_on_other_rows_are_refused() -> None:
-    step = Step(name="m", blocks=(Block(name="x", width=1, l2_bound=1.0),), sampling=Poisson(0.1), mixtures=3, groups=2)
+    step = Step(name="m", blocks=(Dense(name="x", width=1, l2_bound=1.0),), sampling=Poisson(0.1), mixtures=3, groups=2)
     view, _ = open_view(ONE_COLUMN, {"x": np.linspace(0, 1, 9)}, (step,))
     with pytest.raises(ContractError, match="other rows stand beside it"):
         view.noisy_mixtures("m", lambda b: {"x": b["x"]}, group_of=lambda b: np.full(len(b["x"]), len(b["x"]) % 2))
 
 
 def test_odd_values_make_no_warning(recwarn) -> None:
-    blocks = (Block(name="x", width=2, l2_bound=1.0, share=0.5), Block(name="h", width=2, hot=1, share=0.5))
+    blocks = (Dense(name="x", width=2, l2_bound=1.0, share=0.5), Hot(name="h", width=2, share=0.5))
     view, _ = open_view(ONE_COLUMN, {"x": np.array([0.0, 1.0])}, (Step(name="s", blocks=blocks),))
     view.noisy_sum("s", lambda b: {"x": np.stack([np.log(b["x"]), 1 / b["x"]], axis=1), "h": np.log(b["x"] - 1)})
     assert len(recwarn) == 0
@@ -281,7 +283,7 @@ def test_odd_values_make_no_warning(recwarn) -> None:
 def test_splitting_and_reordering_the_rows_changes_no_sum() -> None:
     rng = np.random.default_rng(0)
     values = rng.random(1000)
-    step = Step(name="sum", blocks=(Block(name="x", width=2, l2_bound=1.0),))
+    step = Step(name="sum", blocks=(Dense(name="x", width=2, l2_bound=1.0),))
     totals = []
     for order in (np.arange(1000), rng.permutation(1000)):
         view, _ = open_view(ONE_COLUMN, {"x": values[order]}, (step,))
@@ -290,7 +292,7 @@ def test_splitting_and_reordering_the_rows_changes_no_sum() -> None:
 
 
 def test_a_view_cannot_be_pickled_and_shows_no_rows() -> None:
-    step = Step(name="sum", blocks=(Block(name="x", width=1, l2_bound=1.0),))
+    step = Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),))
     view, _ = open_view(ONE_COLUMN, {"x": np.full(3, 0.123456789)}, (step,))
     with pytest.raises(PrivacyError):
         pickle.dumps(view)
@@ -301,19 +303,19 @@ def test_a_view_cannot_be_pickled_and_shows_no_rows() -> None:
 
 
 def test_events_follow_relation_unit_and_sampling() -> None:
-    ball = Step(name="s", blocks=(Block(name="x", width=3, l2_bound=2.0),))
+    ball = Step(name="s", blocks=(Dense(name="x", width=3, l2_bound=2.0),))
     assert ball.event(noise_multiplier=5.0, unit=PrivacyUnit()).noise_multiplier == 5.0
     assert ball.event(noise_multiplier=5.0, unit=PrivacyUnit(relation="replace_one")).noise_multiplier == 2.5
     assert ball.event(noise_multiplier=6.0, unit=PrivacyUnit(person="p", max_rows=3)).noise_multiplier == 2.0
-    codes = Step(name="s", blocks=(Block(name="x", width=3, hot=1),))
+    codes = Step(name="s", blocks=(Hot(name="x", width=3),))
     assert codes.event(
         noise_multiplier=5.0, unit=PrivacyUnit(relation="replace_one")
     ).noise_multiplier == pytest.approx(5 / math.sqrt(2))
     box = Step(
         name="s",
         blocks=(
-            Block(name="x", width=784, l2_bound=14.0, share=196 / 197),
-            Block(name="y", width=10, hot=1, share=1 / 197),
+            Dense(name="x", width=784, l2_bound=14.0, share=196 / 197),
+            Hot(name="y", width=10, share=1 / 197),
         ),
     )
     assert box.diameter() * math.sqrt(197) == pytest.approx(math.sqrt(786))
@@ -352,7 +354,7 @@ def test_plans_that_no_proof_covers_are_refused(mechanism, unit: PrivacyUnit, me
 
 
 def test_shares_divide_the_precision() -> None:
-    blocks = (Block(name="x", width=1, l2_bound=1.0),)
+    blocks = (Dense(name="x", width=1, l2_bound=1.0),)
     steps = (Step(name="a", blocks=blocks, share=3.0), Step(name="b", blocks=blocks, share=1.0, uses=4))
     plan = make_plan(steps, budget=BUDGET, unit=PrivacyUnit(), rows=None)
     precision = {s.name: s.uses / plan.noise_multiplier(s.name) ** 2 for s in steps}
@@ -378,7 +380,7 @@ def test_default_dpmix_on_mnist_needs_the_published_noise() -> None:
 
 
 def test_everyone_is_the_default_sampling() -> None:
-    assert isinstance(Step(name="s", blocks=(Block(name="x", width=1, l2_bound=1.0),)).sampling, Everyone)
+    assert isinstance(Step(name="s", blocks=(Dense(name="x", width=1, l2_bound=1.0),)).sampling, Everyone)
 
 
 def test_fixed_size_draws_need_the_declared_number_of_rows() -> None:

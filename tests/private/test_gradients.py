@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import schemas
-from sfumato import Block, Budget, Column, Everyone, Poisson, Schema, SecretBins, Sensitive, Step, Synthetic, register
+from sfumato import Dense, Hot, Outer, Budget, Column, Everyone, Poisson, Schema, SecretBins, Sensitive, Step, Synthetic, register
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
@@ -33,7 +33,7 @@ RATE = 0.2
 
 
 def step(*, clip: float = 1.0, uses: int = 1, sampling=None, width: int = WIDTH) -> Step:
-    block = Block(name="gradient", width=width, l2_bound=clip)
+    block = Dense(name="gradient", width=width, l2_bound=clip)
     return Step(name="gradients", blocks=(block,), uses=uses, sampling=sampling or Poisson(RATE))
 
 
@@ -138,7 +138,7 @@ class TestClip:
         noise=st.floats(2.0**-8, 1e4),
     )
     def test_integers_are_those_of_the_other_doors(self, values, bound, share, noise) -> None:
-        block = Block(name="gradient", width=3, l2_bound=bound, share=share)
+        block = Dense(name="gradient", width=3, l2_bound=bound, share=share)
         gradients = np.array(values)
         integers = inside.clip_gradients(torch.from_numpy(gradients), block=block, noise_multiplier=noise).numpy()
         finite = np.where(np.isfinite(gradients).all(axis=1, keepdims=True), gradients, 0.0)
@@ -149,8 +149,8 @@ class TestClip:
     def test_the_check_in_integers_holds_where_floats_break_down(self) -> None:
         """Squares that vanish hide a norm: the scale is then far too large, and only the last check is left."""
         with pytest.raises(PlanError, match="between 1e-100 and 1e100"):
-            Block(name="gradient", width=4, l2_bound=1e-250)
-        block = Block(name="gradient", width=4, l2_bound=1.0)
+            Dense(name="gradient", width=4, l2_bound=1e-250)
+        block = Dense(name="gradient", width=4, l2_bound=1.0)
         object.__setattr__(block, "l2_bound", 1e-250)  # a plan cannot say this; the last check must hold all the same
         integers = inside.clip_gradients(
             torch.full((1, 4), 1e-200, dtype=torch.float64), block=block, noise_multiplier=1
@@ -242,12 +242,12 @@ class TestRefusals:
         "planned",
         [
             step(sampling=SecretBins()),
-            Step(name="gradients", blocks=(Block(name="a", width=WIDTH, hot=1),)),
-            Step(name="gradients", blocks=(Block(name="a", width=WIDTH, nonnegative=True, l2_bound=1.0),)),
-            Step(name="gradients", blocks=(Block(name="a", width=WIDTH, outer=(1, WIDTH), l2_bound=1.0),)),
+            Step(name="gradients", blocks=(Hot(name="a", width=WIDTH),)),
+            Step(name="gradients", blocks=(Dense(name="a", width=WIDTH, nonnegative=True, l2_bound=1.0),)),
+            Step(name="gradients", blocks=(Outer(name="a", shape=(1, WIDTH), l2_bound=1.0),)),
             Step(
                 name="gradients",
-                blocks=tuple(Block(name=n, width=WIDTH, l2_bound=1.0, share=0.5) for n in "ab"),
+                blocks=tuple(Dense(name=n, width=WIDTH, l2_bound=1.0, share=0.5) for n in "ab"),
             ),
             replace(step(), mixtures=2),
             step(width=WIDTH + 1),
@@ -338,7 +338,7 @@ class NoisyDescent:
     clip: float = 0.5
 
     def steps(self, schema):
-        block = Block(name="gradient", width=WIDTH, l2_bound=self.clip)
+        block = Dense(name="gradient", width=WIDTH, l2_bound=self.clip)
         return (Step(name="gradients", blocks=(block,), uses=self.uses, sampling=Poisson(self.rate)),)
 
     def measure(self, view, schema):
@@ -431,7 +431,7 @@ def test_broken_doors_are_caught(view_type, mechanism, clause: str) -> None:
 # Audit by attack: a canary whose gradient is as long as the clip, among rows whose gradients vanish.
 
 AUDIT = Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 1)),), rows=60)
-AUDITED = Step(name="gradients", blocks=(Block(name="gradient", width=4, l2_bound=1.0),), uses=8, sampling=Poisson(0.3))
+AUDITED = Step(name="gradients", blocks=(Dense(name="gradient", width=4, l2_bound=1.0),), uses=8, sampling=Poisson(0.3))
 
 
 def scores(view_type: type[View], *, epsilon: float, canary: bool, releases: int) -> np.ndarray:

@@ -17,11 +17,12 @@ from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register, rounded_to_step
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.model import FixedModel
-from sfumato.public.doors import Doors
+from sfumato.public.block import Block, Dense, Hot
+from sfumato.public.doors import Doors, values_of
 from sfumato.public.encoding import Encoder
 from sfumato.public.reading import Reading
 from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Block, KnownPartition, Poisson, Sampling, SecretBins, Step, WithoutReplacement
+from sfumato.public.step import KnownPartition, Poisson, Sampling, SecretBins, Step, WithoutReplacement
 
 SamplingName = Literal["poisson", "without_replacement", "secret_bins", "known_partition"]
 
@@ -85,7 +86,7 @@ class DPMix:
             return contribution
 
         group_of = (lambda batch: batch[schema.target]) if self._n_groups(schema) > 1 else None
-        noisy = view.noisy_mixtures("mixtures", centred, group_of=group_of)
+        noisy = values_of(view.noisy_mixtures("mixtures", centred, group_of=group_of))
         return {name: rounded_to_step(sums / self._degree(schema), step=GRID_STEP) for name, sums in noisy.items()}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
@@ -142,12 +143,12 @@ class DPMix:
         width = Encoder(schema.features).width
         bound = self.l2_clip or math.sqrt(width) * max(self.centre, 1 - self.centre)
         if schema.target is None:
-            return (Block(name="features", width=width, l2_bound=bound),)
+            return (Dense(name="features", width=width, l2_bound=bound),)
         share = self.label_share or 1 / (1 + bound**2)
-        features = Block(name="features", width=width, l2_bound=bound, share=1 - share)
+        features = Dense(name="features", width=width, l2_bound=bound, share=1 - share)
         if self.classwise:
-            return (features, Block(name="size", width=1, hot=1, share=share))
-        return (features, Block(name="labels", width=schema.require_coded_target().size, hot=1, share=share))
+            return (features, Hot(name="size", width=1, share=share))
+        return (features, Hot(name="labels", width=schema.require_coded_target().size, share=share))
 
     def _n_groups(self, schema: Schema) -> int:
         return schema.require_coded_target().size if self.classwise else 1

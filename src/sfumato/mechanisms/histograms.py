@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.model import Synthetic, check_row_count
+from sfumato.public.block import Hot
 from sfumato.public.doors import Doors
 from sfumato.public.reading import Reading
 from sfumato.public.schema import Batch, Column, Schema
-from sfumato.public.step import Block, Step
+from sfumato.public.step import Step
 
 
 @register
@@ -37,7 +38,7 @@ class IndependentHistograms:
         if not schema.features:
             raise SchemaError("independent-histograms needs a column besides the target.")
         width = _n_classes(schema) * sum(_sizes(schema, self.bins))
-        return (Step(name="histograms", blocks=(Block(name="counts", width=width, hot=len(schema.features)),)),)
+        return (Step(name="histograms", blocks=(Hot(name="counts", width=width, n_hot=len(schema.features)),)),)
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Count, with noise, what every column holds in every class."""
@@ -50,7 +51,7 @@ class IndependentHistograms:
             return {"counts": np.stack(columns, axis=1) + starts + label * sum(sizes)}
 
         noisy = view.noisy_sum("histograms", codes)
-        return {"counts": noisy["counts"].reshape(_n_classes(schema), sum(sizes))}
+        return {"counts": noisy["counts"].values.reshape(_n_classes(schema), sum(sizes))}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> "HistogramModel":
         """Clip at zero and divide: probabilities of each class, and of each value within a class."""

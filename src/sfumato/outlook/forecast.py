@@ -8,9 +8,9 @@ from sfumato.fitting import method
 from sfumato.mechanism import Mechanism
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import Expectations, Range, load_expectations
-from sfumato.private.kernel.discovery import BUDGET_SHARE
 from sfumato.public.accounting import epsilon_of_mu, mu_of_budget
 from sfumato.public.budget import Budget
+from sfumato.public.discovery import BUDGET_SHARE
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema, sketch
 

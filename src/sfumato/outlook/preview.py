@@ -6,12 +6,13 @@ from typing import Any
 from sfumato.errors import PlanError, SchemaError
 from sfumato.fitting import plan
 from sfumato.mechanism import Mechanism
-from sfumato.private.kernel.discovery import BUDGET_SHARE, DELTA_SHARE
+from sfumato.public.block import Block, Hot
 from sfumato.public.budget import Budget
+from sfumato.public.discovery import BUDGET_SHARE, DELTA_SHARE
 from sfumato.public.plan import Plan
 from sfumato.public.reading import column_noise, readings_of
 from sfumato.public.schema import Schema, sketch
-from sfumato.public.step import Block, Poisson, Step, WithoutReplacement
+from sfumato.public.step import Poisson, Step, WithoutReplacement
 
 
 def preview(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Plan | None:
@@ -68,14 +69,14 @@ def advice(planned: Plan | None, *, schema: Schema, budget: Budget) -> list[str]
 
 def _noise_advice(step: Step, block: Block, *, stddev: float, rows: int) -> list[str]:
     at = f"{step.name}/{block.name}"
-    if step.mixtures == 1 and block.hot:
-        rows_per_count = rows * block.hot / block.width
+    if step.mixtures == 1 and isinstance(block, Hot):
+        rows_per_count = rows * block.n_hot / block.width
         if stddev > rows_per_count / 10:
             return [
                 f"{at}: the noise on a count ({stddev:.3g}) is more than a tenth of an average count "
                 f"({rows_per_count:.3g}). Use fewer cells, a larger epsilon, or more rows."
             ]
-    elif step.mixtures > 1 and not block.hot:
+    elif step.mixtures > 1 and not isinstance(block, Hot):
         in_range = 2 * _rows_in_a_sum(step, rows) * block.l2_bound / math.sqrt(block.width)
         if stddev > in_range:
             return [

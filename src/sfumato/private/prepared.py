@@ -1,73 +1,163 @@
-"""Encoded rows that are read more than once: kept in memory where they fit, with the columns prepared from them."""
+"""Private rows as the doors read them: in batches of one public shape, kept in memory where they fit."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.private.row_alone import RowMap, n_rows_of
 from sfumato.private.sensitive import Sensitive, open_batches
-from sfumato.public.schema import Batch, Column
+from sfumato.public.doors import GroupOf
+from sfumato.public.probe import random_batch, take
+from sfumato.public.schema import Batch, Column, Schema
 
 #: Rows that take more than this are read anew on every pass: memory stays flat whatever the data's size.
 MOST_BYTES = 1280 << 20
-_ROWS = 4096
+_READ_AT_ONCE = 4096
+_MOST_ROWS, _LEAST_ROWS = 1024, 16
+_CELLS = 1 << 19
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A full batch: `n_rows` private rows from place `first` of the data on, then public rows to its end."""
+
+    batch: Batch
+    n_rows: int
+    first: int
+
+
+def batch_rows(schema: Schema) -> int:
+    """How many rows a batch holds: a power of 2 that follows from the width of a row, and from nothing else.
+
+    >>> batch_rows(Schema(columns=(Column(name="age", kind="integer", bounds=(0, 9)),)))
+    1024
+    >>> batch_rows(Schema(columns=(Column(name="photo", kind="image", shape=(28, 28)),)))
+    512
+    """
+    width = sum(math.prod(column.shape) for column in schema.columns)
+    return int(min(_MOST_ROWS, max(_LEAST_ROWS, 2 ** math.floor(math.log2(_CELLS / width)))))
 
 
 class PreparedRows:
     """Batches of private rows, each with the prepared columns beside its own."""
 
-    def __init__(self, data: Sensitive, *, keep: bool) -> None:
+    def __init__(self, data: Sensitive, *, schema: Schema, keep: bool) -> None:
         """Nothing is read yet. With `keep`, rows stay in memory for the passes that follow."""
         self._data = data
         self._most_bytes = MOST_BYTES if keep else 0
-        self._maps: list[tuple[str, Callable[[Batch], NDArray[Any]]]] = []
+        self.rows = batch_rows(schema)
+        #: Made up from the schema: to try maps on, and to fill up the last batch.
+        self.public = _frozen(random_batch(schema, n_rows=2 * self.rows, seed=20))
+        self._maps: list[tuple[str, RowMap]] = []
         self._small = {column.name: kind for column in data.schema.columns if (kind := _smallest(column)) is not None}
-        self._private_kept: list[dict[str, NDArray[Any]]] | None = None
+        self._private_kept: list[Piece] | None = None
 
-    def prepare(self, name: str, per_record: Callable[[Batch], NDArray[Any]]) -> None:
+    def prepare(self, name: str, per_record: GroupOf) -> None:
         """Add a column, or work on from one of that name. Rows that are kept get it at once."""
-        self._maps.append((name, per_record))
-        for private_rows in self._private_kept or ():
-            private_rows[name] = _computed(per_record, self._unpacked(private_rows))
+        row_map = RowMap(lambda batch: {name: _narrow(per_record(batch))}, public_rows=self.public, rows=self.rows)
+        halves = (np.arange(self.rows), np.arange(self.rows, 2 * self.rows))
+        prepared = [_prepared(row_map, name, take(self.public, half), self.rows) for half in halves]
+        self.public = _frozen({**self.public, name: np.concatenate(prepared)})
+        self._maps.append((name, row_map))
+        for at, private_piece in enumerate(self._private_kept or ()):
+            private_column = _prepared(row_map, name, self._unpacked(private_piece).batch, private_piece.n_rows)
+            self._private_kept[at] = self._joined(private_piece, name, private_column)  # type: ignore[index]
 
-    def completed(self, batch: Batch) -> Batch:
-        """A batch with the prepared columns."""
-        complete = dict(batch)
-        for name, per_record in self._maps:
-            complete[name] = _computed(per_record, complete)
-        return complete
-
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Piece]:
         """All batches, from memory if an earlier pass could keep them there."""
         if self._private_kept is not None:
             for private_packed in self._private_kept:
                 yield self._unpacked(private_packed)
             return
-        private_kept: list[dict[str, NDArray[Any]]] = []
-        n_bytes = 0
-        for private_batch in open_batches(self._data, rows=_ROWS):
-            private_rows = self.completed(private_batch)
+        private_kept: list[Piece] = []
+        n_bytes, first = 0, 0
+        for private_rows in regrouped(open_batches(self._data, rows=_READ_AT_ONCE), rows=self.rows):
+            private_piece = self._completed(private_rows, first=first)
+            first += private_piece.n_rows
             if n_bytes <= self._most_bytes:
-                private_packed = self._packed(private_rows)
-                n_bytes += sum(values.nbytes for values in private_packed.values())
+                private_packed = self._packed(private_piece)
+                n_bytes += sum(values.nbytes for values in private_packed.batch.values())
                 private_kept.append(private_packed)
             else:
                 private_kept.clear()
-            yield private_rows
+            yield private_piece
         if 0 < n_bytes <= self._most_bytes:
             self._private_kept = private_kept
 
-    def _packed(self, private_rows: Batch) -> dict[str, NDArray[Any]]:
-        return {name: values.astype(self._small.get(name, values.dtype)) for name, values in private_rows.items()}
+    def _completed(self, private_rows: Batch, *, first: int) -> Piece:
+        """Filled up with public rows, and with the prepared columns."""
+        n_rows = n_rows_of(private_rows)
+        if n_rows < self.rows:
+            private_rows = {n: _filled(v, self.public[n][n_rows : self.rows]) for n, v in private_rows.items()}
+        private_piece = Piece(_frozen(private_rows), n_rows, first)
+        for name, row_map in self._maps:
+            private_column = _prepared(row_map, name, private_piece.batch, n_rows)
+            private_piece = self._joined(private_piece, name, private_column)
+        return private_piece
 
-    def _unpacked(self, private_packed: Batch) -> Batch:
+    def _joined(self, piece: Piece, name: str, private_column: NDArray[Any]) -> Piece:
+        filled = _filled(private_column, self.public[name][piece.n_rows : self.rows])
+        return Piece(_frozen({**piece.batch, name: filled}), piece.n_rows, piece.first)
+
+    def _packed(self, piece: Piece) -> Piece:
+        small = {name: values.astype(self._small.get(name, values.dtype)) for name, values in piece.batch.items()}
+        return Piece(_frozen(small), piece.n_rows, piece.first)
+
+    def _unpacked(self, piece: Piece) -> Piece:
         """As they were: a mechanism sees the same types on every pass."""
         kinds = {name: np.int64 if kind.kind == "u" else np.float64 for name, kind in self._small.items()}
-        return {
-            name: values.astype(kinds.get(name, values.dtype), copy=False) for name, values in private_packed.items()
-        }
+        large = {name: values.astype(kinds.get(name, values.dtype), copy=False) for name, values in piece.batch.items()}
+        return Piece(_frozen(large), piece.n_rows, piece.first)
+
+
+def regrouped(batches: Iterable[Batch], *, rows: int) -> Iterator[Batch]:
+    """The same rows in the same order, `rows` at a time and the rest at the end; none where there are none.
+
+    >>> [len(b["x"]) for b in regrouped([{"x": np.arange(3)}, {"x": np.arange(4)}], rows=5)]
+    [5, 2]
+    """
+    held: list[Batch] = []
+    n_held = 0
+    for batch in batches:
+        held.append(batch)
+        n_held += n_rows_of(batch)
+        if n_held < rows:
+            continue
+        joined = {name: np.concatenate([part[name] for part in held]) for name in batch}
+        full = n_held - n_held % rows
+        for start in range(0, full, rows):
+            yield {name: values[start : start + rows] for name, values in joined.items()}
+        held, n_held = [{name: values[full:] for name, values in joined.items()}], n_held - full
+    if n_held:
+        yield {name: np.concatenate([part[name] for part in held]) for name in held[0]}
+
+
+def _prepared(row_map: RowMap, name: str, batch: Batch, n_rows: int) -> NDArray[np.float32]:
+    """A prepared column; a row over which its map stumbles holds nothing there."""
+    private_values, counts = row_map(batch, n_rows=n_rows)
+    column: NDArray[np.float32] = private_values[name]
+    return column if counts.all() else np.where(counts[:, None], column, np.float32(np.nan))
+
+
+def _narrow(values: NDArray[Any]) -> NDArray[np.float32]:
+    return np.asarray(values, dtype=np.float32)
+
+
+def _filled(private_values: NDArray[Any], public_values: NDArray[Any]) -> NDArray[Any]:
+    if not len(public_values):
+        return private_values
+    return np.concatenate([private_values, public_values.astype(private_values.dtype, copy=False)])
+
+
+def _frozen(batch: Batch) -> dict[str, NDArray[Any]]:
+    """The same rows, which nobody may write into."""
+    for values in batch.values():
+        values.flags.writeable = False
+    return dict(batch)
 
 
 def _smallest(column: Column) -> np.dtype[Any] | None:
@@ -80,8 +170,3 @@ def _smallest(column: Column) -> np.dtype[Any] | None:
         farthest = math.ceil(max(abs(column.low), abs(column.high)))
         return np.min_scalar_type(-farthest - 1) if farthest < 2**31 else None
     return None
-
-
-def _computed(per_record: Callable[[Batch], NDArray[Any]], private_batch: Batch) -> NDArray[np.float32]:
-    with np.errstate(all="ignore"):
-        return np.asarray(per_record(private_batch), dtype=np.float32)

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sfumato.errors import VerificationError
-from sfumato.public.accounting import event_to_json
+from sfumato.public.accounting import Spent, event_from_json, event_to_json
+from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
+from sfumato.public.step import step_from_json
 
 FORMAT = "sfumato-certificate/1"
 Status = Literal["certified", "research", "non_private"]
@@ -32,7 +34,10 @@ ASSUMPTIONS: tuple[tuple[Severity, str], ...] = (
         "Maps of the mechanism keep nothing of the rows that they are handed; the contract suite looks for it.",
     ),
     ("Theoretical", "Where rows are divided by their place in the file, that place does not follow from their values."),
-    ("Theoretical", "per_record maps give a row the same value in any batch, down to floating-point rounding."),
+    (
+        "Theoretical",
+        "Maps give a row the same bits at every place of a batch, among any rows; each is tried on public rows first.",
+    ),
     ("Theoretical", "The time that a release takes is not observed by the attacker."),
     ("Negligible", "AES-256 in counter mode is indistinguishable from random."),
     ("Negligible", "Noise is exact to a total variation distance of 2^-114 a draw: below 1e-24 for 10^10 draws."),
@@ -59,6 +64,18 @@ class Certificate:
     def status(self) -> str:
         """certified, research or non_private."""
         return str(self.body["status"])
+
+    def plan(self) -> Plan:
+        """The plan that the certificate was issued for, from its steps and their noise."""
+        claim = self.body["claim"]
+        return Plan(
+            budget=Budget(epsilon=self.epsilon, delta=self.delta),
+            unit=PrivacyUnit(**claim["unit"]),
+            steps=tuple(step_from_json(entry) for entry in self.body["steps"]),
+            scale=self.body["scale"],
+            event=event_from_json(self.body["event"]),
+            spent=Spent(claim["spent_epsilon"], claim["accountant"], claim["numeric_error"]),
+        )
 
     def with_files(self, digests: dict[str, str]) -> "Certificate":
         """A copy that names the files of the release and their SHA-256."""
@@ -110,6 +127,7 @@ def make_certificate(
                 "numeric_error": plan.spent.numeric_error,
             },
             "event": event_to_json(plan.event),
+            "scale": plan.scale,
             "steps": [{**step.to_json(), "noise_multiplier": plan.noise_multiplier(step.name)} for step in plan.steps],
             "grid": {
                 f"{step.name}/{block.name}": plan.units_per_one(step.name, block.name)

@@ -1,6 +1,7 @@
 """The doors as a mechanism sees them: types only, so that a mechanism need not import the private zone."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,8 +18,23 @@ Tensor = Any
 #: The loss of ONE example, a number: of public parameters, and of one row's columns (numbers and images in the type of
 #: the parameters, codes as int64). The door maps it over rows.
 Loss = Callable[[Mapping[str, Tensor], Mapping[str, Tensor]], Tensor]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measurement with its noise: noisy values, and the standard deviation of the noise in each of them."""
+
+    values: NDArray[np.float64]
+    stddev: float
+
+
 #: What a door gives back, by block.
-Noisy = dict[str, NDArray[np.float64]]
+Noisy = dict[str, Measured]
+
+
+def values_of(noisy: Noisy) -> dict[str, NDArray[np.float64]]:
+    """The noisy values alone, by block."""
+    return {name: measured.values for name, measured in noisy.items()}
 
 
 class Doors(Protocol):

@@ -7,7 +7,7 @@ multiplier: in these units the whole contribution of a row has norm at most 2^20
 import math
 
 from sfumato.errors import PlanError
-from sfumato.public.step import Block
+from sfumato.public.block import Block, Hot, Outer
 
 #: Standard deviation of the integer noise, the same for every door.
 NOISE_STDDEV = 2**20
@@ -33,17 +33,17 @@ def units_per_one(block: Block, *, noise_multiplier: float) -> float:
 
     A whole number where that costs next to nothing, so that counts stay exact.
 
-    >>> units_per_one(Block(name="count", width=1, hot=1), noise_multiplier=10.0)
+    >>> units_per_one(Hot(name="count", width=1), noise_multiplier=10.0)
     104857.0
     """
     norm = _MARGIN * norm_in_units(noise_multiplier) * math.sqrt(block.share)
-    if block.outer is not None:
+    if isinstance(block, Outer):
         # Products are summed on a finer grid and rounded once: that moves the sum by up to a unit in every entry.
         norm -= 1.01 * math.sqrt(block.width)
         if norm <= 0:
             raise PlanError(f"block {block.name!r} drowns in its noise. Use fewer entries or a larger epsilon.")
     exact = norm / block.l2_bound
-    return float(math.floor(exact)) if exact >= (1 if block.hot else 16) else exact
+    return float(math.floor(exact)) if exact >= (1 if isinstance(block, Hot) else 16) else exact
 
 
 def noise_stddev(block: Block, *, noise_multiplier: float) -> float:

@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 from sfumato.public.schema import Batch, Column, Schema
 
+_WORDS = np.array(["a", "b", None], dtype=object)
+
 
 def random_batch(schema: Schema, *, n_rows: int, seed: int) -> dict[str, NDArray[np.generic]]:
     """Rows drawn evenly from what the schema allows, missing values included.
@@ -18,6 +20,8 @@ def random_batch(schema: Schema, *, n_rows: int, seed: int) -> dict[str, NDArray
 
 
 def _draw(column: Column, n_rows: int, rng: np.random.Generator) -> NDArray[np.generic]:
+    if column.discover:  # nothing is known of it yet, but that it holds numbers or texts
+        return rng.normal(size=n_rows) * 1e3 if column.is_number else rng.choice(_WORDS, size=n_rows)
     if column.is_coded:
         return rng.integers(column.size, size=n_rows)
     if column.kind == "image":

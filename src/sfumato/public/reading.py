@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from sfumato.public.block import Block, Hot
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
-from sfumato.public.step import Block, Step
+from sfumato.public.step import Step
 
 #: Averages are told for so many rows where the schema does not say how many there are.
 ASSUMED_ROWS = 1_000
@@ -55,7 +56,7 @@ def readings_of(mechanism: object, schema: Schema, steps: Iterable[Step]) -> tup
 
 def _of_any_block(step: Step, block: Block) -> Reading:
     """A count, or a number to which a row adds at most l2_bound: as unsure as so many rows more or fewer would make it."""
-    if block.hot and not block.weighted:
+    if isinstance(block, Hot) and not block.weighted:
         return Reading(column="*", what="a count", step=step.name, block=block.name, unit="rows")
     what = "a number, as if by"
     return Reading(

@@ -9,6 +9,7 @@ from dp_accounting import dp_event
 from scipy import stats
 
 from sfumato.errors import PlanError
+from sfumato.public.block import Block, block_from_json, block_to_json
 from sfumato.public.budget import PrivacyUnit
 
 
@@ -43,64 +44,6 @@ class KnownPartition:
 
 
 Sampling = Everyone | Poisson | WithoutReplacement | SecretBins | KnownPartition
-
-
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """A part of what each row contributes, with a clip of its own.
-
-    The door scales every row's entries to an L2 norm of at most `l2_bound`, whatever the mechanism promises.
-    `share` is the part of the step's precision that goes to this block. A `nonnegative` block is also clipped at 0
-    from below, which brings two rows closer together. A `hot` block takes codes instead of vectors: each row
-    counts 1 at up to `hot` different positions, so its norm is sqrt(hot). A `weighted` hot block takes one column
-    more, a weight that is clipped to [-1, 1] and counts at each of the row's positions instead of the 1. An `outer`
-    block of (a, b) takes a + b columns, the vectors u and v, and contributes all products of their entries: the
-    gradient of a linear model, or a second moment, at the price of a matrix product. With `groups`, one more column
-    says in which of so many copies of the block the row counts.
-
-    >>> Block(name="age", width=20, hot=1).l2_bound
-    1.0
-    """
-
-    name: str
-    width: int
-    l2_bound: float = 0.0
-    share: float = 1.0
-    nonnegative: bool = False
-    hot: int = 0
-    weighted: bool = False
-    outer: tuple[int, int] | None = None
-    groups: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse a block whose sensitivity is not settled by it."""
-        if self.hot:
-            object.__setattr__(self, "l2_bound", math.sqrt(self.hot))
-            object.__setattr__(self, "nonnegative", not self.weighted)
-        if self.weighted and not self.hot:
-            raise PlanError(f"block {self.name!r}: only a hot block can be weighted.")
-        if self.outer is not None:
-            object.__setattr__(self, "outer", tuple(self.outer))  # a list, where it comes from JSON
-            width = math.prod(self.outer) * self.groups
-            if self.hot or self.nonnegative or self.width != width:
-                raise PlanError(f"block {self.name!r}: this outer block has width {width} and no other kind.")
-        elif self.groups != 1:
-            raise PlanError(f"block {self.name!r}: only an outer block has groups.")
-        if self.width < 1 or self.hot > self.width:
-            raise PlanError(
-                f"block {self.name!r}: width {self.width} must be at least 1 and hold its {self.hot} hot entries."
-            )
-        if not 1e-100 <= self.l2_bound <= 1e100:  # its square, and a row's, must be numbers that float64 can hold
-            raise PlanError(f"block {self.name!r}: l2_bound = {self.l2_bound} must lie between 1e-100 and 1e100.")
-        if not 0 < self.share <= 1:
-            raise PlanError(f"block {self.name!r}: share = {self.share} must lie in (0, 1].")
-
-    @property
-    def columns(self) -> int:
-        """How many columns the per_record map gives."""
-        if self.outer is not None:
-            return sum(self.outer) + int(self.groups > 1)
-        return self.hot + int(self.weighted) if self.hot else self.width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +101,11 @@ class Step:
     def width(self) -> int:
         """Entries over all blocks."""
         return sum(block.width for block in self.blocks)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the door `noisy_mixtures` carries it out: rows are divided among sums, or sampled into several."""
+        return self.mixtures * self.groups > 1 or not isinstance(self.sampling, Everyone | Poisson)
 
     @property
     def is_sampled(self) -> bool:
@@ -231,7 +179,7 @@ class Step:
             "mixtures": self.mixtures,
             "groups": self.groups,
             "sampling": {"kind": type(self.sampling).__name__, **asdict(self.sampling)},
-            "blocks": [asdict(block) for block in self.blocks],
+            "blocks": [block_to_json(block) for block in self.blocks],
         }
 
 
@@ -246,7 +194,7 @@ def step_from_json(body: dict[str, Any]) -> Step:
     kind = _SAMPLINGS[sampling.pop("kind")]
     return Step(
         name=body["name"],
-        blocks=tuple(Block(**block) for block in body["blocks"]),
+        blocks=tuple(block_from_json(block) for block in body["blocks"]),
         share=body["share"],
         uses=body["uses"],
         sampling=kind(**sampling),

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.clusters import Labels, Vectors, set_aside
 from sfumato.mechanisms.common.shrink import shrunk_means
-from sfumato.public.doors import Doors
+from sfumato.public.block import Block, Dense, Outer
+from sfumato.public.doors import Doors, values_of
 from sfumato.public.schema import Batch
-from sfumato.public.step import Block
 
 
 def soft_counts_and_sums(groups: int, width: int) -> tuple[Block, ...]:
     """The blocks of `counts_and_sums` for rows that are in several groups at once."""
-    sums = Block(name="sums", width=groups * width, outer=(groups, width), l2_bound=1.0, share=0.8)
-    return (Block(name="counts", width=groups, l2_bound=1.0, nonnegative=True, share=0.2), sums)
+    sums = Outer(name="sums", shape=(groups, width), l2_bound=1.0, share=0.8)
+    return (Dense(name="counts", width=groups, l2_bound=1.0, nonnegative=True, share=0.2), sums)
 
 
 def responsibilities(
@@ -79,7 +79,7 @@ def em(
             r = responsibilities(batch[vector], labels(batch), centres, weights, variance)
             return {"counts": r, "sums": np.concatenate([r, batch[vector] / spread], axis=1)}
 
-        noisy = view.noisy_sum(step, shared)
+        noisy = values_of(view.noisy_sum(step, shared))
         stddev = spread * view.noise_stddev(step, "sums")
         found = shrunk_means(spread * noisy["sums"].reshape(-1, width), noisy["counts"], stddev=stddev)
         found = found.reshape(start.shape)

@@ -6,7 +6,7 @@ means are moved towards what a noisy kernel statistic asks (`classifier_pull.py`
 guarantee does not hold: `sfumato study clustmix` sets both side by side. Proof: docs/proofs/clustmix.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -38,10 +38,11 @@ from sfumato.mechanisms.common.clusters import (
 )
 from sfumato.model import Model
 from sfumato.public.accounting import rows_within
-from sfumato.public.doors import Doors
+from sfumato.public.block import Block, Hot, Outer
+from sfumato.public.doors import Doors, values_of
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Block, Step
+from sfumato.public.step import Step
 
 #: What each step gets of the precision; where there is nothing to adapt to, the others share the kernel's part.
 SHARES = {"lengths": 0.02, "classes": 0.06, "spreads": 0.02, "clusters": 0.20, "means": 0.50, "kernel": 0.20}
@@ -87,8 +88,8 @@ class ClustMix:
         lengths = tuple(_half(length_block(name)) for name in ("place", "vector"))
         found = (counts_and_sums if self.approximator == "lloyd" else soft_counts_and_sums)(groups, k)
         means = (
-            Block(name="counts", width=groups, hot=1, share=0.1),
-            Block(name="sums", width=groups * d, outer=(1, d), groups=groups, l2_bound=1.0, share=0.7),
+            Hot(name="counts", width=groups, share=0.1),
+            Outer(name="sums", shape=(1, d), groups=groups, l2_bound=1.0, share=0.7),
             *_shape_blocks(space),
         )
         steps = [
@@ -100,9 +101,9 @@ class ClustMix:
         ]
         if self._adapts(space):
             m = self._m(space) + 1
-            gram = Block(name="gram", width=m * m, outer=(m, m), l2_bound=1.0, share=0.5)
+            gram = Outer(name="gram", shape=(m, m), l2_bound=1.0, share=0.5)
             shape = (space.n_classes, m)
-            cross = Block(name="cross", width=space.n_classes * m, outer=shape, l2_bound=1.0, share=0.5)
+            cross = Outer(name="cross", shape=shape, l2_bound=1.0, share=0.5)
             steps.append(Step(name="kernel", blocks=(gram, cross), share=SHARES["kernel"]))
         return tuple(steps)
 
@@ -116,7 +117,9 @@ class ClustMix:
         near, far = _lengths(view, "lengths", space.longest)
         radius, whole = _typical(view, "lengths", near, space), _typical(view, "lengths", far, space, "vector")
 
-        noisy = view.noisy_sum("classes", lambda b: in_group(space.labels(b), b["place"] / radius, space.n_classes))
+        noisy = values_of(
+            view.noisy_sum("classes", lambda b: in_group(space.labels(b), b["place"] / radius, space.n_classes))
+        )
         counts = noisy["counts"]
         means = radius * noisy["sums"].reshape(space.n_classes, -1) / np.maximum(counts, 1.0)[:, None]
         means = clipped(means, radius)
@@ -133,7 +136,7 @@ class ClustMix:
         )
         used = large_enough(sizes, used, least)
         centres = set_aside(centres, used)
-        found = view.noisy_sum("means", lambda b: self._contents(b, space, centres, reach))
+        found = values_of(view.noisy_sum("means", lambda b: self._contents(b, space, centres, reach)))
         measured: dict[str, NDArray[Any]] = {
             "class_counts": counts,
             "class_means": means,
@@ -150,7 +153,9 @@ class ClustMix:
             measured["shape_noise"] = np.array([view.noise_stddev("means", "shapes")])
         if self._adapts(space):
             overall = _overall(counts, means) @ frame.T
-            kernel = view.noisy_sum("kernel", lambda b: self._kernel(b, space, means @ frame.T - overall, whole))
+            kernel = values_of(
+                view.noisy_sum("kernel", lambda b: self._kernel(b, space, means @ frame.T - overall, whole))
+            )
             m = self._m(space) + 1
             measured["gram"] = kernel["gram"].reshape(m, m)
             measured["cross"] = kernel["cross"].reshape(space.n_classes, m)
@@ -253,18 +258,18 @@ class ClustMix:
             )
 
 
-def _half(block: Block) -> Block:
-    return Block(name=block.name, width=block.width, hot=block.hot, share=0.5)
+def _half(block: Hot) -> Hot:
+    return replace(block, share=0.5)
 
 
 def _shape_blocks(space: ClusterSpace) -> tuple[Block, ...]:
     """What says how rows lie around a mean: squares of an image's entries, histograms of a table's numbers."""
     classes, d, numbers = space.n_classes, space.width, len(space.numbers)
     if space.image is not None:
-        return (Block(name="squares", width=classes * d, outer=(1, d), groups=classes, l2_bound=1.0, share=0.2),)
+        return (Outer(name="squares", shape=(1, d), groups=classes, l2_bound=1.0, share=0.2),)
     if not numbers:
         return ()
-    return (Block(name="shapes", width=classes * numbers * CELLS, hot=numbers, share=0.2),)
+    return (Hot(name="shapes", width=classes * numbers * CELLS, n_hot=numbers, share=0.2),)
 
 
 def _in_copy(vectors: Vectors, group: NDArray[np.int64], groups: int) -> Vectors:
@@ -275,7 +280,7 @@ def _in_copy(vectors: Vectors, group: NDArray[np.int64], groups: int) -> Vectors
 
 def _lengths(view: Doors, step: str, longest: float) -> tuple[Vectors, Vectors]:
     noisy = view.noisy_sum(step, lambda b: {name: length_cell(b[name], longest) for name in ("place", "vector")})
-    return noisy["place"], noisy["vector"]
+    return noisy["place"].values, noisy["vector"].values
 
 
 def _typical(view: Doors, step: str, counts: Vectors, space: ClusterSpace, block: str = "place") -> float:

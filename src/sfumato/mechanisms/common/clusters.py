@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.shrink import shrunk_means
-from sfumato.public.doors import Doors
+from sfumato.public.block import Block, Hot, Outer
+from sfumato.public.doors import Doors, values_of
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Batch
-from sfumato.public.step import Block
 
 Vectors = NDArray[np.float64]
 Labels = Callable[[Batch], NDArray[np.int64]]
@@ -25,8 +25,8 @@ _FAR = 1e6  # where a centre that is not in use stands: no row is near it
 
 def counts_and_sums(groups: int, width: int) -> tuple[Block, ...]:
     """How many rows are in each group, and the sum of their vectors, which have norm at most 1."""
-    sums = Block(name="sums", width=groups * width, outer=(groups, width), l2_bound=1.0, share=0.8)
-    return (Block(name="counts", width=groups, hot=1, share=0.2), sums)
+    sums = Outer(name="sums", shape=(groups, width), l2_bound=1.0, share=0.8)
+    return (Hot(name="counts", width=groups, share=0.2), sums)
 
 
 def in_group(group: NDArray[np.int64], vectors: NDArray[np.generic], groups: int) -> dict[str, NDArray[np.generic]]:
@@ -103,7 +103,7 @@ def lloyd(
             nearest = label * clusters + nearest_centre(batch[vector], label, centres)
             return in_group(nearest, batch[vector] / spread, classes * clusters)
 
-        noisy = view.noisy_sum(step, assigned)
+        noisy = values_of(view.noisy_sum(step, assigned))
         stddev = spread * view.noise_stddev(step, "sums")
         found = shrunk_means(spread * noisy["sums"].reshape(-1, width), noisy["counts"], stddev=stddev)
         centres = set_aside(found.reshape(start.shape), used)
@@ -111,9 +111,9 @@ def lloyd(
     return centres, weights
 
 
-def length_block(name: str = "length") -> Block:
+def length_block(name: str = "length") -> Hot:
     """Which of 64 equal cells a row's length lies in."""
-    return Block(name=name, width=LENGTH_CELLS, hot=1)
+    return Hot(name=name, width=LENGTH_CELLS)
 
 
 def length_cell(vectors: NDArray[np.generic], longest: float) -> Vectors:

@@ -24,9 +24,10 @@ from sfumato.mechanisms.common.clusters import (
     typical_length,
 )
 from sfumato.mechanisms.common.shrink import shrunk_covariance
-from sfumato.public.doors import Doors
+from sfumato.public.block import Outer
+from sfumato.public.doors import Doors, values_of
 from sfumato.public.schema import Batch, Column, Schema
-from sfumato.public.step import Block, Step
+from sfumato.public.step import Step
 
 
 def n_channels(column: Column) -> int:
@@ -68,7 +69,7 @@ class ImageDensity:
         """Sums over everyone; nearly all of the precision goes to the products."""
         k, classes = self.width(schema), n_classes(schema)
         lengths = (length_block(),)
-        products = Block(name="products", width=classes * k * k, outer=(k, k), l2_bound=1.0, groups=classes)
+        products = Outer(name="products", shape=(k, k), l2_bound=1.0, groups=classes)
         clusters = counts_and_sums(classes * self.clusters, k)
         return [
             Step(name="lengths", blocks=lengths, share=0.02 * share),
@@ -84,7 +85,9 @@ class ImageDensity:
         image, k, classes = schema.images[0], self.width(schema), n_classes(schema)
         view.prepare("vector", lambda batch: _coefficients(batch[image.name], image, k))
         radius = _length(view, "lengths", image)
-        noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / radius, classes))
+        noisy = values_of(
+            view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / radius, classes))
+        )
         counts = noisy["counts"]
         means = radius * noisy["sums"].reshape(classes, k) / np.maximum(counts, 1.0)[:, None]
 
@@ -108,7 +111,7 @@ class ImageDensity:
             group = [labels_of(batch, schema)[:, None]] if classes > 1 else []
             return {"products": np.concatenate([scaled, scaled, *group], axis=1)}
 
-        moments = view.noisy_sum("products", twice)["products"].reshape(classes, k, k)
+        moments = view.noisy_sum("products", twice)["products"].values.reshape(classes, k, k)
         stddev = view.noise_stddev("products", "products")
         loadings = [
             reach * shrunk_covariance(m, count=float(n), stddev=stddev) for m, n in zip(moments, counts, strict=True)
@@ -134,4 +137,4 @@ def _length(view: Doors, step: str, column: Column) -> float:
     """Where nearly all lengths of the vectors end."""
     longest = float(np.sqrt(np.prod(column.shape)))
     noisy = view.noisy_sum(step, lambda batch: {"length": length_cell(batch["vector"], longest)})
-    return typical_length(noisy["length"], stddev=view.noise_stddev(step, "length"), longest=longest)
+    return typical_length(noisy["length"].values, stddev=noisy["length"].stddev, longest=longest)

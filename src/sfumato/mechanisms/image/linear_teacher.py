@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.image.density import labels_of, n_channels, n_classes, unit_box
+from sfumato.public.block import Dense, Outer
 from sfumato.public.doors import Doors
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Block, Step
+from sfumato.public.step import Step
 
 _BIAS = 0.3  # the teacher's constant input, next to features of norm 1
 _MOMENTUM = 0.9
@@ -29,9 +30,9 @@ class LinearTeacher:
     def steps(self, schema: Schema, *, share: float) -> list[Step]:
         """The mean of the features, then the gradients."""
         classes, width = n_classes(schema), n_features(n_channels(schema.images[0]))
-        mean = Block(name="mean", width=width, l2_bound=1.0)
+        mean = Dense(name="mean", width=width, l2_bound=1.0)
         shape = (classes, width + 1)
-        gradient = Block(name="gradient", width=classes * (width + 1), outer=shape, l2_bound=self.clip)
+        gradient = Outer(name="gradient", shape=shape, l2_bound=self.clip)
         return [
             Step(name="feature mean", blocks=(mean,), share=0.03 * share),
             Step(name="teacher", blocks=(gradient,), share=0.97 * share, uses=self.n_steps),
@@ -44,7 +45,7 @@ class LinearTeacher:
         # which a rule of large weights makes visible.
         view.prepare("features", lambda b: oriented_features(unit_box(b[image.name], image).astype(np.float64)))
         n_rows = max(n_rows, 1.0)
-        mean = view.noisy_sum("feature mean", lambda b: {"mean": b["features"]})["mean"] / n_rows
+        mean = view.noisy_sum("feature mean", lambda b: {"mean": b["features"]})["mean"].values / n_rows
         view.prepare("features", lambda batch: about_mean(batch["features"], mean))
         rule = np.zeros((classes, len(mean) + 1))
         speed, total = np.zeros_like(rule), np.zeros_like(rule)
@@ -59,7 +60,7 @@ class LinearTeacher:
                 error = softmax(scores) - one_hot(labels_of(batch, schema), size=classes)
                 return {"gradient": np.concatenate([error.astype(np.float32), inputs], axis=1)}
 
-            noisy = view.noisy_sum("teacher", gradient)["gradient"].reshape(rule.shape)
+            noisy = view.noisy_sum("teacher", gradient)["gradient"].values.reshape(rule.shape)
             speed = _MOMENTUM * speed + noisy / n_rows
             rule = rule - rate * speed
             if step >= first_averaged:

@@ -18,9 +18,10 @@ from sfumato.learn import ntk
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
 from sfumato.model import FixedModel
+from sfumato.public.block import Dense
 from sfumato.public.doors import Doors, Loss, Tensor
 from sfumato.public.schema import Schema
-from sfumato.public.step import Block, Poisson, Step
+from sfumato.public.step import Poisson, Step
 from sfumato.public.torch_extra import need_torch
 
 _SPREAD = 0.5  # how far from the class mean the points start, in lengths of that mean
@@ -61,7 +62,7 @@ class DPKip:
         space = self._space(schema)
         rate = self._rate(schema)
         width = space.n_classes * self.points * space.width
-        gradient = Block(name="gradient", width=width, l2_bound=self.clip)
+        gradient = Dense(name="gradient", width=width, l2_bound=self.clip)
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
         return (
             means_step(space, share=self.means_share * rate**2),
@@ -77,7 +78,7 @@ class DPKip:
         points = torch.from_numpy(self._start(middle).astype(np.float32))
         optimiser = torch.optim.Adam([points], lr=self.learning_rate)
         for step in range(self.n_steps):
-            noisy = view.noisy_gradients("gradients", loss, {"points": points})["points"]
+            noisy = view.noisy_gradients("gradients", loss, {"points": points})["points"].values
             points.grad = torch.from_numpy(noisy.astype(np.float32))
             for group in optimiser.param_groups:
                 group["lr"] = self.learning_rate * (1 - step / self.n_steps)

@@ -12,10 +12,11 @@ from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.mechanisms.image.density import n_channels, unit_box
 from sfumato.model import FixedModel
-from sfumato.public.doors import Doors
+from sfumato.public.block import Dense, Hot, Outer
+from sfumato.public.doors import Doors, values_of
 from sfumato.public.encoding import Encoder, one_hot
 from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Block, Step
+from sfumato.public.step import Step
 
 Vectors = NDArray[np.float64]
 
@@ -112,9 +113,9 @@ def means_step(space: Space, *, share: float) -> Step:
     return Step(
         name="means",
         blocks=(
-            Block(name="counts", width=classes, hot=1, share=0.1),
-            Block(name="sums", width=classes * width, outer=(classes, width), l2_bound=1.0, share=0.85),
-            Block(name="square", width=1, l2_bound=1.0, nonnegative=True, share=0.05),
+            Hot(name="counts", width=classes, share=0.1),
+            Outer(name="sums", shape=(classes, width), l2_bound=1.0, share=0.85),
+            Dense(name="square", width=1, l2_bound=1.0, nonnegative=True, share=0.05),
         ),
         share=share,
     )
@@ -129,7 +130,7 @@ def measure_means(view: Doors, space: Space) -> Middle:
         sums = np.concatenate([one_hot(label, size=space.n_classes), scaled], axis=1)
         return {"counts": label, "sums": sums, "square": (scaled**2).sum(axis=1)}
 
-    noisy = view.noisy_sum("means", contribution)
+    noisy = values_of(view.noisy_sum("means", contribution))
     counts = np.maximum(noisy["counts"], 1.0)
     sums = space.radius * noisy["sums"].reshape(space.n_classes, space.width)
     mean = sums.sum(axis=0) / counts.sum()

@@ -18,10 +18,11 @@ from sfumato.learn.tangent_features import tangent_features
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
 from sfumato.model import FixedModel
-from sfumato.public.doors import Doors
+from sfumato.public.block import Hot, Outer
+from sfumato.public.doors import Doors, values_of
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Block, Step
+from sfumato.public.step import Step
 from sfumato.public.torch_extra import need_torch
 
 _CELL_SEED = 5
@@ -63,12 +64,10 @@ class Kip:
             Step(
                 name="kernel",
                 blocks=(
-                    Block(name="products", width=p * p, outer=(p, p), l2_bound=1.0, share=0.4),
-                    Block(name="labels", width=p * classes, outer=(p, classes), l2_bound=1.0, share=0.4),
-                    Block(
-                        name="cells", width=cells * space.width, outer=(cells, space.width), l2_bound=1.0, share=0.16
-                    ),
-                    Block(name="sizes", width=cells, hot=1, share=0.04),
+                    Outer(name="products", shape=(p, p), l2_bound=1.0, share=0.4),
+                    Outer(name="labels", shape=(p, classes), l2_bound=1.0, share=0.4),
+                    Outer(name="cells", shape=(cells, space.width), l2_bound=1.0, share=0.16),
+                    Hot(name="sizes", width=cells, share=0.04),
                 ),
                 share=0.9,
             ),
@@ -93,7 +92,7 @@ class Kip:
                 "sizes": cell,
             }
 
-        noisy = view.noisy_sum("kernel", contribution)
+        noisy = values_of(view.noisy_sum("kernel", contribution))
         return {
             "products": noisy["products"].reshape(p, p).astype(np.float32),
             "labels": noisy["labels"].reshape(p, space.n_classes),

@@ -27,9 +27,10 @@ from sfumato.mechanisms.table.teacher import (
     scores_of,
     teach,
 )
-from sfumato.public.doors import Doors
+from sfumato.public.block import Block, Hot, Outer
+from sfumato.public.doors import Doors, values_of
 from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Block, Step
+from sfumato.public.step import Step
 
 #: What each step gets of the precision, relative to the others that a schema needs.
 SHARES = {"cells": 0.15, "classes": 0.15, "pairs": 0.10, "links": 0.10, "teacher": 0.50}
@@ -84,12 +85,12 @@ class Narrow:
         def step(name: str, *blocks: Block, uses: int = 1) -> Step:
             return Step(name=name, blocks=blocks, share=SHARES[name], uses=uses)
 
-        steps = [step("cells", Block(name="cells", width=s.cells.width, hot=len(s.columns)))]
+        steps = [step("cells", Hot(name="cells", width=s.cells.width, n_hot=len(s.columns)))]
         if k:
-            steps.append(step("classes", Block(name="classes", width=s.n_classes * s.bins.width, hot=k)))
+            steps.append(step("classes", Hot(name="classes", width=s.n_classes * s.bins.width, n_hot=k)))
         if s.n_links:
-            steps.append(step("pairs", Block(name="pairs", width=s.pairs.width, hot=len(s.pairs.sizes))))
-            steps.append(step("links", Block(name="links", width=s.links.width, hot=s.n_links)))
+            steps.append(step("pairs", Hot(name="pairs", width=s.pairs.width, n_hot=len(s.pairs.sizes))))
+            steps.append(step("links", Hot(name="links", width=s.links.width, n_hot=s.n_links)))
         if self.n_sets:
             steps.append(step("teacher", self._gradient(), uses=GRADIENTS))
         return tuple(steps)
@@ -98,9 +99,9 @@ class Narrow:
         """The errors at a row's bins: one number at all of them, or one for each class."""
         width, hot = self.shape.bins.width + 1, len(self.shape.features) + 1
         if self.n_sets == 1:
-            return Block(name="gradient", width=width, hot=hot, weighted=True)
+            return Hot(name="gradient", width=width, n_hot=hot, weighted=True)
         bound = error_bound(self.n_sets) * math.sqrt(hot)
-        return Block(name="gradient", width=self.n_sets * width, outer=(self.n_sets, width), l2_bound=bound)
+        return Outer(name="gradient", shape=(self.n_sets, width), l2_bound=bound)
 
     def evidence(self, found: Measurements) -> Evidence:
         """What was found so far, with the planned size of its noise."""
@@ -114,7 +115,7 @@ class Narrow:
         def cells(batch: Batch) -> dict[str, NDArray[np.int64]]:
             return {"cells": codes_in(s.cells, [c.code(batch[c.column.name]) for c in s.columns])}
 
-        found |= view.noisy_sum("cells", cells)
+        found |= values_of(view.noisy_sum("cells", cells))
         if not s.features:
             return found
         first = self.evidence(found)
@@ -122,12 +123,12 @@ class Narrow:
         def classes(batch: Batch) -> dict[str, NDArray[np.int64]]:
             return {"classes": first.codes(batch) + first.label(batch)[:, None] * s.bins.width}
 
-        found |= view.noisy_sum("classes", classes)
+        found |= values_of(view.noisy_sum("classes", classes))
         if s.n_links:
             second = self.evidence(found)
-            found |= view.noisy_sum("pairs", lambda batch: {"pairs": second.pair_codes(batch)})
+            found |= values_of(view.noisy_sum("pairs", lambda batch: {"pairs": second.pair_codes(batch)}))
             third = self.evidence(found)
-            found |= view.noisy_sum("links", lambda batch: {"links": third.link_codes(batch)})
+            found |= values_of(view.noisy_sum("links", lambda batch: {"links": third.link_codes(batch)}))
         if self.n_sets:
             last = self.evidence(found)
             found |= self._teach(view, last) if last.rare is None else self._count_rare(view, last)
@@ -154,7 +155,7 @@ class Narrow:
                 np.put_along_axis(at, codes, 1.0, axis=1)
                 return {"gradient": np.column_stack([wrong_by, at])}
 
-            return view.noisy_sum("teacher", wrong)["gradient"].reshape(weights.shape)
+            return view.noisy_sum("teacher", wrong)["gradient"].values.reshape(weights.shape)
 
         return ask
 
@@ -166,7 +167,7 @@ class Narrow:
             codes = with_intercept_code(evidence.bins(batch), bins)
             return {"gradient": np.column_stack([codes, evidence.label(batch) == evidence.rare])}
 
-        sums = [view.noisy_sum("teacher", counts)["gradient"] for _ in range(GRADIENTS)]
+        sums = [view.noisy_sum("teacher", counts)["gradient"].values for _ in range(GRADIENTS)]
         return {"generator": np.zeros((1, bins.width + 1)), "teacher": np.mean(sums, axis=0)[None]}
 
     def build(self, measurements: Measurements, *, alpha: float) -> TableModel:

@@ -19,10 +19,11 @@ from sfumato.mechanisms.table.planned import noise_by_step, planned_noise
 from sfumato.mechanisms.table.scores import Scores, read_scores, score_cells
 from sfumato.mechanisms.table.teacher import GRADIENTS, KNOWN, Heard, error_bound, errors, probabilities, teach
 from sfumato.mechanisms.table.wide_model import WideModel, make_wide_model
-from sfumato.public.doors import Doors
+from sfumato.public.block import Block, Dense, Hot, Outer
+from sfumato.public.doors import Doors, values_of
 from sfumato.public.encoding import Encoder
 from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Block, Step
+from sfumato.public.step import Step
 
 SHARES = {
     "lengths": 0.04, "mean": 0.04, "spreads": 0.01, "squares": 0.18, "moments": 0.08, "teacher": 0.64, "scores": 0.01,
@@ -78,25 +79,22 @@ class Wide:
             alone = name == "moments" and self.n_classes == 1
             return Step(name=name, blocks=blocks, share=_MOMENTS_ALONE if alone else SHARES[name], uses=uses)
 
-        lengths = Block(name="lengths", width=CELLS, hot=1, share=0.25)
+        lengths = Hot(name="lengths", width=CELLS, share=0.25)
         steps = [
-            step("lengths", lengths, Block(name="classes", width=self.n_classes, hot=1, share=0.75)),
-            step("mean", Block(name="mean", width=d, l2_bound=1.0)),
-            step("spreads", Block(name="spreads", width=CELLS, hot=1)),
-            step("squares", Block(name="squares", width=d, l2_bound=_SQUARES / math.sqrt(d), nonnegative=True)),
-            step("moments", Block(name="moments", width=d * d, outer=(d, d), l2_bound=1.0)),
+            step("lengths", lengths, Hot(name="classes", width=self.n_classes, share=0.75)),
+            step("mean", Dense(name="mean", width=d, l2_bound=1.0)),
+            step("spreads", Hot(name="spreads", width=CELLS)),
+            step("squares", Dense(name="squares", width=d, l2_bound=_SQUARES / math.sqrt(d), nonnegative=True)),
+            step("moments", Outer(name="moments", shape=(d, d), l2_bound=1.0)),
         ]
         if self.n_classes > 1:
             bound = error_bound(sets) * math.sqrt(1 + INTERCEPT**2)
-            gradient = Block(name="gradient", width=sets * (d + 1), outer=(sets, d + 1), l2_bound=bound)
+            gradient = Outer(name="gradient", shape=(sets, d + 1), l2_bound=bound)
             steps.append(step("teacher", gradient, uses=GRADIENTS))
         if self.n_classes == 2:
-            steps.append(step("scores", Block(name="scores", width=CELLS, hot=1)))
+            steps.append(step("scores", Hot(name="scores", width=CELLS)))
         if self.n_classes > 2:
-            width = self.n_classes * d
-            steps.append(
-                step("means", Block(name="means", width=width, outer=(1, d), groups=self.n_classes, l2_bound=1.0))
-            )
+            steps.append(step("means", Outer(name="means", shape=(1, d), groups=self.n_classes, l2_bound=1.0)))
         return tuple(steps)
 
     def measure(self, view: Doors) -> Measurements:
@@ -108,23 +106,23 @@ class Wide:
             norm = np.linalg.norm(encoder(batch) - 0.5, axis=1)
             return {"lengths": _cell(norm / longest), "classes": self._label(batch)}
 
-        found |= view.noisy_sum("lengths", lengths)
+        found |= values_of(view.noisy_sum("lengths", lengths))
         radius = quantile_of(found["lengths"], _QUANTILE) * longest
-        found |= view.noisy_sum("mean", lambda batch: {"mean": (encoder(batch) - 0.5) / radius})
+        found |= values_of(view.noisy_sum("mean", lambda batch: {"mean": (encoder(batch) - 0.5) / radius}))
         centre = self.frame(found).centre
 
         def spreads(batch: Batch) -> dict[str, NDArray[np.int64]]:
             return {"spreads": _cell(np.linalg.norm(encoder(batch) - centre, axis=1) / longest)}
 
-        found |= view.noisy_sum("spreads", spreads)
+        found |= values_of(view.noisy_sum("spreads", spreads))
         frame = self.frame(found)
 
         def points(batch: Batch) -> NDArray[np.float64]:
             a = frame.inward(encoder(batch))
             return np.asarray(a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1.0))
 
-        found |= view.noisy_sum("squares", lambda batch: {"squares": points(batch) ** 2})
-        found |= view.noisy_sum("moments", lambda batch: {"moments": np.tile(points(batch), 2)})
+        found |= values_of(view.noisy_sum("squares", lambda batch: {"squares": points(batch) ** 2}))
+        found |= values_of(view.noisy_sum("moments", lambda batch: {"moments": np.tile(points(batch), 2)}))
         if self.n_classes == 1:
             return found
         gauss = self.gauss(found)
@@ -132,13 +130,13 @@ class Wide:
         weights = found["teacher"][0, :-1]
         if self.n_classes == 2:
             cells = score_cells(gauss, weights)
-            return found | view.noisy_sum("scores", lambda batch: {"scores": cells(points(batch) @ weights)})
+            return found | values_of(view.noisy_sum("scores", lambda batch: {"scores": cells(points(batch) @ weights)}))
 
         def means(batch: Batch) -> dict[str, NDArray[np.float64]]:
             a = points(batch)
             return {"means": np.column_stack([np.ones(len(a)), a, self._label(batch)])}
 
-        return found | view.noisy_sum("means", means)
+        return found | values_of(view.noisy_sum("means", means))
 
     def _label(self, batch: Batch) -> NDArray[np.int64]:
         if self.schema.target is None:
@@ -179,7 +177,7 @@ class Wide:
                 a = with_intercept(points(batch))
                 return {"gradient": np.column_stack([errors(probabilities(a @ weights.T), self._label(batch)), a])}
 
-            return view.noisy_sum("teacher", wrong)["gradient"].reshape(weights.shape)
+            return view.noisy_sum("teacher", wrong)["gradient"].values.reshape(weights.shape)
 
         width = self.encoder.width + 1
         nothing = np.zeros((self.n_sets, width))

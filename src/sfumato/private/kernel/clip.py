@@ -1,22 +1,22 @@
 """Clip every row and put it on the integer grid: after this, no row can count for more than the accountant was told."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PlanError
 from sfumato.private.kernel.inversion import compile_kernel
 from sfumato.public import grid
-from sfumato.public.step import Block, Step
+from sfumato.public.block import Dense, Hot, Outer
+from sfumato.public.doors import Tensor
+from sfumato.public.torch_extra import need_torch
 
 _HUGE = 1e100  # its square is finite, also summed over a row
 
 
-def clip_to_grid(private_values: NDArray[Any], *, block: Block, noise_multiplier: float) -> NDArray[np.int32]:
+def clip_to_grid(private_values: NDArray[Any], *, block: Dense, noise_multiplier: float) -> NDArray[np.int32]:
     """Rows as integers whose norm is at most sqrt(share) * 2^20 / noise_multiplier, checked in integers.
 
     Infinities count as huge numbers and what is not a number as 0: an error would be an output.
@@ -62,29 +62,18 @@ def _clip_rows(
 #: Norm of either vector of an outer block, in fine units: products over 2^12 rows stay below 2^53, exact in float64.
 FINE_NORM = 2**19
 OUTER_ROWS = 2**12
-_OUTER_PIECE = 2**9  # rows at a time, so that they stay in the processor's cache
 _FINE_MARGIN = 1 - 2.0**-30  # more than float64 rounding can add to a norm
 
 
-def outer_sum(private_rows: NDArray[Any], *, block: Block) -> NDArray[np.int64]:
-    """The sum of u v^T over at most OUTER_ROWS rows, in units of l2_bound / FINE_NORM^2, exact in integers.
+def clip_to_fine_grid(private_rows: NDArray[Any], *, block: Outer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The vectors u and v of every row as whole numbers of norm at most FINE_NORM, in units of l2_bound / FINE_NORM^2.
 
     The row's product is clipped to l2_bound as a whole: |u| carries it, v is brought to the full norm.
     """
-    if block.outer is None:
-        raise PlanError(f"block {block.name!r} is not an outer block.")
-    sums = np.zeros((block.groups, *block.outer))
-    for start in range(0, len(private_rows), _OUTER_PIECE):
-        rows = np.ascontiguousarray(private_rows[start : start + _OUTER_PIECE])
-        u, v = np.empty((len(rows), block.outer[0])), np.empty((len(rows), block.outer[1]))
-        _on_fine_grid(rows, u, v, block.l2_bound)
-        if block.groups == 1:
-            sums[0] += u.T @ v
-            continue
-        group = np.clip(np.nan_to_num(rows[:, -1], nan=0.0), 0, block.groups - 1).astype(np.int64)
-        for g in np.unique(group):
-            sums[g] += u[group == g].T @ v[group == g]
-    return sums.astype(np.int64).ravel()
+    rows = np.ascontiguousarray(private_rows)
+    u, v = np.empty((len(rows), block.shape[0])), np.empty((len(rows), block.shape[1]))
+    _on_fine_grid(rows, u, v, block.l2_bound)
+    return u, v
 
 
 @numba.njit(cache=True, parallel=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator,unused-ignore]
@@ -119,18 +108,18 @@ def _on_fine_grid(rows: NDArray[Any], u: NDArray[np.float64], v: NDArray[np.floa
             u[i, :] = 0.0
 
 
-def outer_to_grid(private_sum: NDArray[np.int64], *, block: Block, units: float) -> NDArray[np.int64]:
+def outer_to_grid(private_sum: NDArray[np.int64], *, block: Outer, units: float) -> NDArray[np.int64]:
     """A sum of products on the grid of the noise."""
     on_grid: NDArray[np.int64] = np.floor(private_sum * (units * block.l2_bound / FINE_NORM**2)).astype(np.int64)
     return on_grid
 
 
-def distinct_codes(private_codes: NDArray[Any], *, block: Block) -> NDArray[np.int64]:
+def distinct_codes(private_codes: NDArray[Any], *, block: Hot) -> NDArray[np.int64]:
     """Codes of a hot block with everything that would count twice, or outside, set to -1."""
-    values = np.asarray(private_codes)[:, : block.hot]
+    values = np.asarray(private_codes)[:, : block.n_hot]
     inside = (values >= 0) & (values < block.width)  # what is not a number is not inside
     codes = np.where(inside, values, -1).astype(np.int64)
-    if block.hot > 1:
+    if block.n_hot > 1:
         _drop_repeats(codes)
     return codes
 
@@ -151,7 +140,7 @@ def _drop_repeats(codes: NDArray[np.int64]) -> None:
                 codes[i, j] = -1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]
 
 
-def weights_in_units(private_rows: NDArray[Any], *, block: Block, units: float) -> NDArray[np.int64]:
+def weights_in_units(private_rows: NDArray[Any], *, block: Hot, units: float) -> NDArray[np.int64]:
     """What each row counts at its positions: its weight, clipped and truncated to whole units, or one."""
     if not block.weighted:
         return np.full(len(private_rows), int(units), dtype=np.int64)
@@ -168,20 +157,18 @@ def add_codes(sums: NDArray[np.int64], codes: NDArray[np.int64], units: NDArray[
                 sums[codes[i, j]] += units[i]
 
 
-def contribution_of(private_values: Mapping[str, NDArray[Any]], *, step: Step, n_rows: int) -> dict[str, NDArray[Any]]:
-    """What a per_record map gave, with shapes checked against the plan."""
-    if set(private_values) != {block.name for block in step.blocks}:
-        raise PlanError(
-            f"step {step.name!r}: per_record must give exactly the blocks {', '.join(b.name for b in step.blocks)}."
-        )
-    checked = {}
-    for block in step.blocks:
-        values = np.asarray(private_values[block.name])
-        values = values[:, None] if values.ndim == 1 else values
-        width = block.columns
-        if values.shape != (n_rows, width):
-            raise PlanError(
-                f"step {step.name!r}: block {block.name!r} must have one row of {width} entries for each row."
-            )
-        checked[block.name] = values
-    return checked
+def clip_tensor_to_grid(gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:
+    """The same as `clip_to_grid` for a tensor on its own device; a row that is not finite counts as 0 altogether."""
+    torch = need_torch("noisy_gradients")
+    limit = math.floor(block.share * grid.norm_in_units(noise_multiplier) ** 2)
+    units = grid.units_per_one(block, noise_multiplier=noise_multiplier)
+    finite = torch.isfinite(gradients).all(dim=1, keepdim=True)
+    values = torch.where(finite, gradients, 0.0).to(torch.float64).clamp(-_HUGE, _HUGE)
+    norm = (values * values).sum(dim=1, keepdim=True).sqrt()
+    scale = torch.where(norm <= block.l2_bound, units, units * (block.l2_bound / norm))
+    values = torch.trunc(values * scale)  # towards 0, so the norm only shrinks
+    # A first look in floats, so that the look that counts cannot overflow: 2 * limit is at most 2^59.
+    values[~((values * values).sum(dim=1) <= 2.0 * limit)] = 0.0
+    integers = values.to(torch.int64)
+    integers[(integers * integers).sum(dim=1) > limit] = 0
+    return integers

@@ -6,8 +6,7 @@ public rows, whose gradients are dropped. Proof: docs/proofs/noisy-gradients.md.
 """
 
 import math
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,26 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ContractError, PlanError
-from sfumato.public import grid
+from sfumato.private.prepared import regrouped
+from sfumato.private.row_alone import n_rows_of
+from sfumato.public.block import Dense
 from sfumato.public.doors import Loss, Tensor
 from sfumato.public.schema import Batch
-from sfumato.public.step import Block, Everyone, Poisson, Step
+from sfumato.public.step import Everyone, Poisson, Step
 from sfumato.public.torch_extra import need_torch
 
-#: What a loss may raise over one row's values; all that depends on shapes alone has shown itself on public rows.
+#: What a loss may raise on public rows, to be told in our words.
 _VALUE_ERRORS = (RuntimeError, ValueError, IndexError, ArithmeticError)
 _CELLS = 1 << 23  # gradient entries held at once where nobody says: 64 MB of float64
 _MOST_ROWS = 256
-_HUGE = 1e100  # its square is finite, also summed over a row
 _CLOSE = 1e-3  # of a row's norm: what float arithmetic may change; more means that rows are mixed
 
 
-def gradient_block(step: Step) -> Block:
+def gradient_block(step: Step) -> Dense:
     """The one block of a step that the door can carry out."""
     block = step.blocks[0]
-    plain = not block.hot and block.outer is None and not block.nonnegative
-    if len(step.blocks) > 1 or not plain or step.mixtures * step.groups > 1:
-        raise PlanError(f"step {step.name!r}: gradients need one plain block, without mixtures or groups.")
+    if len(step.blocks) > 1 or not isinstance(block, Dense) or block.nonnegative or step.mixtures * step.groups > 1:
+        raise PlanError(f"step {step.name!r}: gradients need one dense block, without mixtures or groups.")
     if not isinstance(step.sampling, Everyone | Poisson):
         raise PlanError(f"step {step.name!r}: gradients are summed over everyone or over a Poisson sample.")
     return block
@@ -53,26 +52,6 @@ def default_rows(width: int, *, expected: float | None) -> int:
     return rows
 
 
-def clip_gradients(gradients: Tensor, *, block: Block, noise_multiplier: float) -> Tensor:
-    """Gradients, one a row, as integers of norm at most sqrt(share) * 2^20 / noise_multiplier, on their own device.
-
-    The same as `quantise.clip_to_grid`, but a row that is not finite counts as 0 altogether.
-    """
-    torch = need_torch("noisy_gradients")
-    limit = math.floor(block.share * grid.norm_in_units(noise_multiplier) ** 2)
-    units = grid.units_per_one(block, noise_multiplier=noise_multiplier)
-    finite = torch.isfinite(gradients).all(dim=1, keepdim=True)
-    values = torch.where(finite, gradients, 0.0).to(torch.float64).clamp(-_HUGE, _HUGE)
-    norm = (values * values).sum(dim=1, keepdim=True).sqrt()
-    scale = torch.where(norm <= block.l2_bound, units, units * (block.l2_bound / norm))
-    values = torch.trunc(values * scale)  # towards 0, so the norm only shrinks
-    # A first look in floats, so that the look that counts cannot overflow: 2 * limit is at most 2^59.
-    values[~((values * values).sum(dim=1) <= 2.0 * limit)] = 0.0
-    integers = values.to(torch.int64)
-    integers[(integers * integers).sum(dim=1) > limit] = 0
-    return integers
-
-
 class GradientSum:
     """Sums of one loss's clipped gradients, in microbatches of a public shape."""
 
@@ -81,7 +60,7 @@ class GradientSum:
         step: Step,
         loss: Loss,
         *,
-        clip: Callable[[Tensor], Tensor],
+        clip: Callable[[Tensor, Dense], Tensor],
         public_rows: Callable[[int], Batch],
         device: str | None,
         microbatch: int | None,
@@ -121,15 +100,6 @@ class GradientSum:
     @property
     def _dtype(self) -> Any:
         return next(iter(self._parameters.values())).dtype
-
-    def by_name(self, values: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """A vector of all entries as arrays of the parameters' shapes."""
-        out, start = {}, 0
-        for name, parameter in self._parameters.items():
-            stop = start + parameter.numel()
-            out[name] = values[start:stop].reshape(tuple(parameter.shape))
-            start = stop
-        return out
 
     def check(self) -> None:
         """Try the loss on public rows, and settle on microbatches in which a row's integers stay the same.
@@ -172,10 +142,8 @@ class GradientSum:
     def over(self, private_batches: Iterable[Batch]) -> NDArray[np.int64]:
         """The exact sum over all rows of their clipped gradients. Whatever the rows hold, it gives one."""
         private_total = self._nothing()
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a warning about an odd value is an output like any other
-            for private_rows in regrouped(private_batches, rows=self.rows):
-                private_total += self._with_room(partial(self._sum_of, private_rows))
+        for private_rows in regrouped(private_batches, rows=self.rows):
+            private_total += self._with_room(partial(self._sum_of, private_rows))
         summed: NDArray[np.int64] = private_total.cpu().numpy()
         return summed
 
@@ -199,7 +167,7 @@ class GradientSum:
         }
         try:
             return self._integers(filled)[:n_rows].sum(dim=0)
-        except _VALUE_ERRORS as error:
+        except (Exception, SystemExit) as error:
             if _is_memory(error):
                 raise
             return None
@@ -226,7 +194,7 @@ class GradientSum:
         by_parameter = gradient_of(self._parameters, example)
         n_rows = n_rows_of(rows)
         flat = torch.cat([by_parameter[name].reshape(n_rows, -1) for name in self._parameters], dim=1)
-        return self._clip(flat.detach())
+        return self._clip(flat.detach(), self._block)
 
     def _tensor(self, values: NDArray[Any]) -> Tensor:
         tensor = self._torch.from_numpy(np.ascontiguousarray(values))
@@ -258,30 +226,3 @@ def _is_memory(error: BaseException) -> bool:
     """Whether memory ran out: by torch's own type on a GPU, by the name of the allocator on a CPU."""
     torch = need_torch("noisy_gradients")
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
-
-
-def n_rows_of(batch: Batch) -> int:
-    """How many rows a batch holds."""
-    return len(next(iter(batch.values())))
-
-
-def regrouped(batches: Iterable[Batch], *, rows: int) -> Iterator[Batch]:
-    """The same rows in the same order, `rows` at a time and the rest at the end; none where there are none.
-
-    >>> [len(b["x"]) for b in regrouped([{"x": np.arange(3)}, {"x": np.arange(4)}], rows=5)]
-    [5, 2]
-    """
-    held: list[Batch] = []
-    n_held = 0
-    for batch in batches:
-        held.append(batch)
-        n_held += n_rows_of(batch)
-        if n_held < rows:
-            continue
-        joined = {name: np.concatenate([part[name] for part in held]) for name in batch}
-        full = n_held - n_held % rows
-        for start in range(0, full, rows):
-            yield {name: values[start : start + rows] for name, values in joined.items()}
-        held, n_held = [{name: values[full:] for name, values in joined.items()}], n_held - full
-    if n_held:
-        yield {name: np.concatenate([part[name] for part in held]) for name in held[0]}

@@ -2,10 +2,13 @@
 
 import hashlib
 import os
+from typing import NoReturn
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
+
+from sfumato.errors import PrivacyError
 
 _ZEROS = memoryview(bytes(1 << 18))
 
@@ -16,6 +19,9 @@ class NoiseSource:
     Without a seed the key comes from the operating system and the stream is cryptographically secure. With a seed
     anyone who knows it can subtract the noise: the certificate of such a release is stamped `research`.
 
+    A forked process would repeat its parent's words. A secure stream therefore takes a new key there; a seeded one, which
+    has no other key to take, refuses.
+
     >>> NoiseSource(research_seed=1).words(2).tolist() == NoiseSource(research_seed=1).words(2).tolist()
     True
     >>> NoiseSource().is_secure, NoiseSource(research_seed=1).is_secure
@@ -25,8 +31,9 @@ class NoiseSource:
     def __init__(self, *, research_seed: int | None = None) -> None:
         """Key the stream from the operating system, or from a seed for tests and studies."""
         self.is_secure = research_seed is None
-        key = os.urandom(32) if research_seed is None else hashlib.sha256(b"sfumato %d" % research_seed).digest()
-        self._cipher = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+        self._process = os.getpid()
+        seeded = None if research_seed is None else hashlib.sha256(b"sfumato %d" % research_seed).digest()
+        self._cipher = _stream(seeded or os.urandom(32))
 
     @property
     def description(self) -> str:
@@ -35,6 +42,8 @@ class NoiseSource:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """The next `count` words of the stream, each uniform on 64 bits."""
+        if os.getpid() != self._process:
+            self._leave_the_parent()
         # Encrypting zeros yields the key stream itself. update_into wants room for one block more.
         stream = np.empty(count + 2, dtype=np.uint64)
         target = stream.view(np.uint8).data
@@ -43,6 +52,20 @@ class NoiseSource:
             self._cipher.update_into(_ZEROS[:size], target[start:])
         return stream[:count]
 
-    def __reduce__(self) -> str:
+    def _leave_the_parent(self) -> None:
+        if not self.is_secure:
+            raise PrivacyError("a seeded NoiseSource cannot be used in a forked process: it would repeat its noise.")
+        self._cipher, self._process = _stream(os.urandom(32)), os.getpid()
+
+    def __reduce__(self) -> NoReturn:
         """Refuse to be copied: a copied stream would repeat its noise."""
         raise TypeError("a NoiseSource cannot be copied or pickled: two copies would draw the same noise.")
+
+
+def _stream(key: bytes) -> CipherContext:
+    return Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+
+
+def is_own_and_secure(source: NoiseSource) -> bool:
+    """Whether this is the package's own stream with a secret key: whatever else draws words may draw zeros."""
+    return type(source) is NoiseSource and "words" not in vars(source) and source.is_secure

@@ -1,0 +1,73 @@
+"""The places where privacy is made: clipping, coins, dice, subsets and noise, as one object that is handed to a View.
+
+A View has no randomness and no clip of its own. So a test that spoils one of these, or notes what goes through it, hands in
+another object, and the doors stay as they are. `fit` certifies what was made with exactly this class.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.private.kernel import clip, sampling
+from sfumato.private.kernel.gaussian import rounded_gaussian
+from sfumato.private.kernel.randomness import NoiseSource, is_own_and_secure
+from sfumato.public.block import Dense, Outer
+from sfumato.public.certificate import Status
+from sfumato.public.doors import Tensor
+from sfumato.public.step import Step
+
+
+class Primitives:
+    """What the doors are built of. docs/kernel.md names the promise, the proof and the twin of each."""
+
+    def __init__(self, source: NoiseSource) -> None:
+        """Draw from this stream."""
+        self._source = source
+
+    @property
+    def status(self) -> Status:
+        """What a release may be called that was made with these."""
+        if type(self) is not Primitives:
+            return "non_private"
+        return "certified" if is_own_and_secure(self._source) else "research"
+
+    @property
+    def description(self) -> str:
+        """What the certificate says of the randomness."""
+        return self._source.description
+
+    def clip(self, values: NDArray[Any], *, block: Dense, noise_multiplier: float) -> NDArray[np.int32]:
+        """Rows as integers whose norm is at most the block's bound."""
+        return clip.clip_to_grid(values, block=block, noise_multiplier=noise_multiplier)
+
+    def clip_outer(self, values: NDArray[Any], *, block: Outer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both vectors of each row on the fine grid, so that the norm of their product is at most the block's bound."""
+        return clip.clip_to_fine_grid(values, block=block)
+
+    def clip_gradients(self, gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:
+        """The same as `clip`, for tensors on their own device."""
+        return clip.clip_tensor_to_grid(gradients, block=block, noise_multiplier=noise_multiplier)
+
+    def coins(self, step: Step, *, first: int, n_rows: int, n_coins: int, rate: float) -> NDArray[np.int64]:
+        """Which of `n_coins` coins for each of `n_rows` rows fall on heads, as row * n_coins + coin, ascending.
+
+        `step` and `first`, the place of the first row in the data, are for those who note what is drawn.
+        """
+        return sampling.heads(n_rows * n_coins, rate=rate, source=self._source)
+
+    def dice(self, step: Step, *, first: int, n_rows: int, sides: int) -> NDArray[np.int64]:
+        """One fair die for each row."""
+        return sampling.uniform_below(sides, count=n_rows, source=self._source)
+
+    def subsets(self, step: Step, *, n_subsets: int, size: int, population: int) -> NDArray[np.int32]:
+        """Independent uniform subsets, one a row."""
+        return sampling.subsets(n_subsets, size=size, population=population, source=self._source)
+
+    def noisy(self, private_sum: NDArray[np.int64], *, step: str, block: str) -> NDArray[np.int64]:
+        """The sum plus its noise. What this gives back is public."""
+        return private_sum + self.noise(private_sum.shape)
+
+    def noise(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Fresh noise for every entry."""
+        return rounded_gaussian(int(np.prod(shape)), source=self._source).reshape(shape)

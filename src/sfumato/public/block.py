@@ -1,0 +1,144 @@
+"""A block: one part of what each row contributes to a sum, with a clip of its own.
+
+The door scales every row's entries to an L2 norm of at most `l2_bound`, whatever the mechanism promises. `share` is the
+part of the step's precision that goes to this block. There are three kinds: a vector, codes, and products of two vectors.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sfumato.errors import PlanError
+
+# A bound's square, and a row's, must be numbers that float64 can hold.
+_LEAST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dense:
+    """A vector of `width` entries. A `nonnegative` one is also clipped at 0, which brings two rows closer together.
+
+    >>> Dense(name="mean", width=3, l2_bound=0.0)
+    Traceback (most recent call last):
+    sfumato.errors.PlanError: block 'mean': l2_bound = 0.0 must lie between 1e-100 and 1e+100.
+    """
+
+    name: str
+    width: int
+    l2_bound: float
+    share: float = 1.0
+    nonnegative: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a block whose sensitivity is not settled by it."""
+        _check(self)
+
+    @property
+    def columns(self) -> int:
+        """How many columns the per_record map gives."""
+        return self.width
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hot:
+    """Codes: a row counts 1 at up to `n_hot` different positions, or its weight in [-1, 1] where it is `weighted`.
+
+    A map gives `n_hot` columns of codes, of which those outside [0, width) count nowhere, and the weight as one more.
+
+    >>> Hot(name="age", width=20, n_hot=4).l2_bound
+    2.0
+    """
+
+    name: str
+    width: int
+    n_hot: int = 1
+    share: float = 1.0
+    weighted: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a block whose sensitivity is not settled by it."""
+        if not 1 <= self.n_hot <= self.width:
+            raise PlanError(
+                f"block {self.name!r}: width {self.width} must be at least 1 and hold its {self.n_hot} hot entries."
+            )
+        _check(self)
+
+    @property
+    def l2_bound(self) -> float:
+        """So many ones have this norm."""
+        return math.sqrt(self.n_hot)
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether no row counts less than nothing."""
+        return not self.weighted
+
+    @property
+    def columns(self) -> int:
+        """How many columns the per_record map gives."""
+        return self.n_hot + int(self.weighted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outer:
+    """All products u_i v_j of two vectors: the gradient of a linear model, a second moment. `shape` is their lengths.
+
+    A map gives u and v side by side; with `groups`, one more column says in which of so many copies the row counts.
+
+    >>> Outer(name="moments", shape=(2, 3), l2_bound=1.0, groups=4).width
+    24
+    """
+
+    name: str
+    shape: tuple[int, int]
+    l2_bound: float
+    share: float = 1.0
+    groups: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a block whose sensitivity is not settled by it."""
+        object.__setattr__(self, "shape", tuple(self.shape))  # a list, where it comes from JSON
+        if len(self.shape) != 2 or min(self.shape) < 1 or self.groups < 1:
+            raise PlanError(f"block {self.name!r}: an outer block needs two lengths and groups of at least 1.")
+        _check(self)
+
+    @property
+    def width(self) -> int:
+        """Entries over all groups."""
+        return math.prod(self.shape) * self.groups
+
+    @property
+    def nonnegative(self) -> bool:
+        """Products have either sign."""
+        return False
+
+    @property
+    def columns(self) -> int:
+        """How many columns the per_record map gives."""
+        return sum(self.shape) + int(self.groups > 1)
+
+
+Block = Dense | Hot | Outer
+_KINDS: dict[str, type[Block]] = {cls.__name__: cls for cls in (Dense, Hot, Outer)}
+
+
+def block_to_json(block: Block) -> dict[str, Any]:
+    """Plain values for the certificate."""
+    return {"kind": type(block).__name__, **asdict(block)}
+
+
+def block_from_json(body: dict[str, Any]) -> Block:
+    """Read back what `block_to_json` wrote."""
+    settings = dict(body)
+    return _KINDS[settings.pop("kind")](**settings)
+
+
+def _check(block: Block) -> None:
+    if block.width < 1:
+        raise PlanError(f"block {block.name!r}: width {block.width} must be at least 1.")
+    if not _LEAST_BOUND <= block.l2_bound <= _LARGEST_BOUND:
+        raise PlanError(
+            f"block {block.name!r}: l2_bound = {block.l2_bound} must lie between {_LEAST_BOUND:g} and {_LARGEST_BOUND:g}."
+        )
+    if not 0 < block.share <= 1:
+        raise PlanError(f"block {block.name!r}: share = {block.share} must lie in (0, 1].")
