@@ -11,8 +11,8 @@ import dp_accounting as dpa
 from sfumato.errors import PlanError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import Mechanism, registered
-from sfumato.private.kernel.discovery import discover
-from sfumato.private.kernel.doors import doors_of
+from sfumato.private.discovering import discover
+from sfumato.private.doors_only import doors_of
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
@@ -100,7 +100,7 @@ def fit_with(
         schema=schema,
         mechanism=mechanism_to_json(chosen),
         seed=seed,
-        randomness=primitives.description,
+        randomness=primitives.source.description,
         status=primitives.status,
         software=_software(),
         discovery=None if discovered is None else discovered.plan.to_json(),

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.row_alone import RowMap, n_rows_of
+from sfumato.private.row_alone import RowMap, frozen, n_rows_of
 from sfumato.private.sensitive import Sensitive, open_batches
-from sfumato.public.doors import GroupOf
+from sfumato.public.doors import GroupOf, PerRecord
 from sfumato.public.probe import random_batch, take
 from sfumato.public.schema import Batch, Column, Schema
 
@@ -51,17 +51,21 @@ class PreparedRows:
         self._most_bytes = MOST_BYTES if keep else 0
         self.rows = batch_rows(schema)
         #: Made up from the schema: to try maps on, and to fill up the last batch.
-        self.public = _frozen(random_batch(schema, n_rows=2 * self.rows, seed=20))
+        self.public = frozen(random_batch(schema, n_rows=2 * self.rows, seed=20))
         self._maps: list[tuple[str, RowMap]] = []
         self._small = {column.name: kind for column in data.schema.columns if (kind := _smallest(column)) is not None}
         self._private_kept: list[Piece] | None = None
 
+    def row_map(self, per_record: PerRecord, *, most_rows: int = _MOST_ROWS) -> RowMap:
+        """A map, tried on public rows."""
+        return RowMap(per_record, public_rows=self.public, rows=min(self.rows, most_rows))
+
     def prepare(self, name: str, per_record: GroupOf) -> None:
         """Add a column, or work on from one of that name. Rows that are kept get it at once."""
-        row_map = RowMap(lambda batch: {name: _narrow(per_record(batch))}, public_rows=self.public, rows=self.rows)
+        row_map = self.row_map(lambda batch: {name: _narrow(per_record(batch))})
         halves = (np.arange(self.rows), np.arange(self.rows, 2 * self.rows))
         prepared = [_prepared(row_map, name, take(self.public, half), self.rows) for half in halves]
-        self.public = _frozen({**self.public, name: np.concatenate(prepared)})
+        self.public = frozen({**self.public, name: np.concatenate(prepared)})
         self._maps.append((name, row_map))
         for at, private_piece in enumerate(self._private_kept or ()):
             private_column = _prepared(row_map, name, self._unpacked(private_piece).batch, private_piece.n_rows)
@@ -93,7 +97,7 @@ class PreparedRows:
         n_rows = n_rows_of(private_rows)
         if n_rows < self.rows:
             private_rows = {n: _filled(v, self.public[n][n_rows : self.rows]) for n, v in private_rows.items()}
-        private_piece = Piece(_frozen(private_rows), n_rows, first)
+        private_piece = Piece(frozen(private_rows), n_rows, first)
         for name, row_map in self._maps:
             private_column = _prepared(row_map, name, private_piece.batch, n_rows)
             private_piece = self._joined(private_piece, name, private_column)
@@ -101,17 +105,17 @@ class PreparedRows:
 
     def _joined(self, piece: Piece, name: str, private_column: NDArray[Any]) -> Piece:
         filled = _filled(private_column, self.public[name][piece.n_rows : self.rows])
-        return Piece(_frozen({**piece.batch, name: filled}), piece.n_rows, piece.first)
+        return Piece(frozen({**piece.batch, name: filled}), piece.n_rows, piece.first)
 
     def _packed(self, piece: Piece) -> Piece:
         small = {name: values.astype(self._small.get(name, values.dtype)) for name, values in piece.batch.items()}
-        return Piece(_frozen(small), piece.n_rows, piece.first)
+        return Piece(frozen(small), piece.n_rows, piece.first)
 
     def _unpacked(self, piece: Piece) -> Piece:
         """As they were: a mechanism sees the same types on every pass."""
         kinds = {name: np.int64 if kind.kind == "u" else np.float64 for name, kind in self._small.items()}
         large = {name: values.astype(kinds.get(name, values.dtype), copy=False) for name, values in piece.batch.items()}
-        return Piece(_frozen(large), piece.n_rows, piece.first)
+        return Piece(frozen(large), piece.n_rows, piece.first)
 
 
 def regrouped(batches: Iterable[Batch], *, rows: int) -> Iterator[Batch]:
@@ -151,13 +155,6 @@ def _filled(private_values: NDArray[Any], public_values: NDArray[Any]) -> NDArra
     if not len(public_values):
         return private_values
     return np.concatenate([private_values, public_values.astype(private_values.dtype, copy=False)])
-
-
-def _frozen(batch: Batch) -> dict[str, NDArray[Any]]:
-    """The same rows, which nobody may write into."""
-    for values in batch.values():
-        values.flags.writeable = False
-    return dict(batch)
 
 
 def _smallest(column: Column) -> np.dtype[Any] | None:

@@ -65,7 +65,7 @@ class RowMap:
         for at in range(n_rows):
             # At its own place, among public rows.
             mixed = {name: _with_row(self._public[name][: self.rows], v, at) for name, v in private_piece.items()}
-            private_values = self._attempt(mixed)
+            private_values = self._attempt(frozen(mixed))
             if private_values is None:
                 self._must_work_on_public_rows()
                 continue
@@ -78,8 +78,6 @@ class RowMap:
         """The values of a full batch; None if the map raises or gives something else than on public rows."""
         try:
             values = self._values(batch)
-        except MemoryError:
-            raise  # of the machine, not of a row: the same shape has fitted before
         except (Exception, SystemExit):  # noqa: BLE001 - whatever a map raises over private rows would be an output
             return None
         fits = values.keys() == self._tried.keys() and all(
@@ -93,7 +91,7 @@ class RowMap:
         return {name: v[:, None] if v.ndim == 1 else v for name, v in values.items()}
 
     def _must_work_on_public_rows(self) -> None:
-        if self._attempt(take(self._public, np.arange(self.rows))) is None:
+        if self._attempt(frozen(take(self._public, np.arange(self.rows)))) is None:
             raise ContractError(
                 "a per_record map fails on public rows after it had worked on them. Its message is withheld, because it "
                 "may hold private values."
@@ -106,7 +104,8 @@ class RowMap:
             kept, places = rng.permutation(n)[: (n + 1) // 2], rng.permutation(n)[: (n + 1) // 2]
             other = np.arange(n, 2 * n)
             other[places] = kept
-            one, two = (self._values(take(self._public, rows)) for rows in (np.arange(n), other))
+            with np.errstate(all="ignore"):
+                one, two = (self._values(frozen(take(self._public, rows))) for rows in (np.arange(n), other))
             if any(v.ndim != 2 or len(v) != n for v in (*one.values(), *two.values())):
                 raise ContractError("a per_record map must give one row of values for each row of the batch.")
             if one.keys() == two.keys() and all(_same(one[name][kept], two[name][places]) for name in one):
@@ -121,10 +120,16 @@ class RowMap:
             self.rows = n // 2
 
 
+def frozen(batch: Batch) -> Batch:
+    """The same rows, which nobody may write into."""
+    for values in batch.values():
+        values.flags.writeable = False
+    return batch
+
+
 def _with_row(public_values: NDArray[Any], private_values: NDArray[Any], at: int) -> NDArray[Any]:
     mixed = public_values.copy()
     mixed[at] = private_values[at]
-    mixed.flags.writeable = False
     return mixed
 
 

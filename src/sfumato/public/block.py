@@ -11,7 +11,7 @@ from typing import Any
 from sfumato.errors import PlanError
 
 # A bound's square, and a row's, must be numbers that float64 can hold.
-_LEAST_BOUND, _LARGEST_BOUND = 1e-100, 1e100
+_BOUNDS = (1e-100, 1e100)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class Dense:
 
     >>> Dense(name="mean", width=3, l2_bound=0.0)
     Traceback (most recent call last):
-    sfumato.errors.PlanError: block 'mean': l2_bound = 0.0 must lie between 1e-100 and 1e+100.
+    sfumato.errors.PlanError: block 'mean': l2_bound = 0.0 must lie between 1e-100 and 1e100.
     """
 
     name: str
@@ -136,9 +136,7 @@ def block_from_json(body: dict[str, Any]) -> Block:
 def _check(block: Block) -> None:
     if block.width < 1:
         raise PlanError(f"block {block.name!r}: width {block.width} must be at least 1.")
-    if not _LEAST_BOUND <= block.l2_bound <= _LARGEST_BOUND:
-        raise PlanError(
-            f"block {block.name!r}: l2_bound = {block.l2_bound} must lie between {_LEAST_BOUND:g} and {_LARGEST_BOUND:g}."
-        )
+    if not _BOUNDS[0] <= block.l2_bound <= _BOUNDS[1]:
+        raise PlanError(f"block {block.name!r}: l2_bound = {block.l2_bound} must lie between 1e-100 and 1e100.")
     if not 0 < block.share <= 1:
         raise PlanError(f"block {block.name!r}: share = {block.share} must lie in (0, 1].")

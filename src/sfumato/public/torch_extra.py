@@ -12,3 +12,14 @@ def need_torch(what: str) -> Any:
     if importlib.util.find_spec("torch") is None:
         raise PlanError(f"{what} needs torch, which is not installed. Install it with: pip install 'sfumato[deep]'")
     return importlib.import_module("torch")
+
+
+def default_device() -> str:
+    """A GPU where torch finds one."""
+    return "cuda" if need_torch("a device").cuda.is_available() else "cpu"
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out: by torch's own type on a GPU, by the name of the allocator on a CPU."""
+    torch = need_torch("noisy_gradients")
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)

@@ -76,34 +76,38 @@ def clip_to_fine_grid(private_rows: NDArray[Any], *, block: Outer) -> tuple[NDAr
     return u, v
 
 
+def _read_values(values: NDArray[Any], out: NDArray[np.float64]) -> float:
+    square = 0.0
+    for j in range(out.size):
+        value = float(values[j])
+        value = 0.0 if value != value else min(max(value, -_HUGE), _HUGE)
+        square += value * value
+        out[j] = value
+    return math.sqrt(square)
+
+
+def _truncate_values(values: NDArray[np.float64], scale: float) -> float:
+    total = 0.0
+    for j in range(values.size):
+        values[j] = np.float64(np.int64(values[j] * scale))  # towards 0, so the norm only shrinks
+        total += values[j] * values[j]
+    return total
+
+
+_read = compile_kernel(_read_values, fastmath={"reassoc"}, inline="always")
+_truncate = compile_kernel(_truncate_values, fastmath={"reassoc"}, inline="always")
+
+
 @numba.njit(cache=True, parallel=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator,unused-ignore]
 def _on_fine_grid(rows: NDArray[Any], u: NDArray[np.float64], v: NDArray[np.float64], l2_bound: float) -> None:
     """Whole numbers of norm at most FINE_NORM each; the product of the norms is clipped to l2_bound first."""
     n_u = u.shape[1]
     fine = FINE_NORM * _FINE_MARGIN
     for i in numba.prange(rows.shape[0]):
-        square_u, square_v = 0.0, 0.0
-        for j in range(n_u):
-            value = float(rows[i, j])
-            value = 0.0 if value != value else min(max(value, -_HUGE), _HUGE)
-            square_u += value * value
-            u[i, j] = value
-        for j in range(v.shape[1]):
-            value = float(rows[i, n_u + j])
-            value = 0.0 if value != value else min(max(value, -_HUGE), _HUGE)
-            square_v += value * value
-            v[i, j] = value
-        norm_u, norm_v = math.sqrt(square_u), math.sqrt(square_v)
+        norm_u, norm_v = _read(rows[i, :n_u], u[i]), _read(rows[i, n_u : n_u + v.shape[1]], v[i])
         kept = min(norm_u * norm_v, l2_bound)
-        scale_u = fine * (kept / l2_bound) / norm_u if norm_u > 0 else 0.0
-        scale_v = fine / norm_v if norm_v > 0 else 0.0
-        total_u, total_v = 0.0, 0.0
-        for j in range(n_u):
-            u[i, j] = np.float64(np.int64(u[i, j] * scale_u))  # towards 0, so the norm only shrinks
-            total_u += u[i, j] * u[i, j]
-        for j in range(v.shape[1]):
-            v[i, j] = np.float64(np.int64(v[i, j] * scale_v))
-            total_v += v[i, j] * v[i, j]
+        total_u = _truncate(u[i], fine * (kept / l2_bound) / norm_u if norm_u > 0 else 0.0)
+        total_v = _truncate(v[i], fine / norm_v if norm_v > 0 else 0.0)
         if total_u > FINE_NORM**2 or total_v > FINE_NORM**2:  # never happens; if it did, nothing may leak
             u[i, :] = 0.0
 

@@ -33,10 +33,7 @@ def members_of(step: Step, primitives: Primitives, *, count_rows: Callable[[], i
 
             return by_coin
         case SecretBins():
-            return lambda first, n_rows: (
-                np.arange(n_rows),
-                primitives.dice(step, first=first, n_rows=n_rows, sides=n_mixtures),
-            )
+            return lambda first, n: (np.arange(n), primitives.dice(step, first=first, n_rows=n, sides=n_mixtures))
         case KnownPartition():
             return lambda first, n_rows: (np.arange(n_rows), (first + np.arange(n_rows)) % n_mixtures)
         case WithoutReplacement(degree, population):

@@ -22,20 +22,15 @@ class Primitives:
     """What the doors are built of. docs/kernel.md names the promise, the proof and the twin of each."""
 
     def __init__(self, source: NoiseSource) -> None:
-        """Draw from this stream."""
-        self._source = source
+        """Draw from this stream, and from no other."""
+        self.source = source
 
     @property
     def status(self) -> Status:
         """What a release may be called that was made with these."""
         if type(self) is not Primitives:
             return "non_private"
-        return "certified" if is_own_and_secure(self._source) else "research"
-
-    @property
-    def description(self) -> str:
-        """What the certificate says of the randomness."""
-        return self._source.description
+        return "certified" if is_own_and_secure(self.source) else "research"
 
     def clip(self, values: NDArray[Any], *, block: Dense, noise_multiplier: float) -> NDArray[np.int32]:
         """Rows as integers whose norm is at most the block's bound."""
@@ -54,15 +49,15 @@ class Primitives:
 
         `step` and `first`, the place of the first row in the data, are for those who note what is drawn.
         """
-        return sampling.heads(n_rows * n_coins, rate=rate, source=self._source)
+        return sampling.heads(n_rows * n_coins, rate=rate, source=self.source)
 
     def dice(self, step: Step, *, first: int, n_rows: int, sides: int) -> NDArray[np.int64]:
         """One fair die for each row."""
-        return sampling.uniform_below(sides, count=n_rows, source=self._source)
+        return sampling.uniform_below(sides, count=n_rows, source=self.source)
 
     def subsets(self, step: Step, *, n_subsets: int, size: int, population: int) -> NDArray[np.int32]:
         """Independent uniform subsets, one a row."""
-        return sampling.subsets(n_subsets, size=size, population=population, source=self._source)
+        return sampling.subsets(n_subsets, size=size, population=population, source=self.source)
 
     def noisy(self, private_sum: NDArray[np.int64], *, step: str, block: str) -> NDArray[np.int64]:
         """The sum plus its noise. What this gives back is public."""
@@ -70,4 +65,4 @@ class Primitives:
 
     def noise(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Fresh noise for every entry."""
-        return rounded_gaussian(int(np.prod(shape)), source=self._source).reshape(shape)
+        return rounded_gaussian(int(np.prod(shape)), source=self.source).reshape(shape)

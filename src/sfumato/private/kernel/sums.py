@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PlanError
 from sfumato.private.kernel.clip import add_codes, distinct_codes, outer_to_grid, weights_in_units
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.block import Dense, Hot, Outer
@@ -74,13 +73,10 @@ def row_integers(
     parts: list[NDArray[Any]] = []
     for block in step.blocks:
         values = private_rows[block.name]
-        match block:
-            case Dense():
-                parts.append(primitives.clip(values, block=block, noise_multiplier=noise_multiplier))
-            case Hot():
-                parts.append(_spelled_out(values, block=block, units=plan.units_per_one(step.name, block.name)))
-            case Outer():
-                raise PlanError(f"step {step.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
+        if isinstance(block, Hot):
+            parts.append(_spelled_out(values, block=block, units=plan.units_per_one(step.name, block.name)))
+        elif isinstance(block, Dense):
+            parts.append(primitives.clip(values, block=block, noise_multiplier=noise_multiplier))
     return np.concatenate(parts, axis=1, dtype=np.int32) if len(parts) > 1 else parts[0].astype(np.int32, copy=False)
 
 
@@ -95,8 +91,5 @@ def _spelled_out(values: NDArray[Any], *, block: Hot, units: float) -> NDArray[n
 
 def split_by_block(private_sums: NDArray[np.int64], step: Step) -> Sums:
     """Sums of `row_integers` by block."""
-    out, start = {}, 0
-    for block in step.blocks:
-        out[block.name] = private_sums[:, start : start + block.width]
-        start += block.width
-    return out
+    ends = np.cumsum([block.width for block in step.blocks])
+    return {b.name: private_sums[:, end - b.width : end] for b, end in zip(step.blocks, ends, strict=True)}

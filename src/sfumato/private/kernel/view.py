@@ -20,17 +20,20 @@ from sfumato.private.kernel.gradients import GradientSum
 from sfumato.private.kernel.membership import members_of, taking_part
 from sfumato.private.kernel.mixing import add_members
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.kernel.quiet import silence
 from sfumato.private.prepared import PreparedRows
+from sfumato.private.quiet import silence
 from sfumato.private.row_alone import RowMap
 from sfumato.private.sensitive import Sensitive, count_rows
 from sfumato.public import grid
 from sfumato.public.answers import Answers, by_parameter
+from sfumato.public.block import Outer
 from sfumato.public.doors import GroupOf, Loss, Noisy, PerRecord
+from sfumato.public.gradient_step import gradient_block, microbatch_rows
 from sfumato.public.plan import Plan
 from sfumato.public.probe import take
 from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Poisson, Step
+from sfumato.public.step import Step
+from sfumato.public.torch_extra import default_device
 
 _CELLS_PER_BATCH = 1 << 22  # rows times entries held at once: 32 MB of float64
 
@@ -56,7 +59,7 @@ class View:
         self.__on_step = on_step
         self.__process = os.getpid()
         self.__used: dict[str, int] = {}
-        self.__gradients: dict[str, GradientSum] = {}
+        self.__gradients: dict[str, tuple[Any, GradientSum]] = {}
         #: All that ever came out: public.
         self.answers = Answers()
 
@@ -107,8 +110,10 @@ class View:
             raise PlanError(
                 f"step {step.name!r} plans {step.groups} groups: give group_of if and only if there are several."
             )
+        if any(isinstance(block, Outer) for block in step.blocks):
+            raise PlanError(f"step {step.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
         row_map = self._row_map(per_record, step)
-        group_map = None if group_of is None else self._group_map(group_of)
+        group_map = group_of and self.__rows.row_map(lambda batch: {"group": np.asarray(group_of(batch))})
         row_norm = grid.norm_in_units(self.__plan.noise_multiplier(step.name))
         private_sums = np.zeros((step.groups * step.mixtures, step.width), dtype=np.int64)
         with silence():
@@ -117,7 +122,7 @@ class View:
                 private_values, counts = row_map(piece.batch, n_rows=piece.n_rows)
                 integers = sums.row_integers(private_values, step=step, plan=self.__plan, primitives=self.__primitives)
                 rows, mixtures = members(piece.first, piece.n_rows)
-                if group_map is not None:
+                if group_map:
                     private_groups, grouped = group_map(piece.batch, n_rows=piece.n_rows)
                     group = np.clip(private_groups["group"][:, 0].astype(np.int64), 0, step.groups - 1)
                     mixtures, counts = group[rows] * step.mixtures + mixtures, counts & grouped
@@ -144,12 +149,7 @@ class View:
             microbatch: How many gradients are computed at once; fewer where memory does not suffice.
         """
         step = self._charge(step_name)
-        gradients = self.__gradients.get(step_name)
-        if gradients is None or gradients.loss is not loss or gradients.asked != (device, microbatch):
-            gradients = self._gradient_sum(step, loss, device=device, microbatch=microbatch)
-            gradients.at(parameters).check()
-            self.__gradients[step_name] = gradients
-        gradients.at(parameters)
+        gradients = self._gradient_sum(step, loss, parameters, device, microbatch)
         with silence():
             private_sum = gradients.over(self._rows_taking_part(step))
         (measured,) = self._release(step, {step.blocks[0].name: private_sum}).values()
@@ -173,8 +173,7 @@ class View:
     def _row_map(self, per_record: PerRecord, step: Step) -> RowMap:
         """The map, tried on public rows; its batches are smaller where the step is wide."""
         fitting = min(OUTER_ROWS, max(1, _CELLS_PER_BATCH // step.columns))
-        rows = min(self.__rows.rows, 2 ** (fitting.bit_length() - 1))
-        row_map = RowMap(per_record, public_rows=self.__rows.public, rows=rows)
+        row_map = self.__rows.row_map(per_record, most_rows=2 ** (fitting.bit_length() - 1))
         if row_map.widths != {block.name: block.columns for block in step.blocks}:
             wanted = ", ".join(f"{block.name} ({block.columns} columns)" for block in step.blocks)
             raise PlanError(
@@ -182,27 +181,27 @@ class View:
             )
         return row_map
 
-    def _group_map(self, group_of: GroupOf) -> RowMap:
-        return RowMap(
-            lambda batch: {"group": np.asarray(group_of(batch))}, public_rows=self.__rows.public, rows=self.__rows.rows
-        )
-
-    def _gradient_sum(self, step: Step, loss: Loss, *, device: str | None, microbatch: int | None) -> GradientSum:
-        rows = self.__schema.rows
-        expected = rows * step.sampling.rate if rows is not None and isinstance(step.sampling, Poisson) else None
-        noise_multiplier = self.__plan.noise_multiplier(step.name)
-        held = 2 * self.__rows.rows
-        return GradientSum(
+    def _gradient_sum(
+        self, step: Step, loss: Loss, parameters: Mapping[str, Any], device: str | None, microbatch: int | None
+    ) -> GradientSum:
+        """The gradients of a loss, tried on public rows; made anew where the loss or the way to compute it is another."""
+        asked = (loss, device, microbatch)
+        known = self.__gradients.get(step.name)
+        if known is not None and known[0] == asked:
+            return known[1].at(parameters)
+        block, noise_multiplier = gradient_block(step), self.__plan.noise_multiplier(step.name)
+        rows = microbatch_rows(step, declared=self.__schema.rows, asked=microbatch)
+        gradients = GradientSum(
             step,
             loss,
-            clip=lambda gradients, block: self.__primitives.clip_gradients(
-                gradients, block=block, noise_multiplier=noise_multiplier
-            ),
-            public_rows=lambda n_rows: take(self.__rows.public, np.arange(n_rows) % held),
-            device=device,
-            microbatch=microbatch,
-            expected=expected,
+            clip=lambda g: self.__primitives.clip_gradients(g, block=block, noise_multiplier=noise_multiplier),
+            public_rows=take(self.__rows.public, np.arange(2 * rows) % (2 * self.__rows.rows)),
+            rows=rows,
+            device=device or default_device(),
         )
+        gradients.at(parameters).check()
+        self.__gradients[step.name] = (asked, gradients)
+        return gradients
 
     def _rows_taking_part(self, step: Step) -> Iterator[Batch]:
         """Batches of the rows that take part. The coins fall before anything is computed."""

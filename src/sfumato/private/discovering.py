@@ -1,0 +1,57 @@
+"""Bounds, categories and the number of rows, found privately by the doors and charged like everything else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.private.kernel.discovery import frequent_texts
+from sfumato.private.kernel.primitives import Primitives
+from sfumato.private.kernel.view import View
+from sfumato.private.row_alone import n_rows_of
+from sfumato.private.sensitive import Sensitive, with_schema
+from sfumato.public.answers import Answers
+from sfumato.public.budget import Budget
+from sfumato.public.discovery import (
+    BOUNDS,
+    ROWS,
+    DiscoveryPlan,
+    cell_of,
+    discovered_bounds,
+    plan_discovery,
+    with_categories,
+)
+from sfumato.public.schema import Batch, Schema
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """A complete schema, the data read by it, what finding it cost, and the noisy integers behind it."""
+
+    schema: Schema
+    data: Sensitive
+    plan: DiscoveryPlan
+    answers: Answers
+
+
+def discover(
+    data: Sensitive, *, budget: Budget, primitives: Primitives, on_step: Callable[[str], None] = lambda name: None
+) -> Discovered:
+    """Fill in what the schema leaves open, with a tenth of the budget."""
+    schema = data.schema
+    planned = plan_discovery(schema, schema.unknown, budget=budget)
+    view = View(data, plan=planned.plan, primitives=primitives, schema=schema, on_step=on_step)
+    view.noisy_sum(ROWS, _one)
+    if planned.numbers:
+        view.noisy_sum(BOUNDS, lambda batch: {c.name: cell_of(batch[c.name])[:, None] for c in planned.numbers})
+    found = discovered_bounds(planned, view.answers)
+    if planned.texts:
+        on_step("categories")
+        found |= with_categories(planned, frequent_texts(data, planned, primitives=primitives))
+    complete = schema.with_columns(found)
+    return Discovered(complete, with_schema(data, complete), planned, view.answers)
+
+
+def _one(batch: Batch) -> dict[str, NDArray[np.int64]]:
+    return {"rows": np.zeros((n_rows_of(batch), 1), dtype=np.int64)}
