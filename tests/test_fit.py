@@ -127,19 +127,6 @@ def test_discovery_gives_up_with_a_remedy() -> None:
         sf.fit("independent-histograms", replaced, BUDGET)
 
 
-def test_a_rare_category_stays_inside() -> None:
-    """The threshold lets a value of a single row out with probability below delta / 10: never, in 300 tries."""
-    from sfumato.private.kernel.discovery import _find_categories
-
-    schema = sf.Schema(columns=(sf.Column(name="town", kind="categorical", discover=True),))
-    data = sf.Sensitive.read(pd.DataFrame({"town": ["Rome"] * 900 + ["Atlantis"]}), schema)
-    found = [
-        _find_categories(data, schema.columns, mu=0.1, failure=1e-7, source=sf.NoiseSource())["town"].categories
-        for _ in range(300)
-    ]
-    assert set(found) == {("Rome",)}
-
-
 def test_mixtures_cannot_be_multiplied() -> None:
     fitted = sf.fit(
         sf.DPMix(mixtures=30, degree=20), read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE), BUDGET

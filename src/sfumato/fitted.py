@@ -1,10 +1,11 @@
 """What `fit` hands on: nothing in it has seen a private row except through a door."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Measurements, Mechanism
 from sfumato.model import Model
-from sfumato.public.answers import Answers
+from sfumato.public.answers import AnsweredDoors, Answers
 from sfumato.public.certificate import Certificate
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
@@ -20,3 +21,8 @@ class Fitted:
     answers: Answers = field(repr=False)
     model: Model = field(repr=False)
     certificate: Certificate = field(repr=False)
+
+    @cached_property
+    def measurements(self) -> Measurements:
+        """What the mechanism makes of the answers, computed anew from them: no row is needed."""
+        return self.mechanism.measure(AnsweredDoors(self.plan, self.answers), self.schema)
