@@ -1,6 +1,8 @@
 """One column: its kind, and the bounds or categories that are public about it."""
 
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,15 +17,32 @@ NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
 CODED_KINDS: tuple[Kind, ...] = ("categorical", "ordinal", "boolean")
 KINDS: tuple[Kind, ...] = (*NUMBER_KINDS, *CODED_KINDS, "image")
 
+_TRAILING_ZEROS = re.compile(r"([+-]?\d+)\.0*")
+
+
+def plain_word(text: str) -> str:
+    """How a word for true or false is compared: without spaces around it, in lower case, 1.0 as 1.
+
+    >>> plain_word(" Ja "), plain_word("1.0")
+    ('ja', '1')
+    """
+    folded = text.strip().casefold()
+    whole = _TRAILING_ZEROS.fullmatch(folded)
+    return whole[1] if whole else folded
+
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One column. `datetime` bounds are seconds since 1970-01-01 UTC.
 
+    `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words.
+
     >>> Column(name="age", kind="integer", bounds=(17, 90)).centre
     53.5
     >>> Column(name="sex", kind="categorical", categories=("f", "m"), missing=True).size
     3
+    >>> Column(name="ill", kind="boolean", true_words=("positive",), false_words=("negative",)).categories
+    ('false', 'true')
     """
 
     name: str
@@ -33,6 +52,8 @@ class Column:
     missing: bool = False
     shape: tuple[int, ...] = ()
     discover: bool = False
+    true_words: tuple[str, ...] = ()
+    false_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
@@ -52,6 +73,26 @@ class Column:
             self._check_categories()
         if self.kind == "image":
             self._check_image()
+        self._check_words()
+
+    def _check_words(self) -> None:
+        for key, words in (("true", self.true_words), ("false", self.false_words)):
+            if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+                raise SchemaError(f'column {self.name!r}: {key} must be a list of texts, such as ["Y", "ja"].')
+            object.__setattr__(self, f"{key}_words", tuple(words))
+        if not (self.true_words or self.false_words):
+            return
+        if self.kind != "boolean":
+            raise SchemaError(
+                f"column {self.name!r} is {self.kind}, and words for true and false belong to a boolean column. "
+                'Remove them, or set type = "boolean".'
+            )
+        both = _plain_words(self.true_words) & _plain_words(self.false_words)
+        if both:
+            raise SchemaError(
+                f"column {self.name!r} declares {sorted(both)[0]!r} as true and as false: capitals, spaces around a "
+                "word and zeros after a point make no difference. List each word once."
+            )
 
     def _check_bounds(self) -> None:
         if self.bounds is None:
@@ -139,3 +180,7 @@ class Column:
         if self.kind == "datetime":
             return pd.to_datetime(numbers.round(), unit="s").astype("datetime64[s]").rename(self.name)
         return numbers
+
+
+def _plain_words(words: Iterable[str]) -> set[str]:
+    return {plain_word(word) for word in words}

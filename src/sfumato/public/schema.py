@@ -111,6 +111,11 @@ class Schema:
                 entry["shape"] = list(c.shape)
             if c.discover:
                 entry["discover"] = True
+            # Only where they are given, so that no other schema's digest changes.
+            if c.true_words:
+                entry["true"] = list(c.true_words)
+            if c.false_words:
+                entry["false"] = list(c.false_words)
             columns.append(entry)
         return {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
 

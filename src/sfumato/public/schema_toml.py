@@ -5,7 +5,7 @@ This knows columns but not schemas, so that a schema can read and write itself.
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.column import CODED_KINDS, Column
 
-_COLUMN_KEYS = {"type", "bounds", "categories", "missing", "shape", "discover"}
+_COLUMN_KEYS = {"type", "bounds", "categories", "missing", "shape", "discover", "true", "false"}
 _DATASET_KEYS = {"target", "rows"}
 _PRIVACY_KEYS = {"relation", "person", "max_rows"}
 
@@ -96,10 +96,12 @@ def _column(name: str, entry: Any) -> Column:
         name=name,
         kind=entry["type"],
         bounds=None if "bounds" not in entry else _bounds(name, entry["bounds"]),
-        categories=tuple(_category(name, value) for value in _list(name, entry, "categories")),
+        categories=_texts(name, entry, "categories"),
         missing=entry.get("missing", False),
         shape=tuple(_side(name, value) for value in _list(name, entry, "shape")),
         discover=entry.get("discover", False),
+        true_words=_texts(name, entry, "true"),
+        false_words=_texts(name, entry, "false"),
     )
 
 
@@ -110,12 +112,16 @@ def _list(name: str, entry: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-def _category(name: str, value: Any) -> str:
+def _texts(name: str, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(_as_text(name, value, key) for value in _list(name, entry, key))
+
+
+def _as_text(name: str, value: Any, key: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise SchemaError(f"column {name!r}: categories must be texts or numbers.")
+    raise SchemaError(f"column {name!r}: {key} must be texts or numbers.")
 
 
 def _side(name: str, value: Any) -> int:
@@ -163,12 +169,20 @@ def _column_lines(column: Column) -> list[str]:
     if column.bounds is not None:
         lines.append(f"bounds = [{', '.join(_number(column, side) for side in column.bounds)}]")
     if column.categories and column.kind in CODED_KINDS and column.kind != "boolean":
-        lines.append(f"categories = [{', '.join(_text(value) for value in column.categories)}]")
+        lines.append(f"categories = {_list_of(column.categories)}")
+    if column.true_words:
+        lines.append(f"true = {_list_of(column.true_words)}")
+    if column.false_words:
+        lines.append(f"false = {_list_of(column.false_words)}")
     if column.missing:
         lines.append("missing = true")
     if column.discover:
         lines.append("discover = true")
     return lines
+
+
+def _list_of(values: Iterable[str]) -> str:
+    return f"[{', '.join(_text(value) for value in values)}]"
 
 
 def _number(column: Column, value: float) -> str:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.truth import truth_table
 from sfumato.private.intake.values import (
     MISSING_TEXTS,
     UnreadableTypeError,
@@ -26,12 +27,14 @@ from sfumato.private.intake.values import (
     to_numbers,
     to_texts,
 )
-from sfumato.public.schema import Column, Schema
+from sfumato.public.column import Column, plain_word
+from sfumato.public.schema import Schema
 
 #: Undiscovered numbers are cut here, so that differences of two of them stay finite.
 LARGEST = 1e300
 _TRAILING_ZEROS = re.compile(r"([+-]?\d+)\.0*")
-_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+#: Categories that are matched whatever their capitals.
+_TRUTHS = ("true", "yes", "1", "false", "no", "0")
 
 
 def conform(raw: Mapping[str, Values], schema: Schema) -> dict[str, NDArray[Any]]:
@@ -86,9 +89,9 @@ def _bounded(numbers: NDArray[np.float64], column: Column) -> NDArray[np.float64
 
 def _codes(values: Values, column: Column) -> NDArray[np.int64]:
     private_texts = to_texts(values)
-    table = _code_table(column)
     unknown = len(column.categories) if column.missing else 0
-    codes = [_code(text, table, unknown) for text in private_texts.private_values]
+    code_of, table = (_truth, truth_table(column)) if column.kind == "boolean" else (_code, _code_table(column))
+    codes = [code_of(text, table, unknown) for text in private_texts.private_values]
     return np.array([*codes, unknown], dtype=np.int64)[private_texts.private_codes]
 
 
@@ -96,8 +99,6 @@ def _codes(values: Values, column: Column) -> NDArray[np.int64]:
 def _code_table(column: Column) -> dict[str, int]:
     """Every accepted spelling of a category; a declared spelling always goes before a derived one."""
     table = {category: code for code, category in enumerate(column.categories)}
-    if column.kind == "boolean":
-        return {text: code for code, texts in enumerate((_FALSE, _TRUE)) for text in texts}
     for code, category in enumerate(column.categories):
         for spelling in _spellings(category):
             table.setdefault(spelling, code)
@@ -116,6 +117,10 @@ def _code(text: str | None, table: Mapping[str, int], unknown: int) -> int:
     return next((table[spelling] for spelling in _spellings(text) if spelling in table), unknown)
 
 
+def _truth(text: str | None, table: Mapping[str, int], unknown: int) -> int:
+    return unknown if text is None else table.get(plain_word(text), unknown)
+
+
 def _spellings(text: str) -> Iterator[str]:
     """What a text may also mean: without spaces around it, 3.0 as 3, True as true."""
     stripped = text.strip()
@@ -124,7 +129,7 @@ def _spellings(text: str) -> Iterator[str]:
     if whole:
         yield whole[1]
     lower = stripped.lower()
-    if lower in (*_TRUE, *_FALSE):
+    if lower in _TRUTHS:
         yield lower
 
 
