@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import schemas
+import sfumato as sf
 from sfumato import Budget, Column, PrivacyUnit, Schema
 from sfumato.errors import BudgetError, SchemaError
 from sfumato.public.column import plain_word
@@ -141,8 +142,25 @@ def test_delta_must_lie_between_0_and_1(delta: float) -> None:
 
 def test_delta_must_fit_the_declared_size() -> None:
     Budget(epsilon=1.0, delta=1 / 60_000).check_against(60_000)
-    with pytest.raises(BudgetError, match="too large for about 60000 declared rows"):
-        Budget(epsilon=1.0, delta=1e-4).check_against(60_000)
+    Budget(epsilon=1.0, delta=1.667e-5).check_against(60_000)  # 1/60000 with four digits
+    with pytest.raises(BudgetError, match="too large for about 60000 declared rows") as caught:
+        Budget(epsilon=1.0, delta=0.5).check_against(60_000)
+    # The bound, and a tenth of it.
+    assert "above 1/rows = 1.7e-05 it promises nothing" in str(caught.value)
+    assert str(caught.value).endswith("Use at most a tenth of that, 1.7e-06.")
+    Budget(epsilon=1.0, delta=1.7e-6).check_against(60_000)
+
+
+def test_delta_must_be_small_where_no_size_is_declared() -> None:
+    Budget(epsilon=1.0, delta=1e-3).check_against(None)
+    for delta in (0.5, 0.9999, 1.1e-3):
+        with pytest.raises(BudgetError, match=r"may be at most 0\.001, and 1e-06 is recommended"):
+            Budget(epsilon=1.0, delta=delta).check_against(None)
+    # Few rows, declared: the bound is theirs.
+    Budget(epsilon=1.0, delta=0.01).check_against(100)
+    schema = replace(schemas.TABLE, rows=None)
+    with pytest.raises(BudgetError, match="not declared"):
+        sf.plan("auto", schema, Budget(epsilon=1.0, delta=0.5))
 
 
 @pytest.mark.parametrize("schema", [schemas.TABLE, schemas.IMAGES])
