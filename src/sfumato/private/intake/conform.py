@@ -205,7 +205,9 @@ def _pixels_from_lists(values: Values, column: Column) -> NDArray[Any]:
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
         raise SourceError(f"column {column.name!r} is an image, and the data holds values of type {kind}. Store lists.")
     if pa.types.is_nested(kind.value_type):
-        # Rows of rows: the same as lists of lists in an object array.
+        # Rows of rows: the same as lists of lists in an object array. Of numbers only, because Python has not every
+        # date and text that Arrow has: one of those in one row would raise.
+        _require_lists_of_numbers(kind)
         objects = np.empty(len(values), dtype=object)
         objects[:] = values.to_pylist()
         return _pixels_from_objects(objects, column)
@@ -214,6 +216,15 @@ def _pixels_from_lists(values: Values, column: Column) -> NDArray[Any]:
     out = np.full((len(values), n_pixels), np.nan)
     out[right.to_numpy(zero_copy_only=False)] = to_numbers(values.filter(right).flatten()).reshape(-1, n_pixels)
     return out
+
+
+def _require_lists_of_numbers(kind: Any) -> None:
+    inner = kind
+    while pa.types.is_list(inner) or pa.types.is_large_list(inner) or pa.types.is_fixed_size_list(inner):
+        inner = inner.value_type
+    types = pa.types
+    if not (types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner) or types.is_decimal(inner)):
+        raise UnreadableTypeError(kind)
 
 
 def _pixels_from_objects(values: NDArray[Any], column: Column) -> NDArray[np.float64]:
