@@ -339,3 +339,10 @@ def test_arrow_and_python_read_a_number_the_same_way(text):
     fast = one(WIDE, pa.array([text.encode("utf-8", "surrogatepass")]))
     slow = one(WIDE, objects(text))
     np.testing.assert_array_equal(fast, slow)
+
+
+@pytest.mark.parametrize("rows", [[[[1.0, 2, 3], [4, 5, 6]]], [[[1.0, 2, 3], [4, 5, 6]]] * 2, [[[1.0]], [[2.0]]]])
+def test_nested_lists_that_are_all_even_are_pictures_too(rows):
+    column = Column(name="picture", kind="image", shape=(2, 3))
+    expected = [row if np.size(row) == 6 else np.zeros((2, 3)) for row in rows]
+    np.testing.assert_array_equal(one(column, pa.array(rows)), np.array(expected))

@@ -17,16 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.scalars import MISSING_TEXTS, number_of, parse_date, parse_number
 from sfumato.private.intake.truth import truth_table
-from sfumato.private.intake.values import (
-    MISSING_TEXTS,
-    UnreadableTypeError,
-    Values,
-    parse_date,
-    parse_number,
-    to_numbers,
-    to_texts,
-)
+from sfumato.private.intake.values import UnreadableTypeError, Values, to_numbers, to_texts
 from sfumato.public.column import Column, plain_word
 from sfumato.public.schema import Schema
 
@@ -208,9 +201,7 @@ def _pixels_from_lists(values: Values, column: Column) -> NDArray[Any]:
         # Rows of rows: the same as lists of lists in an object array. Of numbers only, because Python has not every
         # date and text that Arrow has: one of those in one row would raise.
         _require_lists_of_numbers(kind)
-        objects = np.empty(len(values), dtype=object)
-        objects[:] = values.to_pylist()
-        return _pixels_from_objects(objects, column)
+        return _pixels_from_objects(np.fromiter(values.to_pylist(), object, count=len(values)), column)
     # Here the length of a list belongs to its row, so a wrong one makes a blank picture and no error.
     right = pc.fill_null(pc.equal(pc.list_value_length(values), n_pixels), False)
     out = np.full((len(values), n_pixels), np.nan)
@@ -230,7 +221,7 @@ def _require_lists_of_numbers(kind: Any) -> None:
 def _pixels_from_objects(values: NDArray[Any], column: Column) -> NDArray[np.float64]:
     out = np.full((len(values), *column.shape), np.nan)
     for at, private_picture in enumerate(values):
-        if isinstance(private_picture, np.ndarray | list | tuple):
+        if _is_nested(private_picture):
             private_numbers = _ragged_numbers(private_picture)
             if private_numbers.size == math.prod(column.shape):
                 out[at] = private_numbers.reshape(column.shape)
@@ -239,17 +230,25 @@ def _pixels_from_objects(values: NDArray[Any], column: Column) -> NDArray[np.flo
 
 def _ragged_numbers(picture: Any) -> NDArray[np.float64]:
     """One picture as a flat array; nested lists are walked, so that uneven ones raise nothing."""
-    if isinstance(picture, np.ndarray) and picture.dtype.kind in "biuf":
-        return picture.astype(np.float64).ravel()
-    leaves = list(_leaves(picture, depth=4))
-    flat = np.empty(len(leaves), dtype=object)
-    flat[:] = leaves
-    return to_numbers(flat)
+    if issubclass(type(picture), np.ndarray) and picture.dtype.kind in "biuf":
+        return to_numbers(np.asarray(picture)).ravel()
+    return np.array([number_of(leaf) for leaf in _leaves(picture, depth=4)], dtype=np.float64)
 
 
 def _leaves(part: Any, *, depth: int) -> Iterator[Any]:
-    if not isinstance(part, np.ndarray | list | tuple) or not depth:
-        yield None if isinstance(part, np.ndarray | list | tuple) else part
+    if not _is_nested(part) or not depth:
+        yield None if _is_nested(part) else part
         return
-    for inner in np.asarray(part).flat if isinstance(part, np.ndarray) else part:
+    for inner in _parts(part):
         yield from _leaves(inner, depth=depth - 1)
+
+
+def _is_nested(part: Any) -> bool:
+    # By its type, as in `scalars`: what an object says of itself may be anybody's code.
+    return issubclass(type(part), np.ndarray | list | tuple)
+
+
+def _parts(part: Any) -> Iterator[Any]:
+    if issubclass(type(part), np.ndarray):
+        return iter(np.asarray(part).flat)
+    return list.__iter__(part) if issubclass(type(part), list) else tuple.__iter__(part)
