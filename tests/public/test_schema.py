@@ -116,7 +116,7 @@ def test_words_for_true_and_false_are_read_and_change_no_other_digest() -> None:
     assert told.digest() != plain.digest()
     assert set(plain.to_json()["columns"][0]) == {"name", "kind", "missing", "categories"}
     assert plain.digest() == "f51cbd34f22670d9f5ef81d31bf5be236757d633fece64cadabaf202fcc56504"
-    with pytest.raises(SchemaError, match="list of texts"):
+    with pytest.raises(SchemaError, match="tuple of texts"):
         Column(name="a", kind="boolean", true_words="yes")  # type: ignore[arg-type]
 
 

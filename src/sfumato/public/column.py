@@ -77,9 +77,8 @@ class Column:
 
     def _check_words(self) -> None:
         for key, words in (("true", self.true_words), ("false", self.false_words)):
-            if isinstance(words, str) or not all(isinstance(word, str) for word in words):
-                raise SchemaError(f'column {self.name!r}: {key} must be a list of texts, such as ["Y", "ja"].')
-            object.__setattr__(self, f"{key}_words", tuple(words))
+            if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
+                raise SchemaError(f"column {self.name!r}: {key}_words must be a tuple of texts, such as ('Y', 'ja').")
         if not (self.true_words or self.false_words):
             return
         if self.kind != "boolean":

@@ -189,7 +189,7 @@ def _plain_datetime(value: datetime) -> datetime:
 
 def _offset(value: datetime) -> timedelta | None:
     """How far the clock is ahead of UTC; none for a clock without a zone. ValueError where the zone cannot say."""
-    zone: tzinfo | None = datetime.tzinfo.__get__(value)  # type: ignore[attr-defined]
+    zone: tzinfo | None = datetime.tzinfo.__get__(value)
     if zone is None:
         return None
     if type(zone) not in _ZONES and _package_of(zone) not in _ZONE_PACKAGES:
