@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -225,6 +226,34 @@ def test_odd_objects_that_mean_something_are_understood():
     assert text_of(np.float32(0.1)) == text_of(0.1) == text_of(np.float64(0.1)) == "0.1"
     assert text_of(NOON.replace(tzinfo=dt.timezone(dt.timedelta(hours=1)))) == "2020-01-31T12:00:00+01:00"
     assert text_of(pd.Timestamp("2020-01-31")) == text_of(np.datetime64("2020-01-31", "ns")) == "2020-01-31"
+
+
+ARROW = [
+    pa.array([Decimal("1.5"), None], pa.decimal256(40, 2)),
+    pa.array([Decimal("9" * 60)], pa.decimal256(76, 2)),
+    *(pa.array([2**62, -(2**62)], pa.timestamp(unit, tz=zone)) for unit in ("s", "ns") for zone in (None, "Asia/Kathmandu")),
+    *(pa.array([1, 2], kind) for kind in (pa.time64("ns"), pa.time32("s"), pa.duration("s"), pa.uint64())),
+    pa.array([2**62]).view(pa.date64()),
+    *(pa.array([b"\xff", None], kind) for kind in (pa.binary(), pa.binary_view(), pa.large_binary(), pa.binary(1))),
+    pa.array([b"\xff"], pa.binary()).view(pa.string()),
+    pa.DictionaryArray.from_arrays(pa.array([0, None], pa.uint64()), pa.array([b"\xff"]).view(pa.string())),
+    pa.array([1.5], pa.float16()),
+    pa.nulls(2),
+]  # fmt: skip
+if hasattr(pa, "decimal32"):
+    ARROW.append(pa.array([Decimal("1.5")], pa.decimal32(5, 2)))
+
+
+@pytest.mark.parametrize("values", ARROW, ids=lambda values: str(values.type))
+def test_arrow_values_of_every_type_become_rows(values):
+    batch = conform(dict.fromkeys([column.name for column in COLUMNS], values), TABLE)
+    check(batch, len(values))
+
+
+def test_rows_of_a_frame_go_by_their_place():
+    frame = pd.DataFrame({"numeric": np.arange(10.0)}, index=np.arange(10)[::-1] / 2)
+    chunks = open_source(frame, Schema(columns=COLUMNS[:1])).chunks(["numeric"], rows=4)
+    assert np.concatenate([chunk["numeric"] for chunk in chunks]).tolist() == list(range(10))
 
 
 def test_the_decimals_of_a_thread_that_asks_for_exceptions_raise_nothing():

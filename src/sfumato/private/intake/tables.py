@@ -56,7 +56,7 @@ class ArraySource:
         """Slices of the arrays."""
         n_rows = len(next(iter(self._columns.values()), ()))
         for start in range(0, n_rows, rows):
-            yield {name: _settle(self._columns[name][start : start + rows]) for name in names}
+            yield {name: _settle(_slice(self._columns[name], start, start + rows)) for name in names}
 
 
 def frame_source(frame: pd.DataFrame) -> ArraySource:
@@ -88,6 +88,11 @@ def _as_values(name: str, values: Any) -> Any:
     if array.ndim == 0:
         raise SourceError(f"column {name!r} is no array. Give an array with one value for each row.")
     return array
+
+
+def _slice(values: Any, start: int, stop: int) -> Any:
+    """Rows by their place: before pandas 3, a plain slice of a column goes by the labels of a fractional index."""
+    return values.iloc[start:stop] if isinstance(values, pd.Series) else values[start:stop]
 
 
 def _settle(values: Any) -> Values:

@@ -177,6 +177,8 @@ def _texts_from_arrow(values: Values) -> Coded:
         return to_texts(values.to_numpy(zero_copy_only=False))
     if not (_is_text(kind) or _is_exact(kind)):
         raise UnreadableTypeError(kind)
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:
+        values = values.cast(pa.decimal128(kind.precision, kind.scale))  # Arrow has no dictionaries of short ones
     # Read as bytes: a text that is not valid UTF-8 is repaired, not refused.
     coded = (values.cast(pa.binary()) if _is_text(kind) else values).dictionary_encode()
     codes = pc.fill_null(coded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
