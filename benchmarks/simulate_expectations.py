@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from expectation_pages import write_pages
 from fit_expectations import write_expectations
-from lightgbm import LGBMClassifier
 from numpy.typing import NDArray
 from populations import RULES, Population, Shapes
 from sklearn.metrics import roc_auc_score
@@ -35,6 +34,7 @@ import sfumato as sf
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
 from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.metrics import class_rate_error
+from sfumato.lab.boosting import need_lightgbm
 from sfumato.outlook.constants import constants_digest
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import default_delta
@@ -147,7 +147,9 @@ def learned(train: Examples, test: Examples, schema: sf.Schema, *, seed: int, ra
         return 0.0
     weight = "balanced" if rate < RARE else None
     trees = 30 if schema.images else 100  # for each class: pictures have many columns and few rows here
-    learner = LGBMClassifier(n_estimators=trees, random_state=seed, verbose=-1, n_jobs=1, class_weight=weight)
+    learner = need_lightgbm().LGBMClassifier(
+        n_estimators=trees, random_state=seed, verbose=-1, n_jobs=1, class_weight=weight
+    )
     coded = [at for at, column in enumerate(schema.features) if column.is_coded]
     learner.fit(_matrix(train, schema), train.label, categorical_feature=coded or "auto")
     odds = np.asarray(learner.predict_proba(_matrix(test, schema)))

@@ -45,5 +45,9 @@ class VerificationError(SfumatoError):
     """A release folder does not bear out its certificate."""
 
 
+class MissingLibraryError(SfumatoError):
+    """A library that was asked for is not installed, or cannot be loaded on this machine."""
+
+
 class ContractError(SfumatoError):
     """A mechanism breaks the contract that every mechanism must keep."""

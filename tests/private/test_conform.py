@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.conform import LARGEST, conform
+from sfumato.private.intake.truth import FALSE_WORDS, TRUE_WORDS
 from sfumato.private.intake.values import Coded, to_numbers, to_texts
+from sfumato.public.column import plain_word
 from sfumato.public.schema import Column, Schema
 
 AGE = Column(name="age", kind="integer", bounds=(17, 90))
@@ -144,6 +146,26 @@ def test_booleans_in_every_spelling():
         column = Column(name="c", kind="categorical", categories=categories)
         for values in (np.array([False, True]), np.array(["False", "True"]), pa.array([False, True])):
             assert one(column, values).tolist() == [0, 1]
+
+
+def test_booleans_in_the_words_of_several_languages():
+    true = ["Y", "y", "T", "t", "Yes", "JA", "oui", "Si", "sí", "wahr", "TRUE", "on", "1", "1.0", " y ", "\tJa\n", b"Y"]
+    false = ["N", "n", "F", "f", "No", "NEIN", "non", "no", "Falsch", "FALSE", "off", "0", "0.0", " n ", "0.00", b"N"]
+    maybe = Column(name="yes", kind="boolean", missing=True)
+    for column in (YES, maybe):
+        assert one(column, objects(*true)).tolist() == [1] * len(true)
+        assert one(column, objects(*false)).tolist() == [0] * len(false)
+    texts = [word for word in (*true, *false) if isinstance(word, str)]
+    assert one(maybe, pa.array(texts)).tolist() == one(maybe, objects(*texts)).tolist()
+    assert one(maybe, objects("perhaps", "", "NA", None, 2, 0.5)).tolist() == [2] * 6
+    assert not set(TRUE_WORDS) & set(FALSE_WORDS)
+    assert [plain_word(word) for word in (*TRUE_WORDS, *FALSE_WORDS)] == [*TRUE_WORDS, *FALSE_WORDS]
+
+
+def test_declared_words_for_true_and_false_go_before_the_usual_ones():
+    column = Column(name="c", kind="boolean", missing=True, true_words=("Positiv", "2", "n"), false_words=("", "1.0"))
+    values = objects("positiv ", "POSITIV", 2, 2.0, "2.00", "N", "ja", "", " ", 1, "1", "nein", "?", None)
+    assert one(column, values).tolist() == [1] * 7 + [0] * 5 + [2] * 2
 
 
 def test_equal_keys_of_different_types_do_not_meet():
@@ -317,3 +339,10 @@ def test_arrow_and_python_read_a_number_the_same_way(text):
     fast = one(WIDE, pa.array([text.encode("utf-8", "surrogatepass")]))
     slow = one(WIDE, objects(text))
     np.testing.assert_array_equal(fast, slow)
+
+
+@pytest.mark.parametrize("rows", [[[[1.0, 2, 3], [4, 5, 6]]], [[[1.0, 2, 3], [4, 5, 6]]] * 2, [[[1.0]], [[2.0]]]])
+def test_nested_lists_that_are_all_even_are_pictures_too(rows):
+    column = Column(name="picture", kind="image", shape=(2, 3))
+    expected = [row if np.size(row) == 6 else np.zeros((2, 3)) for row in rows]
+    np.testing.assert_array_equal(one(column, pa.array(rows)), np.array(expected))

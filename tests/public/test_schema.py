@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import schemas
+import sfumato as sf
 from sfumato import Budget, Column, PrivacyUnit, Schema
 from sfumato.errors import BudgetError, SchemaError
+from sfumato.public.column import plain_word
 from sfumato.public.encoding import Encoder
 from sfumato.public.probe import random_batch
 from sfumato.public.schema_file import load_schema, parse_schema, schema_to_toml
@@ -26,7 +28,11 @@ def columns(draw, name: str) -> Column:
         values = draw(st.lists(names, min_size=1, max_size=4, unique=True))
         return Column(name=name, kind=kind, categories=tuple(values), missing=missing)
     if kind == "boolean":
-        return Column(name=name, kind=kind, missing=missing)
+        words = draw(st.lists(names, max_size=4, unique_by=plain_word))
+        cut = draw(st.integers(0, len(words)))
+        return Column(
+            name=name, kind=kind, missing=missing, true_words=tuple(words[:cut]), false_words=tuple(words[cut:])
+        )
     low = draw(numbers) if kind != "datetime" else float(draw(st.integers(0, 2_000_000_000)))
     return Column(name=name, kind=kind, bounds=(low, low + draw(st.floats(1, 1e6))), missing=missing)
 
@@ -81,6 +87,16 @@ BAD = {
     "image shape": ('[columns.a]\ntype = "image"', r"give shape"),
     "missing image": ('[columns.a]\ntype = "image"\nshape = [2, 2]\nmissing = true', "cannot be missing"),
     "discover image": ('[columns.a]\ntype = "image"\nshape = [2, 2]\ndiscover = true', "nothing to discover"),
+    "words of no boolean": (
+        '[columns.a]\ntype = "numeric"\nbounds = [0, 1]\ntrue = ["Y"]',
+        "belong to a boolean column",
+    ),
+    "a word for both": (
+        '[columns.a]\ntype = "boolean"\ntrue = ["Y", "1"]\nfalse = [" 1.0"]',
+        "'1' as true and as false",
+    ),
+    "one word": ('[columns.a]\ntype = "boolean"\ntrue = "Y"', "true must be a list"),
+    "a word that is none": ('[columns.a]\ntype = "boolean"\nfalse = [{}]', "false must be texts"),
     "missing as text": ('[columns.a]\ntype = "boolean"\nmissing = "yes"', "true or false"),
 }
 
@@ -90,6 +106,18 @@ def test_a_bad_schema_is_refused_with_a_remedy(case: str) -> None:
     text, message = BAD[case]
     with pytest.raises(SchemaError, match=message):
         parse_schema(text)
+
+
+def test_words_for_true_and_false_are_read_and_change_no_other_digest() -> None:
+    plain = parse_schema('[columns.a]\ntype = "boolean"')
+    told = parse_schema('[columns.a]\ntype = "boolean"\ntrue = ["Y", "ja", 1]\nfalse = ["N", false]')
+    assert told["a"].true_words == ("Y", "ja", "1")
+    assert told["a"].false_words == ("N", "false")
+    assert told.digest() != plain.digest()
+    assert set(plain.to_json()["columns"][0]) == {"name", "kind", "missing", "categories"}
+    assert plain.digest() == "f51cbd34f22670d9f5ef81d31bf5be236757d633fece64cadabaf202fcc56504"
+    with pytest.raises(SchemaError, match="tuple of texts"):
+        Column(name="a", kind="boolean", true_words="yes")  # type: ignore[arg-type]
 
 
 def test_a_missing_schema_file_says_how_to_make_one(tmp_path) -> None:
@@ -114,8 +142,25 @@ def test_delta_must_lie_between_0_and_1(delta: float) -> None:
 
 def test_delta_must_fit_the_declared_size() -> None:
     Budget(epsilon=1.0, delta=1 / 60_000).check_against(60_000)
-    with pytest.raises(BudgetError, match="too large for about 60000 declared rows"):
-        Budget(epsilon=1.0, delta=1e-4).check_against(60_000)
+    Budget(epsilon=1.0, delta=1.667e-5).check_against(60_000)  # 1/60000 with four digits
+    with pytest.raises(BudgetError, match="too large for about 60000 declared rows") as caught:
+        Budget(epsilon=1.0, delta=0.5).check_against(60_000)
+    # The bound, and a tenth of it.
+    assert "above 1/rows = 1.7e-05 it promises nothing" in str(caught.value)
+    assert str(caught.value).endswith("Use at most a tenth of that, 1.7e-06.")
+    Budget(epsilon=1.0, delta=1.7e-6).check_against(60_000)
+
+
+def test_delta_must_be_small_where_no_size_is_declared() -> None:
+    Budget(epsilon=1.0, delta=1e-3).check_against(None)
+    for delta in (0.5, 0.9999, 1.1e-3):
+        with pytest.raises(BudgetError, match=r"may be at most 0\.001, and 1e-06 is recommended"):
+            Budget(epsilon=1.0, delta=delta).check_against(None)
+    # Few rows, declared: the bound is theirs.
+    Budget(epsilon=1.0, delta=0.01).check_against(100)
+    schema = replace(schemas.TABLE, rows=None)
+    with pytest.raises(BudgetError, match="not declared"):
+        sf.plan("auto", schema, Budget(epsilon=1.0, delta=0.5))
 
 
 @pytest.mark.parametrize("schema", [schemas.TABLE, schemas.IMAGES])

@@ -23,6 +23,7 @@ def demo_page(
     correlations: Mapping[str, float],
     rows: Mapping[str, int],
     release: str,
+    learner: str,
 ) -> str:
     """The page as text.
 
@@ -35,6 +36,7 @@ def demo_page(
         correlations: Between age and blood pressure, in real and in synthetic rows.
         rows: How many rows there are: train, synthetic, test.
         release: The name of the release folder beside the page.
+        learner: What was trained.
     """
     content = {
         "title": "sfumato: the demo",
@@ -48,6 +50,7 @@ def demo_page(
         "correlations": correlations,
         "rows": rows,
         "release": release,
+        "learner": learner,
         "roc": roc_svg(curves, label=_roc_label(aucs)),
         "plots": [marginal_svg(entry) for entry in marginals],
     }

@@ -9,6 +9,11 @@ from sfumato.errors import BudgetError, SchemaError
 Relation = Literal["add_or_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_or_remove", "replace_one")
 
+#: The largest delta where nobody declares how many rows there are. It would be 1/rows of a thousand rows, and with
+#: fewer than that, noise leaves little to release; whoever has fewer can declare it. The true bound may be far
+#: smaller, and it cannot be checked: the number of rows is private.
+LARGEST_DELTA = 1e-3
+
 
 @dataclass(frozen=True)
 class PrivacyUnit:
@@ -73,12 +78,25 @@ class Budget:
     def check_against(self, rows: int | None) -> None:
         """Refuse a delta that a release of one random raw row would also meet.
 
-        Publishing one record out of n, chosen at random, satisfies (0, 1/n): a delta above 1/n says nothing.
+        Publishing one record out of n, chosen at random, satisfies (0, 1/n): a delta above 1/n says nothing. Where
+        the number of rows is not declared, it is taken to be at least a thousand: see `LARGEST_DELTA`.
+
+        >>> Budget(epsilon=1.0, delta=0.5).check_against(None)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        sfumato.errors.BudgetError: delta = 0.5 is too large where the number of rows is not declared: ...
         """
-        if rows is not None and self.delta * rows > 1 + 1e-3:
+        if rows is None:
+            if self.delta > LARGEST_DELTA:
+                raise BudgetError(
+                    f"delta = {self.delta:g} is too large where the number of rows is not declared: it may be at most "
+                    f"{LARGEST_DELTA:g}, and {default_delta(None):g} is recommended. If fewer than 1,000 rows are "
+                    "expected, declare rows under [dataset]."
+                )
+        elif self.delta * rows > 1 + 1e-3:  # room for a bound that was written with a few digits, such as 1.667e-5
             raise BudgetError(
-                f"delta = {self.delta:g} is too large for about {rows} declared rows: above 1/rows it promises nothing. "
-                f"Use at most {default_delta(rows):.1g}."
+                f"delta = {self.delta:g} is too large for about {rows} declared rows: above 1/rows = {1 / rows:.2g} it "
+                "promises nothing, because publishing one row at random would meet it. "
+                f"Use at most a tenth of that, {1 / (10 * rows):.2g}."
             )
 
 

@@ -1,171 +1,20 @@
-"""schema.toml: the file in which a person says what is public about the data."""
+"""Schemas and their files, as functions."""
 
-import json
-import tomllib
-from collections.abc import Mapping
-from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
-from sfumato.errors import SchemaError
-from sfumato.public.budget import PrivacyUnit
-from sfumato.public.schema import CODED_KINDS, Column, Schema
-
-_COLUMN_KEYS = {"type", "bounds", "categories", "missing", "shape", "discover"}
-_DATASET_KEYS = {"target", "rows"}
-_PRIVACY_KEYS = {"relation", "person", "max_rows"}
+from sfumato.public.schema import Schema
 
 
 def load_schema(path: str | Path) -> Schema:
     """Read and check a schema file."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SchemaError(f"there is no schema file {path}. Make one with: sfumato schema DATA > schema.toml") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(f"the schema file {path} cannot be read ({type(error).__name__}).") from None
-    return parse_schema(text)
+    return Schema.load(path)
 
 
 def parse_schema(text: str) -> Schema:
-    r"""Read a schema from the text of a schema file.
-
-    >>> parse_schema('[dataset]\ntarget = "y"\n[columns.y]\ntype = "boolean"').target
-    'y'
-    """
-    try:
-        tree = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SchemaError(f"the schema is not valid TOML: {error}.") from None
-    dataset = _section(tree, "dataset", _DATASET_KEYS)
-    privacy = _section(tree, "privacy", _PRIVACY_KEYS)
-    unknown = set(tree) - {"dataset", "privacy", "columns"}
-    if unknown:
-        raise SchemaError(
-            f"the schema has an unknown section [{sorted(unknown)[0]}]. Known: dataset, privacy, columns."
-        )
-    columns = tree.get("columns", {})
-    if not isinstance(columns, dict):
-        raise SchemaError("columns must be sections: [columns.NAME].")
-    rows = dataset.get("rows")
-    if rows is not None and (not isinstance(rows, int) or isinstance(rows, bool)):
-        raise SchemaError(f"rows = {rows!r} must be a whole number.")
-    return Schema(
-        columns=tuple(_column(name, entry) for name, entry in columns.items()),
-        target=dataset.get("target"),
-        rows=rows,
-        unit=PrivacyUnit(**privacy),
-    )
-
-
-def _section(tree: Mapping[str, Any], name: str, known: set[str]) -> dict[str, Any]:
-    section = tree.get(name, {})
-    if not isinstance(section, dict):
-        raise SchemaError(f"{name} must be a section: [{name}].")
-    unknown = set(section) - known
-    if unknown:
-        raise SchemaError(f"[{name}] has an unknown key {sorted(unknown)[0]!r}. Known: {', '.join(sorted(known))}.")
-    return section
-
-
-def _column(name: str, entry: Any) -> Column:
-    if not isinstance(entry, dict) or "type" not in entry:
-        raise SchemaError(
-            f'column {name!r} has no type. Write [columns.{name}] and type = "numeric" (or another type).'
-        )
-    unknown = set(entry) - _COLUMN_KEYS
-    if unknown:
-        raise SchemaError(
-            f"column {name!r} has an unknown key {sorted(unknown)[0]!r}. Known: {', '.join(sorted(_COLUMN_KEYS))}."
-        )
-    for key in ("missing", "discover"):
-        if not isinstance(entry.get(key, False), bool):
-            raise SchemaError(f"column {name!r}: {key} must be true or false.")
-    return Column(
-        name=name,
-        kind=entry["type"],
-        bounds=None if "bounds" not in entry else _bounds(name, entry["bounds"]),
-        categories=tuple(_category(name, value) for value in _list(name, entry, "categories")),
-        missing=entry.get("missing", False),
-        shape=tuple(_side(name, value) for value in _list(name, entry, "shape")),
-        discover=entry.get("discover", False),
-    )
-
-
-def _list(name: str, entry: Mapping[str, Any], key: str) -> list[Any]:
-    value = entry.get(key, [])
-    if not isinstance(value, list):
-        raise SchemaError(f'column {name!r}: {key} must be a list, such as ["a", "b"].')
-    return value
-
-
-def _category(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise SchemaError(f"column {name!r}: categories must be texts or numbers.")
-
-
-def _side(name: str, value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise SchemaError(f"column {name!r}: shape must hold whole numbers, such as [28, 28].")
-
-
-def _bounds(name: str, value: Any) -> tuple[float, float]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise SchemaError(f"column {name!r}: bounds must be [low, high].")
-    low, high = (_bound(name, side) for side in value)
-    return low, high
-
-
-def _bound(name: str, value: Any) -> float:
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    raise SchemaError(f"column {name!r}: bounds must be numbers, or dates such as 2020-01-31.")
+    """Read a schema from the text of a schema file."""
+    return Schema.parse(text)
 
 
 def schema_to_toml(schema: Schema) -> str:
     """Write a schema as a schema file; reading it back gives the same schema."""
-    lines = ["[dataset]"]
-    if schema.target is not None:
-        lines.append(f"target = {_text(schema.target)}")
-    if schema.rows is not None:
-        lines.append(f"rows = {schema.rows}")
-    lines += ["", "[privacy]", f'relation = "{schema.unit.relation}"']
-    if schema.unit.person is not None:
-        lines += [f"person = {_text(schema.unit.person)}", f"max_rows = {schema.unit.max_rows}"]
-    for column in schema.columns:
-        lines += ["", f"[columns.{_text(column.name)}]", *_column_lines(column)]
-    return "\n".join(lines) + "\n"
-
-
-def _column_lines(column: Column) -> list[str]:
-    lines = [f'type = "{column.kind}"']
-    if column.shape:
-        lines.append(f"shape = {list(column.shape)}")
-    if column.bounds is not None:
-        lines.append(f"bounds = [{', '.join(_number(column, side) for side in column.bounds)}]")
-    if column.categories and column.kind in CODED_KINDS and column.kind != "boolean":
-        lines.append(f"categories = [{', '.join(_text(value) for value in column.categories)}]")
-    if column.missing:
-        lines.append("missing = true")
-    if column.discover:
-        lines.append("discover = true")
-    return lines
-
-
-def _number(column: Column, value: float) -> str:
-    if column.kind == "datetime" and float(value).is_integer():
-        return datetime.fromtimestamp(value, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
-
-
-def _text(value: str) -> str:
-    # A JSON string is a TOML string, but for the delete character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return schema.to_toml()

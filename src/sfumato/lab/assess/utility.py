@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.lab.boosting import Boosting, boosting
 from sfumato.private.intake.conform import conform
 from sfumato.private.intake.tables import frame_source
 from sfumato.public.schema import Batch, Schema
@@ -20,16 +21,17 @@ class Score:
     """What a learner reached on the test rows: not private.
 
     `auc` is the area under the ROC curve, averaged over classes (each against the rest). The curve itself is that of
-    the last class.
+    the last class. `learner` names what was trained.
     """
 
     auc: float
     false_positive_rate: NDArray[np.float64] = field(repr=False)
     true_positive_rate: NDArray[np.float64] = field(repr=False)
+    learner: str
 
 
 def train_and_score(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> Score:
-    """Train LightGBM with its default settings on some rows, and score it on others. Not private.
+    """Train boosted trees with default settings on some rows, and score them on others. Not private.
 
     Args:
         train: Rows to learn from, real or synthetic.
@@ -44,7 +46,8 @@ def train_and_score(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> 
 
     target = schema.require_coded_target()
     private_train, private_test = _encode(train, schema), _encode(test, schema)
-    scores = _class_scores(private_train, private_test, schema)
+    learner = boosting([at for at, column in enumerate(schema.features) if column.is_coded])
+    scores = _class_scores(learner, private_train, private_test, schema)
     truth = private_test[target.name]
     # A class that is everywhere or nowhere among the test rows has no curve.
     scored = [code for code in range(target.size) if 0 < np.mean(truth == code) < 1]
@@ -52,7 +55,7 @@ def train_and_score(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> 
         raise SchemaError(f"target {target.name!r} has one class among the test rows. Test on rows of several classes.")
     auc = float(np.mean([roc_auc_score(truth == code, scores[:, code]) for code in scored]))
     false_positive, true_positive, _ = roc_curve(truth == scored[-1], scores[:, scored[-1]])
-    return Score(auc, false_positive, true_positive)
+    return Score(auc, false_positive, true_positive, learner.name)
 
 
 def _encode(frame: pd.DataFrame, schema: Schema) -> Batch:
@@ -61,10 +64,8 @@ def _encode(frame: pd.DataFrame, schema: Schema) -> Batch:
     return chunks[0] if chunks else {name: np.zeros(0) for name in names}
 
 
-def _class_scores(train: Batch, test: Batch, schema: Schema) -> NDArray[np.float64]:
+def _class_scores(learner: Boosting, train: Batch, test: Batch, schema: Schema) -> NDArray[np.float64]:
     """A score for each test row and class; a class that was never learned scores 0."""
-    from lightgbm import LGBMClassifier
-
     target = schema.require_coded_target()
     label = train[target.name]
     scores = np.zeros((len(test[target.name]), target.size))
@@ -72,11 +73,8 @@ def _class_scores(train: Batch, test: Batch, schema: Schema) -> NDArray[np.float
     if len(present) < 2:
         scores[:, present.astype(np.int64)] = 1.0
         return scores
-    coded = [at for at, column in enumerate(schema.features) if column.is_coded]
-    # One thread: as fast on tables of this size, and far faster where other work keeps the cores busy.
-    learner = LGBMClassifier(random_state=0, verbose=-1, n_jobs=1)
-    learner.fit(_matrix(train, schema), label, categorical_feature=coded)
-    scores[:, learner.classes_.astype(np.int64)] = np.asarray(learner.predict_proba(_matrix(test, schema)))
+    trained = learner.fit(_matrix(train, schema), label)
+    scores[:, trained.classes_.astype(np.int64)] = np.asarray(trained.predict_proba(_matrix(test, schema)))
     return scores
 
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from sfumato.lab.benchmark.cnn import check_torch, cnn_probabilities
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples
+from sfumato.lab.boosting import need_lightgbm
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Column, Schema
 
@@ -65,6 +66,8 @@ def check_learner(learner: str, schema: Schema) -> None:
         raise BenchmarkError(f"there is no learner {learner!r} for {kind}. Known: {', '.join(known)}.")
     if learner == "cnn":
         check_torch()
+    if learner == "lightgbm":
+        need_lightgbm()  # no other trees in its place: the figures mean LightGBM
 
 
 def default_learner(schema: Schema) -> str:
@@ -73,15 +76,14 @@ def default_learner(schema: Schema) -> str:
 
 
 def _lightgbm(schema: Schema, balanced: bool, seed: int) -> Fit:
-    from lightgbm import LGBMClassifier
-
+    lightgbm = need_lightgbm()
     coded = [at for at, column in enumerate(schema.features) if column.is_coded]
     weight = "balanced" if balanced else None
 
     def fit(x: NDArray[Any], y: NDArray[np.int64]) -> Any:
         # Of small tables the threads would only wait for each other, for long where other work keeps the cores busy.
         threads = 1 if x.size < _SMALL else None
-        learner = LGBMClassifier(class_weight=weight, random_state=seed, verbose=-1, n_jobs=threads)
+        learner = lightgbm.LGBMClassifier(class_weight=weight, random_state=seed, verbose=-1, n_jobs=threads)
         return learner.fit(x, y, categorical_feature=coded or "auto")
 
     return fit

@@ -1,8 +1,9 @@
 """The demo, told with the same functions that a user has: release, verify, train, compare."""
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pandas as pd
 
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
-from sfumato.folder import load_release, release
+from sfumato.folder import cannot_write, load_release, release
 from sfumato.lab.assess.utility import Score, train_and_score
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
 from sfumato.present.demo_page import demo_page
@@ -33,6 +34,7 @@ class Story:
     verification: Verification
     aucs: dict[str, float]
     rows: dict[str, int]
+    learner: str
     page: str
 
 
@@ -43,11 +45,14 @@ def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
     """
     schema = demo_schema()
     budget = Budget(epsilon=EPSILON, delta=default_delta(schema.rows))
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent) as folder:
+    with contextlib.ExitStack() as stack:
         on_step("making 30,000 people")
         private_rows = patient_population()
-        private_file, staged = Path(folder) / "patients.csv", Path(folder) / "release"
-        private_rows.to_csv(private_file, index=False)
+        with _writing(out):
+            parent = tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent)
+            folder = stack.enter_context(parent)
+            private_file, staged = Path(folder) / "patients.csv", Path(folder) / "release"
+            private_rows.to_csv(private_file, index=False)
         fitted = fit("auto", Sensitive.read(private_file, schema), budget, on_step=on_step)
         on_step("writing the release")
         release(fitted, to=staged)
@@ -55,10 +60,20 @@ def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
         verification = verify(staged, rebuild=True)
         verification.raise_if_bad()
         story = _compare(fitted, verification, staged, private_rows, schema, out=out, on_step=on_step)
-        if out.exists():
-            os.replace(out, Path(folder) / "replaced")
-        os.replace(staged, out)
+        with _writing(out):
+            if out.exists():
+                os.replace(out, Path(folder) / "replaced")
+            os.replace(staged, out)
     return story
+
+
+@contextlib.contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    """Around what writes, and nothing else: a library that cannot be loaded raises OSError too."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(out, error) from None
 
 
 def _compare(
@@ -99,8 +114,9 @@ def _compare(
         },
         rows=rows,
         release=out.name,
+        learner=real_score.learner,
     )
-    return Story(fitted, verification, aucs, rows, page)
+    return Story(fitted, verification, aucs, rows, real_score.learner, page)
 
 
 def _table(table: pd.DataFrame | None) -> pd.DataFrame:

@@ -17,21 +17,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.values import (
-    MISSING_TEXTS,
-    UnreadableTypeError,
-    Values,
-    parse_date,
-    parse_number,
-    to_numbers,
-    to_texts,
-)
-from sfumato.public.schema import Column, Schema
+from sfumato.private.intake.scalars import MISSING_TEXTS, number_of, parse_date, parse_number
+from sfumato.private.intake.truth import truth_table
+from sfumato.private.intake.values import UnreadableTypeError, Values, to_numbers, to_texts
+from sfumato.public.column import Column, plain_word
+from sfumato.public.schema import Schema
 
 #: Undiscovered numbers are cut here, so that differences of two of them stay finite.
 LARGEST = 1e300
 _TRAILING_ZEROS = re.compile(r"([+-]?\d+)\.0*")
-_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+#: Categories that are matched whatever their capitals.
+_TRUTHS = ("true", "yes", "1", "false", "no", "0")
 
 
 def conform(raw: Mapping[str, Values], schema: Schema) -> dict[str, NDArray[Any]]:
@@ -86,9 +82,9 @@ def _bounded(numbers: NDArray[np.float64], column: Column) -> NDArray[np.float64
 
 def _codes(values: Values, column: Column) -> NDArray[np.int64]:
     private_texts = to_texts(values)
-    table = _code_table(column)
     unknown = len(column.categories) if column.missing else 0
-    codes = [_code(text, table, unknown) for text in private_texts.private_values]
+    code_of, table = (_truth, truth_table(column)) if column.kind == "boolean" else (_code, _code_table(column))
+    codes = [code_of(text, table, unknown) for text in private_texts.private_values]
     return np.array([*codes, unknown], dtype=np.int64)[private_texts.private_codes]
 
 
@@ -96,8 +92,6 @@ def _codes(values: Values, column: Column) -> NDArray[np.int64]:
 def _code_table(column: Column) -> dict[str, int]:
     """Every accepted spelling of a category; a declared spelling always goes before a derived one."""
     table = {category: code for code, category in enumerate(column.categories)}
-    if column.kind == "boolean":
-        return {text: code for code, texts in enumerate((_FALSE, _TRUE)) for text in texts}
     for code, category in enumerate(column.categories):
         for spelling in _spellings(category):
             table.setdefault(spelling, code)
@@ -116,6 +110,10 @@ def _code(text: str | None, table: Mapping[str, int], unknown: int) -> int:
     return next((table[spelling] for spelling in _spellings(text) if spelling in table), unknown)
 
 
+def _truth(text: str | None, table: Mapping[str, int], unknown: int) -> int:
+    return unknown if text is None else table.get(plain_word(text), unknown)
+
+
 def _spellings(text: str) -> Iterator[str]:
     """What a text may also mean: without spaces around it, 3.0 as 3, True as true."""
     stripped = text.strip()
@@ -124,7 +122,7 @@ def _spellings(text: str) -> Iterator[str]:
     if whole:
         yield whole[1]
     lower = stripped.lower()
-    if lower in (*_TRUE, *_FALSE):
+    if lower in _TRUTHS:
         yield lower
 
 
@@ -200,10 +198,10 @@ def _pixels_from_lists(values: Values, column: Column) -> NDArray[Any]:
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
         raise SourceError(f"column {column.name!r} is an image, and the data holds values of type {kind}. Store lists.")
     if pa.types.is_nested(kind.value_type):
-        # Rows of rows: the same as lists of lists in an object array.
-        objects = np.empty(len(values), dtype=object)
-        objects[:] = values.to_pylist()
-        return _pixels_from_objects(objects, column)
+        # Rows of rows: the same as lists of lists in an object array. Of numbers only, because Python has not every
+        # date and text that Arrow has: one of those in one row would raise.
+        _require_lists_of_numbers(kind)
+        return _pixels_from_objects(np.fromiter(values.to_pylist(), object, count=len(values)), column)
     # Here the length of a list belongs to its row, so a wrong one makes a blank picture and no error.
     right = pc.fill_null(pc.equal(pc.list_value_length(values), n_pixels), False)
     out = np.full((len(values), n_pixels), np.nan)
@@ -211,10 +209,19 @@ def _pixels_from_lists(values: Values, column: Column) -> NDArray[Any]:
     return out
 
 
+def _require_lists_of_numbers(kind: Any) -> None:
+    inner = kind
+    while pa.types.is_list(inner) or pa.types.is_large_list(inner) or pa.types.is_fixed_size_list(inner):
+        inner = inner.value_type
+    types = pa.types
+    if not (types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner) or types.is_decimal(inner)):
+        raise UnreadableTypeError(kind)
+
+
 def _pixels_from_objects(values: NDArray[Any], column: Column) -> NDArray[np.float64]:
     out = np.full((len(values), *column.shape), np.nan)
     for at, private_picture in enumerate(values):
-        if isinstance(private_picture, np.ndarray | list | tuple):
+        if _is_nested(private_picture):
             private_numbers = _ragged_numbers(private_picture)
             if private_numbers.size == math.prod(column.shape):
                 out[at] = private_numbers.reshape(column.shape)
@@ -223,17 +230,25 @@ def _pixels_from_objects(values: NDArray[Any], column: Column) -> NDArray[np.flo
 
 def _ragged_numbers(picture: Any) -> NDArray[np.float64]:
     """One picture as a flat array; nested lists are walked, so that uneven ones raise nothing."""
-    if isinstance(picture, np.ndarray) and picture.dtype.kind in "biuf":
-        return picture.astype(np.float64).ravel()
-    leaves = list(_leaves(picture, depth=4))
-    flat = np.empty(len(leaves), dtype=object)
-    flat[:] = leaves
-    return to_numbers(flat)
+    if issubclass(type(picture), np.ndarray) and picture.dtype.kind in "biuf":
+        return to_numbers(np.asarray(picture)).ravel()
+    return np.array([number_of(leaf) for leaf in _leaves(picture, depth=4)], dtype=np.float64)
 
 
 def _leaves(part: Any, *, depth: int) -> Iterator[Any]:
-    if not isinstance(part, np.ndarray | list | tuple) or not depth:
-        yield None if isinstance(part, np.ndarray | list | tuple) else part
+    if not _is_nested(part) or not depth:
+        yield None if _is_nested(part) else part
         return
-    for inner in np.asarray(part).flat if isinstance(part, np.ndarray) else part:
+    for inner in _parts(part):
         yield from _leaves(inner, depth=depth - 1)
+
+
+def _is_nested(part: Any) -> bool:
+    # By its type, as in `scalars`: what an object says of itself may be anybody's code.
+    return issubclass(type(part), np.ndarray | list | tuple)
+
+
+def _parts(part: Any) -> Iterator[Any]:
+    if issubclass(type(part), np.ndarray):
+        return iter(np.asarray(part).flat)
+    return list.__iter__(part) if issubclass(type(part), list) else tuple.__iter__(part)

@@ -4,7 +4,6 @@ Bounds and categories are left to a person who knows them from elsewhere, or to 
 """
 
 import json
-import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.header import looks_like_names
 from sfumato.private.intake.pictures import FolderSource, IdxSource
 from sfumato.private.intake.sources import open_path
 from sfumato.private.intake.tables import CsvSource, NpzSource, TableSource
@@ -45,8 +45,12 @@ _HINTS: dict[str, str] = {
 }
 
 
-def draft_schema(data: str | os.PathLike[str] | pd.DataFrame) -> str:
+def draft_schema(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = False) -> str:
     """The text of a schema.toml to be completed by a person; it parses as it stands.
+
+    Args:
+        data: a path, or a frame, whose names and types are shown.
+        header: say that the first line of a CSV file holds names, where that cannot be told from its words.
 
     >>> print(draft_schema(pd.DataFrame({"age": [41]})).split("[columns")[1])
     ."age"]
@@ -59,7 +63,7 @@ def draft_schema(data: str | os.PathLike[str] | pd.DataFrame) -> str:
         return _draft([_entry(str(n), _kind_of_pandas(t)) for n, t in zip(data.columns, dtypes, strict=True)], "types")
     source = open_path(Path(data), None)
     if isinstance(source, CsvSource):
-        _require_header(source.names, data)
+        _require_header(source.names, data, header=header)
         return _draft([_entry_of_unknown(name) for name in source.names], "the header line; a CSV file shows no types")
     if isinstance(source, TableSource):
         return _draft([_entry(name, _kind_of_arrow(kind)) for name, kind in source.types.items()], "names and types")
@@ -80,20 +84,15 @@ def _draft(entries: Sequence[str], shown: str, target: str | None = None) -> str
     return _TOP.format(shown=shown, target=line) + "".join("\n" + entry for entry in entries)
 
 
-def _require_header(names: Sequence[str], path: object) -> None:
-    """A file without a header has a private row in its first line: refuse it where it looks like one."""
-    if any(not name or _is_number(name) for name in names):
+def _require_header(names: Sequence[str], path: object, *, header: bool) -> None:
+    """A file without a header has a private row in its first line: refuse what may be one, and quote nothing of it."""
+    if header and not all(names):
+        raise SourceError(f"the header line of {path} lacks a name. Give every column one.")
+    if not header and not looks_like_names(names):
         raise SourceError(
-            f"the first line of {path} does not look like column names: a name is a number or is missing. "
-            "Add a header line."
+            f"the first line of {path} does not look like column names, and may be a private row. Add a header line; "
+            "if the line is one, say so with --header (in Python: header=True)."
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return not math.isnan(float(text))
-    except ValueError:
-        return False
 
 
 def _section(name: str) -> str:

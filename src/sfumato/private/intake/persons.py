@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.private.intake.scalars import MISSING_TEXTS
 from sfumato.private.intake.sources import Source
-from sfumato.private.intake.values import MISSING_TEXTS, Coded, Values, to_texts
+from sfumato.private.intake.values import Coded, Values, to_texts
 from sfumato.private.kernel.randomness import NoiseSource
 
 

@@ -2,7 +2,6 @@
 
 import os
 import struct
-import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,16 +12,19 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.tables import no_details, open_binary, read_block
+from sfumato.private.intake.silence import silence
+from sfumato.private.intake.tables import BROKEN, no_details, open_binary, read_block
 from sfumato.private.intake.values import Values
 
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 #: What Pillow raises for a file that is no picture, or a broken one. Its many decoders share no base class.
+#: An import that fails belongs to them: a decoder is loaded when a picture asks for it.
 _UNREADABLE = (
-    ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError, SyntaxError,
-    TypeError, ValueError, struct.error, zlib.error, Image.DecompressionBombError,
+    ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, ImportError, LookupError, MemoryError,
+    OSError, RuntimeError, StopIteration, SyntaxError, TypeError, ValueError, struct.error, zlib.error,
+    Image.DecompressionBombError,
 )  # fmt: skip
 
 
@@ -59,7 +61,7 @@ class IdxSource:
                 stream.read(4 * (len(inner) + 2))
                 for start in range(0, n_rows, rows):
                     yield read_block(stream, (min(rows, n_rows - start), *inner), dtype)
-        except (OSError, EOFError, zlib.error):
+        except BROKEN:
             raise SourceError(f"{path} is damaged: it is shorter than its header says.") from None
 
 
@@ -77,7 +79,7 @@ def _idx_header(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
             if len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in _IDX_TYPES and 0 < magic[3] < 5:
                 sides = stream.read(4 * magic[3])
                 return struct.unpack(f">{magic[3]}I", sides), np.dtype(_IDX_TYPES[magic[2]])
-    except (OSError, EOFError, zlib.error, struct.error):
+    except BROKEN:
         pass
     raise SourceError(f"{path} is not an IDX file, whatever its name says. Use the files as MNIST has them.")
 
@@ -145,8 +147,8 @@ def _read_picture(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     height, width = shape[:2]
     mode = _MODES[shape[2] if len(shape) == 3 else 1]
     try:
-        # Warnings about a picture are outputs that depend on it.
-        with warnings.catch_warnings(action="ignore"), Image.open(path) as private_picture:
+        # What a decoder says about a picture is an output that depends on it.
+        with silence(), Image.open(path) as private_picture:
             private_plain = _eight_bit(private_picture).convert(mode)
             if private_plain.size != (width, height):
                 private_plain = private_plain.resize((width, height), Image.Resampling.BILINEAR)

@@ -8,10 +8,13 @@ import csv
 import gzip
 import io
 import math
+import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from lzma import LZMAError
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
@@ -22,13 +25,17 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.utf8 import Utf8Stream
 from sfumato.private.intake.values import Coded, Values
 
 #: A row of a CSV file must fit into a block; larger blocks are tried only where one does not.
 _BLOCK_BYTES = (8 << 20, 64 << 20, 1 << 30)
 _HEADER_BYTES = 1 << 20
 #: What readers raise for a damaged file. Their messages may quote rows.
-_BROKEN = (pa.ArrowException, BadZipFile, EOFError, OSError, RuntimeError, ValueError, zlib.error)
+BROKEN = (
+    pa.ArrowException, ArithmeticError, BadZipFile, EOFError, LookupError, LZMAError, MemoryError, OSError, RuntimeError,
+    SyntaxError, TokenError, TypeError, ValueError, struct.error, zlib.error,
+)  # fmt: skip
 
 
 class ArraySource:
@@ -49,7 +56,7 @@ class ArraySource:
         """Slices of the arrays."""
         n_rows = len(next(iter(self._columns.values()), ()))
         for start in range(0, n_rows, rows):
-            yield {name: _settle(self._columns[name][start : start + rows]) for name in names}
+            yield {name: _settle(_slice(self._columns[name], start, start + rows)) for name in names}
 
 
 def frame_source(frame: pd.DataFrame) -> ArraySource:
@@ -81,6 +88,11 @@ def _as_values(name: str, values: Any) -> Any:
     if array.ndim == 0:
         raise SourceError(f"column {name!r} is no array. Give an array with one value for each row.")
     return array
+
+
+def _slice(values: Any, start: int, stop: int) -> Any:
+    """Rows by their place: before pandas 3, a plain slice of a column goes by the labels of a fractional index."""
+    return values.iloc[start:stop] if isinstance(values, pd.Series) else values[start:stop]
 
 
 def _settle(values: Any) -> Values:
@@ -180,13 +192,14 @@ class CsvSource:
         for block_bytes in _BLOCK_BYTES:
             try:
                 with pa.input_stream(str(self._path), compression=_compression(self._path)) as stream:
-                    for batch in _skip(self._batches(stream, names, block_bytes), done):
+                    repaired = pa.PythonFile(Utf8Stream(stream), mode="r")
+                    for batch in _skip(self._batches(repaired, names, block_bytes), done):
                         for start in range(0, batch.num_rows, rows):
                             part = batch.slice(start, rows)
                             yield dict(zip(names, part.columns, strict=True))
                             done += part.num_rows
                 return
-            except (pa.ArrowException, OSError, zlib.error):
+            except BROKEN:
                 # A row larger than a block ends here. Larger blocks are tried, so that no row is refused.
                 continue
         raise SourceError(f"{self._path} is damaged, or its quotes do not balance: it cannot be read as a CSV file.")
@@ -242,7 +255,7 @@ class NpzSource:
                 for member in archive.namelist():
                     with archive.open(member) as stream:
                         self.headers[member.removesuffix(".npy")] = _npy_header(stream)
-        except _BROKEN:
+        except BROKEN:
             raise SourceError(f"{path} is not a .npz file of plain arrays. Write it with numpy.savez.") from None
         for name, (shape, dtype, _) in self.headers.items():
             if dtype.hasobject:
@@ -304,7 +317,7 @@ def no_details(path: Path, what: str) -> Iterator[None]:
     """Replace a reader's message, which may quote rows, by one about the file."""
     try:
         yield
-    except _BROKEN:
+    except BROKEN:
         raise SourceError(f"{path} is not {what}: it is damaged, or not what its name says.") from None
 
 

@@ -1,0 +1,185 @@
+"""One column: its kind, and the bounds or categories that are public about it."""
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.errors import SchemaError
+
+Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
+NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
+CODED_KINDS: tuple[Kind, ...] = ("categorical", "ordinal", "boolean")
+KINDS: tuple[Kind, ...] = (*NUMBER_KINDS, *CODED_KINDS, "image")
+
+_TRAILING_ZEROS = re.compile(r"([+-]?\d+)\.0*")
+
+
+def plain_word(text: str) -> str:
+    """How a word for true or false is compared: without spaces around it, in lower case, 1.0 as 1.
+
+    >>> plain_word(" Ja "), plain_word("1.0")
+    ('ja', '1')
+    """
+    folded = text.strip().casefold()
+    whole = _TRAILING_ZEROS.fullmatch(folded)
+    return whole[1] if whole else folded
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column. `datetime` bounds are seconds since 1970-01-01 UTC.
+
+    `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words.
+
+    >>> Column(name="age", kind="integer", bounds=(17, 90)).centre
+    53.5
+    >>> Column(name="sex", kind="categorical", categories=("f", "m"), missing=True).size
+    3
+    >>> Column(name="ill", kind="boolean", true_words=("positive",), false_words=("negative",)).categories
+    ('false', 'true')
+    """
+
+    name: str
+    kind: Kind
+    bounds: tuple[float, float] | None = None
+    categories: tuple[str, ...] = ()
+    missing: bool = False
+    shape: tuple[int, ...] = ()
+    discover: bool = False
+    true_words: tuple[str, ...] = ()
+    false_words: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
+        if self.bounds is not None:  # floats always, so that equal schemas have equal digests
+            object.__setattr__(self, "bounds", (float(self.bounds[0]) + 0.0, float(self.bounds[1]) + 0.0))
+        if self.kind not in KINDS:
+            raise SchemaError(f"column {self.name!r} has type {self.kind!r}. Use one of {', '.join(KINDS)}.")
+        if self.kind == "boolean":
+            object.__setattr__(self, "categories", ("false", "true"))
+        if self.discover and self.kind in ("boolean", "image"):
+            raise SchemaError(
+                f"column {self.name!r} is {self.kind}: there is nothing to discover. Remove discover = true."
+            )
+        if self.kind in NUMBER_KINDS and not self.discover:
+            self._check_bounds()
+        if self.kind in ("categorical", "ordinal") and not self.discover:
+            self._check_categories()
+        if self.kind == "image":
+            self._check_image()
+        self._check_words()
+
+    def _check_words(self) -> None:
+        for key, words in (("true", self.true_words), ("false", self.false_words)):
+            if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
+                raise SchemaError(f"column {self.name!r}: {key}_words must be a tuple of texts, such as ('Y', 'ja').")
+        if not (self.true_words or self.false_words):
+            return
+        if self.kind != "boolean":
+            raise SchemaError(
+                f"column {self.name!r} is {self.kind}, and words for true and false belong to a boolean column. "
+                'Remove them, or set type = "boolean".'
+            )
+        both = _plain_words(self.true_words) & _plain_words(self.false_words)
+        if both:
+            raise SchemaError(
+                f"column {self.name!r} declares {sorted(both)[0]!r} as true and as false: capitals, spaces around a "
+                "word and zeros after a point make no difference. List each word once."
+            )
+
+    def _check_bounds(self) -> None:
+        if self.bounds is None:
+            raise SchemaError(
+                f"column {self.name!r} has no bounds. Give bounds = [low, high] in schema.toml, "
+                "or discover = true to spend budget on them."
+            )
+        low, high = self.bounds
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise SchemaError(
+                f"column {self.name!r} has bounds [{low}, {high}]: give two finite numbers, low before high."
+            )
+
+    def _check_categories(self) -> None:
+        if not self.categories:
+            raise SchemaError(
+                f"column {self.name!r} has no categories. List them in schema.toml, "
+                "or discover = true to spend budget on them."
+            )
+        if len(set(self.categories)) != len(self.categories):
+            raise SchemaError(f"column {self.name!r} names a category twice. List each category once.")
+
+    def _check_image(self) -> None:
+        if len(self.shape) not in (2, 3) or any(side < 1 for side in self.shape):
+            raise SchemaError(
+                f"column {self.name!r} is an image: give shape = [height, width] or [height, width, channels]."
+            )
+        if self.bounds is None:
+            object.__setattr__(self, "bounds", (0.0, 255.0))
+        self._check_bounds()
+        if self.missing:
+            raise SchemaError(f"column {self.name!r} is an image, and images cannot be missing. Remove missing = true.")
+
+    @property
+    def is_number(self) -> bool:
+        """Whether rows hold a bounded number here."""
+        return self.kind in NUMBER_KINDS
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether rows hold one of a public list of values here."""
+        return self.kind in CODED_KINDS
+
+    @property
+    def size(self) -> int:
+        """How many codes a coded column has, with the one for missing values."""
+        return len(self.categories) + int(self.missing)
+
+    @property
+    def low(self) -> float:
+        """The lower bound."""
+        return self._bounds()[0]
+
+    @property
+    def high(self) -> float:
+        """The upper bound."""
+        return self._bounds()[1]
+
+    @property
+    def centre(self) -> float:
+        """The middle of the bounds: the public guess for a number that cannot be read."""
+        return (self.low + self.high) / 2
+
+    def _bounds(self) -> tuple[float, float]:
+        if self.bounds is None:
+            raise SchemaError(f"column {self.name!r} has no bounds yet: run its discovery first.")
+        return self.bounds
+
+    def decode(self, values: NDArray[Any]) -> "pd.Series[Any]":
+        """Encoded values as a reader wants to see them: whole numbers, dates, category names."""
+        if self.kind == "image":
+            raise SchemaError(f"column {self.name!r} holds images, which have no place in a table.")
+        if self.is_coded:
+            labels = np.array([*self.categories, None] if self.missing else [*self.categories], dtype=object)
+            names = labels[np.clip(values.astype(np.int64), 0, self.size - 1)]
+            if self.kind == "boolean":
+                return pd.Series(names, name=self.name).map({"true": True, "false": False}).astype("boolean")
+            return pd.Series(
+                pd.Categorical(names, categories=list(self.categories), ordered=self.kind == "ordinal"), name=self.name
+            )
+        numbers = pd.Series(np.clip(values.astype(np.float64), self.low, self.high), name=self.name)
+        if self.kind == "integer":
+            whole = numbers.round().clip(math.ceil(self.low), math.floor(self.high))
+            return whole.astype("Int64") if self.missing else whole.astype("int64")
+        if self.kind == "datetime":
+            return pd.to_datetime(numbers.round(), unit="s").astype("datetime64[s]").rename(self.name)
+        return numbers
+
+
+def _plain_words(words: Iterable[str]) -> set[str]:
+    return {plain_word(word) for word in words}
