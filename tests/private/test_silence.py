@@ -21,9 +21,9 @@ from PIL import Image
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.conform import conform
-from sfumato.private.intake.silence import silence
 from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.utf8 import Utf8Stream
+from sfumato.private.quiet import silence
 from sfumato.public.schema import Column, Schema
 
 SECRET = "SECRET-7781"

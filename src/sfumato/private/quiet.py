@@ -1,50 +1,110 @@
-"""Silence around private rows: what a map, a library or a C decoder says of them is an output like any other."""
+"""Silence around private rows: what a map, a library or a C decoder says of them is an output like any other.
 
+Libraries written in C write their complaints to the file descriptors of stdout and stderr, past everything that Python can
+redirect. A line about one broken picture would tell that this picture is there.
+"""
+
+import ctypes
 import logging
 import os
 import sys
+import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 
 import numpy as np
+
+_OUTPUTS = (1, 2)
+#: File descriptors, the filters of warnings and the level of logging belong to the whole process.
+_ONE_AT_A_TIME = threading.RLock()
+_depth = 0
 
 
 @contextmanager
 def silence() -> Iterator[None]:
     """Nothing that runs inside reaches stdout, stderr, a log or a warning: not from Python, and not from C.
 
-    It holds for the whole process, so one process makes one release at a time.
+    It holds for the whole process: what another thread writes meanwhile is lost too, which is the price of hearing nothing
+    from C, and another thread that wants silence waits for its turn. Silence within silence costs nothing.
     """
-    with ExitStack() as stack:
-        nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
-        for number in (1, 2):
-            stack.enter_context(_redirected(number, nowhere.fileno()))
-        stack.enter_context(redirect_stdout(nowhere))
-        stack.enter_context(redirect_stderr(nowhere))
-        stack.enter_context(np.errstate(all="ignore"))
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")
-        before = logging.root.manager.disable
-        stack.callback(logging.disable, before)
-        logging.disable(logging.CRITICAL)
+    global _depth
+    with _ONE_AT_A_TIME, nullcontext() if _depth else _all_silent():
+        _depth += 1
+        try:
+            yield
+        finally:
+            _depth -= 1
+
+
+@contextmanager
+def _all_silent() -> Iterator[None]:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+    with (
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        _outputs_to(nowhere.fileno()),
+        redirect_stdout(nowhere),  # a notebook's own streams have no descriptor
+        redirect_stderr(nowhere),
+        np.errstate(all="ignore"),
+        warnings.catch_warnings(action="ignore"),
+        _no_logging(),
+    ):
         yield
 
 
 @contextmanager
-def _redirected(number: int, target: int) -> Iterator[None]:
-    """One of the process's own files, sent elsewhere for a while: C libraries write there past Python."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None and not stream.closed:
-            stream.flush()
-    try:
-        kept = os.dup(number)
-    except OSError:  # a daemon may have closed it: then there is nothing to be heard on it
-        yield
-        return
-    os.dup2(target, number)
+def _no_logging() -> Iterator[None]:
+    # For all loggers: a level that somebody gave to a single one would win over that of its parent.
+    before = logging.root.manager.disable
+    logging.disable(max(before, logging.CRITICAL))
     try:
         yield
     finally:
-        os.dup2(kept, number)
-        os.close(kept)
+        logging.disable(before)
+
+
+@contextmanager
+def _outputs_to(nowhere: int) -> Iterator[None]:
+    closed = [output for output in _OUTPUTS if not _is_open(output)]
+    # A closed output is filled first, so that none of the copies below lands in its place.
+    for output in closed:
+        os.dup2(nowhere, output)
+    kept = {output: os.dup(output) for output in _OUTPUTS if output not in closed}
+    try:
+        _flush_c()
+        for output in kept:
+            os.dup2(nowhere, output)
+        yield
+    finally:
+        _flush_c()  # while the outputs still lead nowhere: C keeps lines back
+        for output, copy in kept.items():
+            os.dup2(copy, output)
+            os.close(copy)
+        for output in closed:
+            os.close(output)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
+
+
+def _find_flush() -> Callable[[None], object] | None:
+    try:
+        flush: Callable[[None], object] = ctypes.CDLL(None).fflush
+    except (OSError, TypeError, AttributeError):
+        return None  # no way to ask C; decoders write to stderr, which keeps nothing back
+    return flush
+
+
+_FLUSH = _find_flush()
+
+
+def _flush_c() -> None:
+    if _FLUSH is not None:
+        _FLUSH(None)
