@@ -1,13 +1,17 @@
 """The evaluation harness: datasets, fetching, learners, metrics, whole runs and the command."""
 
+import argparse
 import base64
 import dataclasses
 import gzip
 import hashlib
+import importlib.util
 import io
 import json
+import sys
 import tarfile
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -618,3 +622,67 @@ def test_the_command_refuses(tiny_known, monkeypatch, words, said):
     result = bench(*words, "--json")
     assert result.exit_code == 1
     assert said in json.loads(result.stdout.splitlines()[-1])["error"]
+
+
+# ---------------------------------------------------------------------------------------------------------- the table
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """benchmarks/utility.py with results of its own."""
+    path = Path(__file__).parents[2] / "benchmarks" / "utility.py"
+    spec = importlib.util.spec_from_file_location("utility_script", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "utility_script", module)  # where its dataclasses look for their own module
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "RESULTS", tmp_path)
+    monkeypatch.setattr(module, "RUNS", tmp_path / "utility.jsonl")
+    monkeypatch.setattr(module, "TABLE", tmp_path / "utility.md")
+    return module
+
+
+def utility_run(dataset, seed, value, **more):
+    return {
+        "asked": "auto", "dataset": dataset, "method": "m", "epsilon": 1.0, "learner": "lightgbm", "metric": "auc",
+        "seed": seed, "value": value, "real_value": 0.95, "release_seconds": 1.0, "peak_memory_mb": 10.0, "tvd_1way": 0.1,
+        "tvd_2way": 0.2, "class_rate_error": 0.0, "brier": 0.1, "brier_real": 0.05, "synthetic_rows": 800, **more,
+    }  # fmt: skip
+
+
+def test_the_table_of_utility_names_both_row_counts_and_what_was_chosen_where(script):
+    at_n = {f"{key}_n": 0.25 for key in ("tvd_1way", "tvd_2way", "class_rate_error", "brier")}
+    for seed, (value, real) in enumerate([(0.93, 0.955), (0.95, 0.975)]):
+        new = {"value_n": value - 0.02, "real_value": real, "real_seed": seed, "synthetic_rows_n": 100, **at_n}
+        script.append(utility_run("credit", seed, value, **new))
+    script.append(utility_run("adult", 0, 0.91))  # from before there were two row counts
+    script.write_table("auto")
+    text = script.TABLE.read_text(encoding="utf-8")
+    credit, adult = (next(x for x in text.splitlines() if x.startswith(f"| {name} |")) for name in ("credit", "adult"))
+    assert "| 0.9400 ± 0.0141 | 0.9200 ± 0.0141 | 0.9650 ± 0.0141 | 0.0250 | 0.0450 |" in credit
+    assert credit.endswith("| 2 | t c few |")
+    assert "| 0.9100 | - | 0.9500 | 0.0400 | - |" in adult
+    assert adult.endswith("| 1 | t few old |")
+    assert "chosen on Credit itself" in text
+    assert "chosen on ISOLET itself" in text
+    assert "chosen with the test scores known" in text
+    assert "credit ε 1 lightgbm" in text  # by name among those with few seeds
+
+
+def test_runs_of_utility_go_on_where_they_were(script, monkeypatch):
+    asked = []
+
+    def one(benchmark, *, epsilon, method, learner, seeds, on_step):
+        asked.extend((benchmark.name, seed) for seed in seeds)
+        return [utility_run(benchmark.name, seed, 0.9) for seed in seeds]
+
+    monkeypatch.setattr(script, "load", lambda name: dataclasses.replace(tiny(), name=name))
+    monkeypatch.setattr(script, "run", one)
+    options = argparse.Namespace(only=["adult"], epsilon=None, learner=None, method="auto", seeds=3)
+    script.append(utility_run("adult", 1, 0.9))
+    script.run_all(options)
+    assert asked == [("adult", 0), ("adult", 2)]
+    script.run_all(options)
+    assert len(asked) == 2
+    script.append(utility_run("census", 0, 0.9))
+    script.forget(options)
+    assert [record["dataset"] for record in script.read_runs()] == ["census"]
