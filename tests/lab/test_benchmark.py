@@ -1,13 +1,17 @@
 """The evaluation harness: datasets, fetching, learners, metrics, whole runs and the command."""
 
+import argparse
 import base64
 import dataclasses
 import gzip
 import hashlib
+import importlib.util
 import io
 import json
+import sys
 import tarfile
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,15 +25,19 @@ from sfumato.lab.benchmark import BenchmarkError, datasets, fetch, load, run
 from sfumato.lab.benchmark.child import release_in_child
 from sfumato.lab.benchmark.convert import ADULT, CENSUS, ISOLET
 from sfumato.lab.benchmark.datasets import Benchmark, make_benchmark, read_idx
+from sfumato.lab.benchmark.documented import documented_schema, schema_text
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
 from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.learners import TABLE_LEARNERS, train_and_predict
 from sfumato.lab.benchmark.metrics import brier, class_rate_error, utility
+from sfumato.lab.benchmark.others import OTHER, with_others
 from sfumato.lab.benchmark.real import real_scores
+from sfumato.lab.benchmark.summary import summarise
 from sfumato.lab.benchmark.uncompress import uncompress
 
-_FIELDS = """dataset method epsilon delta seed learner metric value real_value release_seconds peak_memory_mb
-tvd_1way tvd_2way class_rate_error brier brier_real"""
+_FIELDS = """dataset method epsilon delta seed learner metric value value_n real_value real_seed real_rows release_seconds
+peak_memory_mb tvd_1way tvd_2way class_rate_error brier tvd_1way_n tvd_2way_n class_rate_error_n brier_n brier_real
+synthetic_rows synthetic_rows_n schema"""
 FIELDS = set(_FIELDS.split())
 
 
@@ -129,14 +137,67 @@ def test_patients_are_in_one_part_only(benchmark_data):
     names = [column.name for column in found.schema.columns]
     assert len(names) == 48
     assert not {"encounter_id", "patient_nbr"} & set(names)
-    # Every value has a place of its own: none falls to the code of another for want of a category.
-    frame = pd.concat([found.train, found.test])
+
+
+@pytest.mark.parametrize("name", ["adult", "census", "diabetes130"])
+def test_no_value_takes_the_place_of_another(benchmark_data, name):
+    found = load(name)
+    frame = pd.concat([found.train.astype(object), found.test.astype(object)])
+    assert [key for key in frame if key != found.schema.unit.person] == [c.name for c in found.schema.columns]
     for column in found.schema.columns:
-        if column.kind == "categorical":
-            assert set(map(str, frame[column.name].unique())) <= set(column.categories)
-        elif column.is_number:
-            assert column.low <= frame[column.name].min()
-            assert frame[column.name].max() <= column.high
+        if column.kind in ("categorical", "ordinal"):
+            unlisted = set(map(str, frame[column.name].unique())) - set(column.categories)
+            assert unlisted <= ({"?"} if column.missing else set()), column.name
+        if OTHER in column.categories:
+            assert (frame[column.name] == OTHER).mean() < 0.05, column.name
+
+
+# ---------------------------------------------------------------------------------------------------- public schemas
+
+
+@pytest.mark.parametrize("name", [*REAL, "diabetes130"])
+def test_schemas_are_public(name, tmp_path, monkeypatch):
+    """They load where there is no data at all, name their sources, and are the same whatever lies in the folder."""
+    monkeypatch.setenv("SFUMATO_DATA", str(tmp_path))
+    schema = documented_schema(name)
+    assert "# source:" in schema_text(name)
+    assert schema.target is not None
+    assert not schema.unknown
+    (tmp_path / "adult_train.parquet").write_bytes(b"not a table")
+    assert documented_schema(name).digest() == schema.digest()
+    rows = REAL[name][4] if name in REAL else 76_000
+    assert schema.rows == rows
+
+
+def test_schemas_do_not_follow_the_rows(published):
+    """Two datasets with other values in their rows have the same schema."""
+    values = ["39", "?", "77516", "Bachelors", "13", "Never-married", "Sales", "Wife", "White", "Male", "0", "0", "40",
+              "Cuba", "<=50K"]  # fmt: skip
+    digests = set()
+    for country in ("Cuba", "Atlantis"):
+        line = ", ".join([*values[:13], country, values[14]])
+        archive = zipped({"adult.data": f"{line}\n", "adult.test": f"|\n{line}.\n"})
+        published("adult", archive, counts={"adult_train.parquet": {"<=50K": 1}, "adult_test.parquet": {"<=50K": 1}})
+        fetch.fetch("adult")
+        digests.add(load("adult").schema.digest())
+    assert digests == {documented_schema("adult").digest()}
+
+
+def test_the_code_of_diagnoses_is_listed_by_its_structure():
+    codes = set(documented_schema("diabetes130")["diag_1"].categories)
+    assert {"1", "250", "250.01", "250.6", "250.93", "999", "V01", "V91", "E800", "E999", OTHER} <= codes
+    assert not {"0", "001", "250.00", "250.94", "V92", "E799", "?"} & codes
+    assert len(codes) == 999 + 39 + 91 + 200 + 1
+
+
+def test_what_is_not_listed_has_a_place():
+    listed = Column(name="diag", kind="categorical", categories=("1", "V01", OTHER), missing=True)
+    schema = Schema(columns=(listed, Column(name="sex", kind="categorical", categories=("f", "m"))))
+    frame = pd.DataFrame({"diag": ["1", "365.44", "?", "V01"], "sex": ["x", "f", "m", "f"]})
+    found = with_others(frame, schema)
+    assert found["diag"].tolist() == ["1", OTHER, "?", "V01"]
+    assert found["sex"].tolist() == frame["sex"].tolist()
+    assert real_examples(found, dataclasses.replace(schema, target="sex")).batch["diag"].tolist() == [0, 2, 3, 1]
 
 
 def test_a_split_is_the_same_every_time(benchmark_data):
@@ -296,15 +357,24 @@ def test_credit_and_diabetes_are_converted(published):
     with pytest.raises(SourceError, match="is not the published file"):
         fetch.fetch("credit")
 
-    diabetes = "encounter_id,patient_nbr,glyburide-metformin,max_glu_serum,readmitted\n" + "".join(
-        f"{at},{at // 2},No,None,{'<30' if at % 2 else 'NO'}\n" for at in range(8)
-    )
+    columns = ["encounter_id", "patient_nbr", *(c.name for c in documented_schema("diabetes130").columns)]
+    value = dict.fromkeys(columns, "1") | {
+        "max_glu_serum": "None", "medical_specialty": "Surgery-General", "payer_code": "ZZ", "diag_1": "250.01"
+    }  # fmt: skip
+    header = ",".join(columns).replace("glyburide_metformin", "glyburide-metformin")
+    lines = [
+        value | {"encounter_id": str(at), "patient_nbr": str(at // 2), "readmitted": "<30" if at % 2 else "NO"}
+        for at in range(8)
+    ]
+    diabetes = "".join(f"{line}\n" for line in [header, *(",".join(each.values()) for each in lines)])
     counts = {"diabetes130.parquet": {"NO": 4, "<30": 4}}
-    archive = zipped({"dataset_diabetes/diabetic_data.csv": diabetes})
-    published("diabetes130", archive, counts=counts, n_columns=5)
+    published("diabetes130", zipped({"dataset_diabetes/diabetic_data.csv": diabetes}), counts=counts)
     fetch.fetch("diabetes130")
     found = load("diabetes130")
-    assert found.schema["max_glu_serum"].categories == ("None",)
+    assert set(found.train["medical_specialty"]) == {"Surgery"}
+    assert set(found.train["payer_code"]) == {OTHER}
+    assert set(found.train["diag_1"]) == {"250.01"}
+    assert set(found.train["max_glu_serum"]) == {"None"}
     assert found.schema["glyburide_metformin"].size == 4
     assert found.train["readmitted"].dtype == bool
 
@@ -429,21 +499,57 @@ def test_a_run_of_the_protocol(tiny_known, cache):
         assert 0 < record["tvd_1way"] < record["tvd_2way"] < 0.2
         assert record["class_rate_error"] < 0.05
         assert record["delta"] == 1e-5
+        assert 0.85 < record["value_n"] <= 1
+        assert record["synthetic_rows_n"] == record["real_rows"] == 3000
+        assert record["real_seed"] == record["seed"]
     # Both learners were trained on the same release, and another seed is another release.
     assert records[0]["tvd_2way"] == records[1]["tvd_2way"] != records[2]["tvd_2way"]
     assert any("histograms" in step for step in said)
-    assert len(list(cache.glob("real/tiny-*.json"))) == 2
+    assert len(list(cache.glob("real/tiny-*.json"))) == 4  # for each learner and seed
+    # The forest has randomness of its own, so the anchors of two seeds differ, and their mean is the anchor.
+    forest = [record for record in records if record["learner"] == "forest"]
+    anchors = [record["real_value"] for record in forest]
+    assert anchors[0] != anchors[1]
+    line = summarise(forest)
+    assert line.real.mean == pytest.approx(np.mean(anchors))
+    assert line.real.deviation == pytest.approx(np.std(anchors, ddof=1))
+    assert line.gap == pytest.approx(np.mean(anchors) - np.mean([record["value"] for record in forest]))
+    assert line.gap_n == pytest.approx(np.mean(anchors) - np.mean([record["value_n"] for record in forest]))
 
 
-def test_the_score_on_real_rows_is_kept(cache):
+def test_runs_without_n_rows_or_seeds_of_the_anchor_are_summed_up():
+    old = [{"value": 0.9, "real_value": 0.95}, {"value": 0.92, "real_value": 0.95}]
+    line = summarise(old)
+    assert line.utility_n is None
+    assert line.gap_n is None
+    assert (line.real.mean, line.real.count) == (0.95, 1)
+    assert str(line.utility) == "0.9100 ± 0.0141"
+    assert summarise([*old, {"value": 0.9, "real_value": 0.95, "value_n": 0.8}]).utility_n is None
+
+
+def test_the_score_on_real_rows_is_kept_for_each_seed(cache):
     found = tiny()
     train, test = real_examples(found.train, TINY), real_examples(found.test, TINY)
-    real_scores("forest", train, test, found)
-    (kept,) = cache.glob("real/*.json")
+    by_seed = [real_scores("forest", train, test, found, seed=seed).value for seed in range(3)]
+    assert len(set(by_seed)) > 1
+    assert len(list(cache.glob("real/*.json"))) == 3
+    (kept,) = cache.glob("real/*-seed1.json")
     kept.write_text(json.dumps({"value": 0.123, "brier": 0.4}))
-    assert real_scores("forest", train, test, found).value == 0.123
+    assert real_scores("forest", train, test, found, seed=1).value == 0.123
+    assert real_scores("forest", train, test, found, seed=0).value == by_seed[0]
     kept.write_text("{")
-    assert real_scores("forest", train, test, found).value > 0.9
+    assert real_scores("forest", train, test, found, seed=1).value == by_seed[1]
+
+
+def test_another_value_is_another_anchor(cache):
+    """The labels alone do not name the data: one other feature value, and the score is computed anew."""
+    found = tiny()
+    train, test = real_examples(found.train, TINY), real_examples(found.test, TINY)
+    real_scores("logistic", train, test, found)
+    changed = train.batch["age"].copy()
+    changed[0] += 1
+    real_scores("logistic", dataclasses.replace(train, batch={**train.batch, "age": changed}), test, found)
+    assert len(list(cache.glob("real/*.json"))) == 2
 
 
 def test_pictures_run_too(monkeypatch):
@@ -453,6 +559,8 @@ def test_pictures_run_too(monkeypatch):
     assert record["tvd_1way"] is None
     assert record["metric"] == "accuracy"
     assert record["synthetic_rows"] == 100
+    # Mixtures are what they are: there are no 600 of them.
+    assert record["value_n"] is record["synthetic_rows_n"] is None
 
 
 def test_a_refusal_in_the_child_is_a_refusal_here():
@@ -490,6 +598,9 @@ def test_the_command_gives_a_table(tiny_known):
     assert result.exit_code == 0, result.output
     assert "lightgbm" in result.stdout
     assert "two-way TVD" in result.stdout
+    assert "lightgbm on 3,000 real rows: 0." in result.stdout
+    assert "on 3,000 synthetic rows (as many as real): 0." in result.stdout
+    assert "(as recommended): 0." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -511,3 +622,67 @@ def test_the_command_refuses(tiny_known, monkeypatch, words, said):
     result = bench(*words, "--json")
     assert result.exit_code == 1
     assert said in json.loads(result.stdout.splitlines()[-1])["error"]
+
+
+# ---------------------------------------------------------------------------------------------------------- the table
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """benchmarks/utility.py with results of its own."""
+    path = Path(__file__).parents[2] / "benchmarks" / "utility.py"
+    spec = importlib.util.spec_from_file_location("utility_script", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "utility_script", module)  # where its dataclasses look for their own module
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "RESULTS", tmp_path)
+    monkeypatch.setattr(module, "RUNS", tmp_path / "utility.jsonl")
+    monkeypatch.setattr(module, "TABLE", tmp_path / "utility.md")
+    return module
+
+
+def utility_run(dataset, seed, value, **more):
+    return {
+        "asked": "auto", "dataset": dataset, "method": "m", "epsilon": 1.0, "learner": "lightgbm", "metric": "auc",
+        "seed": seed, "value": value, "real_value": 0.95, "release_seconds": 1.0, "peak_memory_mb": 10.0, "tvd_1way": 0.1,
+        "tvd_2way": 0.2, "class_rate_error": 0.0, "brier": 0.1, "brier_real": 0.05, "synthetic_rows": 800, **more,
+    }  # fmt: skip
+
+
+def test_the_table_of_utility_names_both_row_counts_and_what_was_chosen_where(script):
+    at_n = {f"{key}_n": 0.25 for key in ("tvd_1way", "tvd_2way", "class_rate_error", "brier")}
+    for seed, (value, real) in enumerate([(0.93, 0.955), (0.95, 0.975)]):
+        new = {"value_n": value - 0.02, "real_value": real, "real_seed": seed, "synthetic_rows_n": 100, **at_n}
+        script.append(utility_run("credit", seed, value, **new))
+    script.append(utility_run("adult", 0, 0.91))  # from before there were two row counts
+    script.write_table("auto")
+    text = script.TABLE.read_text(encoding="utf-8")
+    credit, adult = (next(x for x in text.splitlines() if x.startswith(f"| {name} |")) for name in ("credit", "adult"))
+    assert "| 0.9400 ± 0.0141 | 0.9200 ± 0.0141 | 0.9650 ± 0.0141 | 0.0250 | 0.0450 |" in credit
+    assert credit.endswith("| 2 | t c few |")
+    assert "| 0.9100 | - | 0.9500 | 0.0400 | - |" in adult
+    assert adult.endswith("| 1 | t few old |")
+    assert "chosen on Credit itself" in text
+    assert "chosen on ISOLET itself" in text
+    assert "chosen with the test scores known" in text
+    assert "credit ε 1 lightgbm" in text  # by name among those with few seeds
+
+
+def test_runs_of_utility_go_on_where_they_were(script, monkeypatch):
+    asked = []
+
+    def one(benchmark, *, epsilon, method, learner, seeds, on_step):
+        asked.extend((benchmark.name, seed) for seed in seeds)
+        return [utility_run(benchmark.name, seed, 0.9) for seed in seeds]
+
+    monkeypatch.setattr(script, "load", lambda name: dataclasses.replace(tiny(), name=name))
+    monkeypatch.setattr(script, "run", one)
+    options = argparse.Namespace(only=["adult"], epsilon=None, learner=None, method="auto", seeds=3)
+    script.append(utility_run("adult", 1, 0.9))
+    script.run_all(options)
+    assert asked == [("adult", 0), ("adult", 2)]
+    script.run_all(options)
+    assert len(asked) == 2
+    script.append(utility_run("census", 0, 0.9))
+    script.forget(options)
+    assert [record["dataset"] for record in script.read_runs()] == ["census"]

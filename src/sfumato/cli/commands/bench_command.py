@@ -15,6 +15,7 @@ from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.fetch import fetch
 from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS
 from sfumato.lab.benchmark.protocol import run
+from sfumato.lab.benchmark.summary import Spread, summarise
 from sfumato.public.budget import Budget
 
 _LEARNERS = tuple(dict.fromkeys((*IMAGE_LEARNERS, *TABLE_LEARNERS)))
@@ -42,7 +43,10 @@ def bench(
         bool, typer.Option("--json", help="Print one JSON object a line, as runs are finished.")
     ] = False,
 ) -> None:
-    """Release a public dataset, train on the release, test on real rows, and compare with training on real rows."""
+    """Release a public dataset, train on the release, test on real rows, and compare with training on real rows.
+
+    Two row counts of the same fitted model are scored: the recommended one, and as many as there are real rows.
+    """
     # Whatever can be refused is refused before anything is read.
     Budget(epsilon=epsilon, delta=delta)
     for each in learner or ():
@@ -73,12 +77,16 @@ def _show(console: Console, records: list[dict[str, Any]]) -> None:
         f"{first['unit']}\n",
         soft_wrap=True,
     )
-    table = table_of("learner", "seed", first["metric"], "real", "Brier", "(real)", "seconds", "MB", numbers=6)
+    metric = first["metric"]
+    table = table_of(
+        "learner", "seed", metric, f"{metric}, n rows", "real", "Brier", "(real)", "seconds", "MB", numbers=7
+    )
     for record in records:
         table.add_row(
             record["learner"],
             str(record["seed"]),
             _figure(record["value"]),
+            _figure(record["value_n"]),
             _figure(record["real_value"]),
             _figure(record["brier"]),
             _figure(record["brier_real"]),
@@ -87,9 +95,19 @@ def _show(console: Console, records: list[dict[str, Any]]) -> None:
         )
     console.print(table)
     for learner in dict.fromkeys(record["learner"] for record in records):
-        values = [record["value"] for record in records if record["learner"] == learner]
-        deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-        console.print(f"{learner}: {statistics.mean(values):.4f}, standard deviation {deviation:.4f}")
+        found = summarise([record for record in records if record["learner"] == learner])
+        console.print(f"{learner} on {first['real_rows']:,} real rows: {_spread(found.real)}", soft_wrap=True)
+        console.print(
+            f"{learner} on {first['synthetic_rows']:,} synthetic rows (as recommended): {_spread(found.utility)}, "
+            f"gap {found.gap:.4f}",
+            soft_wrap=True,
+        )
+        if found.utility_n is not None and found.gap_n is not None:
+            console.print(
+                f"{learner} on {first['synthetic_rows_n']:,} synthetic rows (as many as real): "
+                f"{_spread(found.utility_n)}, gap {found.gap_n:.4f}",
+                soft_wrap=True,
+            )
     console.print(
         "fidelity, mean: "
         + ", ".join(
@@ -106,6 +124,11 @@ def _show(console: Console, records: list[dict[str, Any]]) -> None:
 def _mean(records: list[dict[str, Any]], key: str) -> float | None:
     values = [record[key] for record in records if record[key] is not None]
     return statistics.mean(values) if values else None
+
+
+def _spread(found: Spread) -> str:
+    deviation = "" if found.deviation is None else f", standard deviation {found.deviation:.4f}"
+    return f"{found.mean:.4f}{deviation}"
 
 
 def _figure(value: float | None) -> str:

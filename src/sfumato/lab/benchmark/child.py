@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from sfumato.errors import SfumatoError
+import pandas as pd
+
+from sfumato.errors import ModelError, SfumatoError
 from sfumato.fitting import fit
 from sfumato.lab.benchmark.datasets import Rows
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.mechanism import Mechanism
-from sfumato.model import Synthetic
+from sfumato.model import Model, Synthetic
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
@@ -25,14 +27,21 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 @dataclass(frozen=True)
 class Outcome:
-    """A release, and what it cost.
+    """Rows of one fitted model, and what they cost.
 
     Seconds run from rows in memory to synthetic rows in memory, the accounting included. The peak is the largest
     resident memory of the process from then to then: interpreter, imports and private rows are part of it. Neither
     counts memory of a GPU.
+
+    Attributes:
+        synthetic: As many rows as are recommended for training.
+        as_many: As many rows as the real training set has; nothing where the model cannot make that many.
+        seconds: Wall time of the fit and of the recommended rows.
+        peak_memory_mb: Of the same.
     """
 
     synthetic: Synthetic = field(repr=False)
+    as_many: Synthetic | None = field(repr=False)
     seconds: float
     peak_memory_mb: float | None
 
@@ -90,8 +99,17 @@ def _release(
     start = time.perf_counter()
     fitted = fit(mechanism, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
     synthetic = fitted.model.sample(fitted.model.default_rows, seed=seed)
-    seconds = time.perf_counter() - start
-    return Outcome(synthetic, seconds, _peak_mb())
+    seconds, peak = time.perf_counter() - start, _peak_mb()
+    return Outcome(synthetic, _as_many(fitted.model, rows, seed), seconds, peak)
+
+
+def _as_many(model: Model, rows: Rows, seed: int) -> Synthetic | None:
+    """From the same model, at no cost: a comparison with n real rows has to name n synthetic ones too."""
+    n_rows = len(rows) if isinstance(rows, pd.DataFrame) else len(next(iter(rows.values())))
+    try:
+        return model.sample(n_rows, seed=seed)
+    except ModelError:
+        return None  # a mixing mechanism holds the rows that it mixed, and no more
 
 
 def _peak_mb() -> float | None:

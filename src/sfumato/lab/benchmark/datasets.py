@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
-from sfumato.lab.benchmark.catalogue import dataset, find
-from sfumato.lab.benchmark.schemas import table_schema
-from sfumato.public.budget import PrivacyUnit
-from sfumato.public.schema import Column, Schema
+from sfumato.lab.benchmark.catalogue import find
+from sfumato.lab.benchmark.documented import documented_schema
+from sfumato.lab.benchmark.others import first_word, with_others
+from sfumato.public.schema import Schema
 
 #: Rows in any form that `Sensitive.read` takes: a table, or pictures and their labels.
 Rows = pd.DataFrame | Mapping[str, NDArray[Any]]
@@ -24,8 +24,6 @@ Metric = Literal["accuracy", "auc", "auc_ovo"]
 DELTA = 1e-5
 #: LightGBM weighs the classes where one has less than this share of the real training rows.
 RARE = 0.05
-#: How many encounters of one patient are used: one, as in the study that published the table (Strack et al., 2014).
-PATIENT_ROWS = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,29 +87,23 @@ def register(name: str, loader: Callable[[], Benchmark]) -> None:
 
 def _images(name: str) -> Benchmark:
     train_images, train_labels, test_images, test_labels = (read_idx(path) for path in find(name))
-    columns = (
-        Column(name="image", kind="image", shape=(28, 28), bounds=(0, 255)),
-        Column(name="label", kind="categorical", categories=tuple("0123456789")),
-    )
     return make_benchmark(
         name,
         train={"image": train_images, "label": train_labels},
         test={"image": test_images, "label": test_labels},
-        schema=Schema(columns=columns, target="label", rows=_declared(60_000)),
+        schema=documented_schema(name),
     )
 
 
-def _official(name: str, *, target: str, drop: tuple[str, ...] = ()) -> Benchmark:
+def _official(name: str, *, drop: tuple[str, ...] = ()) -> Benchmark:
     """A table whose training and test rows are those of its authors."""
     train, test = (_read_parquet(path).drop(columns=list(drop), errors="ignore") for path in find(name))
-    everything = pd.concat([train.astype(object), test.astype(object)], ignore_index=True)
-    schema = table_schema(name, everything, target=target, rows=_declared(_documented(name)))
-    return make_benchmark(name, train=train, test=test, schema=schema)
+    return make_benchmark(name, train=train, test=test, schema=documented_schema(name))
 
 
 def _isolet() -> Benchmark:
     # The benchmark asks for vowels; the letter, its number and the group of speakers would give them away.
-    return _official("isolet", target="vowel", drop=("subset", "label", "letter"))
+    return _official("isolet", drop=("subset", "label", "letter"))
 
 
 def _credit() -> Benchmark:
@@ -119,42 +111,24 @@ def _credit() -> Benchmark:
 
     frame = _read_parquet(find("credit")[0]).drop(columns=["Time"])
     train, test = train_test_split(frame, test_size=0.25, stratify=frame["Class"], random_state=0)
-    schema = table_schema("credit", frame, target="Class", rows=_declared(_documented("credit") * 3 // 4))
-    return make_benchmark("credit", train=_renumbered(train), test=_renumbered(test), schema=schema)
+    return make_benchmark(
+        "credit", train=_renumbered(train), test=_renumbered(test), schema=documented_schema("credit")
+    )
 
 
 def _diabetes() -> Benchmark:
     from sklearn.model_selection import GroupShuffleSplit
 
+    schema = documented_schema("diabetes130")
     frame = _read_parquet(find("diabetes130")[0]).drop(columns=["encounter_id"])
     frame["readmitted"] = frame["readmitted"].astype(str) == "<30"
+    frame["medical_specialty"] = first_word(frame["medical_specialty"])
+    frame = with_others(frame, schema)
     split = GroupShuffleSplit(n_splits=1, test_size=0.25, random_state=0)
     of_train, of_test = next(split.split(frame, groups=frame["patient_nbr"]))
-    schema = table_schema(
-        "diabetes130",
-        frame,
-        target="readmitted",
-        rows=_declared(_documented("diabetes130") * 3 // 4),
-        unit=PrivacyUnit(person="patient_nbr", max_rows=PATIENT_ROWS),
-    )
     return make_benchmark(
         "diabetes130", train=_renumbered(frame.iloc[of_train]), test=_renumbered(frame.iloc[of_test]), schema=schema
     )
-
-
-def _documented(name: str) -> int:
-    return dataset(name).rows
-
-
-def _declared(rows: int) -> int | None:
-    """The public, approximate size that the schema declares: two figures of the documented one.
-
-    Nothing where the protocol's delta is above 1/rows (Census, Credit). `Budget` rightly refuses such a delta for a
-    declared size; the published tables use it all the same, so the size stays undeclared, for every method alike,
-    and the printed delta says what it is.
-    """
-    approximate = int(float(f"{rows:.1e}"))
-    return approximate if approximate * DELTA <= 1 else None
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -185,8 +159,8 @@ def _renumbered(frame: pd.DataFrame) -> pd.DataFrame:
 _LOADERS: dict[str, Callable[[], Benchmark]] = {
     "mnist": lambda: _images("mnist"),
     "fashion-mnist": lambda: _images("fashion-mnist"),
-    "adult": lambda: _official("adult", target="income"),
-    "census": lambda: _official("census", target="income", drop=("instance_weight",)),
+    "adult": lambda: _official("adult"),
+    "census": lambda: _official("census", drop=("instance_weight",)),
     "credit": _credit,
     "isolet": _isolet,
     "diabetes130": _diabetes,

@@ -13,7 +13,7 @@ from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_ex
 from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.learners import check_learner, default_learner
 from sfumato.lab.benchmark.metrics import class_rate_error
-from sfumato.lab.benchmark.real import real_scores, scores
+from sfumato.lab.benchmark.real import Scores, real_scores, scores
 from sfumato.mechanism import Mechanism
 from sfumato.public.budget import Budget
 
@@ -30,8 +30,10 @@ def run(
 ) -> Iterator[dict[str, Any]]:
     """Run the protocol on a dataset: one dict for each seed and learner, as it is finished.
 
-    Every run draws fresh secure noise; the seed is the public randomness of the model and of the learner. Where
-    several learners are named they are trained on the same release. Time and memory are those of `child.Outcome`.
+    Every run draws fresh secure noise; the seed is the public randomness of the model and of the learner, on synthetic
+    and on real rows alike. Where several learners are named they are trained on the same release. Two row counts of
+    the same fitted model are scored: the recommended one, and (keys that end in `_n`; nothing where the model cannot
+    make that many) as many as there are real training rows. Time and memory are those of `child.Outcome`.
 
     Args:
         name: A dataset, or a benchmark that is loaded already.
@@ -58,14 +60,18 @@ def run(
         told = _prefixed(on_step, f"seed {seed}: ")
         outcome = release_in_child(mechanism, benchmark.train, schema, budget, seed=seed, on_step=told)
         told("comparing marginals")
-        synthetic = synthetic_examples(outcome.synthetic, schema)
-        fidelity = _fidelity(train, synthetic, benchmark)
+        parts = {"": outcome.synthetic, "_n": outcome.as_many}
+        released = {end: synthetic_examples(rows, schema) for end, rows in parts.items() if rows is not None}
+        fidelity = {end: _fidelity(train, rows, benchmark) for end, rows in released.items()}
         for each in learners:
             told(f"{each} on real rows")
-            real = real_scores(each, train, test, benchmark)
-            told(f"{each} on synthetic rows")
-            start = time.perf_counter()
-            found = scores(each, synthetic, test, benchmark, seed=seed)
+            real = real_scores(each, train, test, benchmark, seed=seed)
+            found = {}
+            for end, rows in released.items():
+                told(f"{each} on {len(rows):,} synthetic rows")
+                start = time.perf_counter()
+                value = scores(each, rows, test, benchmark, seed=seed)
+                found[end] = _learned(value, rows, fidelity[end], time.perf_counter() - start)
             yield {
                 "dataset": benchmark.name,
                 "method": mechanism.name,
@@ -74,17 +80,26 @@ def run(
                 "seed": seed,
                 "learner": each,
                 "metric": benchmark.metric,
-                "value": round(found.value, 6),
                 "real_value": round(real.value, 6),
-                **_cost(outcome),
-                **fidelity,
-                "brier": round(found.brier, 6),
                 "brier_real": round(real.brier, 6),
-                "synthetic_rows": len(synthetic),
-                "learner_seconds": round(time.perf_counter() - start, 2),
+                "real_seed": seed,
+                "real_rows": len(train),
+                **_cost(outcome),
+                **{f"{key}{end}": found[end][key] if end in found else None for end in parts for key in found[""]},
                 "unit": schema.unit.describe(),
+                "schema": schema.digest()[:12],
                 "settings": mechanism_to_json(mechanism)["parameters"],
             }
+
+
+def _learned(found: Scores, rows: Examples, fidelity: dict[str, float | None], seconds: float) -> dict[str, Any]:
+    return {
+        "value": round(found.value, 6),
+        "brier": round(found.brier, 6),
+        **fidelity,
+        "synthetic_rows": len(rows),
+        "learner_seconds": round(seconds, 2),
+    }
 
 
 def _fidelity(train: Examples, synthetic: Examples, benchmark: Benchmark) -> dict[str, float | None]:
