@@ -26,7 +26,7 @@ from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.learners import TABLE_LEARNERS, train_and_predict
 from sfumato.lab.benchmark.metrics import brier, class_rate_error, utility
 from sfumato.lab.benchmark.real import real_scores
-from sfumato.lab.benchmark.uncompress import uncompress
+from sfumato.lab.benchmark.uncompressing import uncompress
 
 _FIELDS = """dataset method epsilon delta seed learner metric value real_value release_seconds peak_memory_mb
 tvd_1way tvd_2way class_rate_error brier brier_real"""

@@ -12,7 +12,7 @@ from sfumato.cli.options import Method, Settings, chosen_mechanism
 from sfumato.cli.refusals import refusing
 from sfumato.lab.benchmark.datasets import DELTA, load, names
 from sfumato.lab.benchmark.errors import BenchmarkError
-from sfumato.lab.benchmark.fetch import fetch
+from sfumato.lab.benchmark.fetching import fetch
 from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS
 from sfumato.lab.benchmark.protocol import run
 from sfumato.public.budget import Budget

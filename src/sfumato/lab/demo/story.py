@@ -14,7 +14,7 @@ from sfumato.fitting import fit
 from sfumato.folder import load_release, release
 from sfumato.lab.assess.utility import Score, train_and_score
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
-from sfumato.present.demo_page import demo_page
+from sfumato.present.demo_pages import demo_page
 from sfumato.present.marginals import marginal
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget, default_delta
