@@ -51,6 +51,13 @@ def registered(name: str) -> type[Mechanism]:
     return _REGISTRY[name]
 
 
+def mechanism_for(name: str, schema: Schema) -> Mechanism:
+    """A mechanism with its default settings. `auto` chooses from the schema alone."""
+    if name == "auto":
+        name = "3a-image" if schema.images else "3a-table"
+    return registered(name)()
+
+
 def registered_names() -> tuple[str, ...]:
     """The names of all mechanisms."""
     return tuple(sorted(_REGISTRY))

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from sfumato import Budget, Column, DPMix, IndependentHistograms, Schema, Synthetic
 from sfumato.cli import app
 from sfumato.errors import SourceError
-from sfumato.lab.benchmark import BenchmarkError, datasets, fetch, load, run
+from sfumato.lab.benchmark import BenchmarkError, datasets, load, run
+from sfumato.lab.benchmark import fetching as fetch
 from sfumato.lab.benchmark.child import release_in_child
 from sfumato.lab.benchmark.convert import ADULT, CENSUS, ISOLET
 from sfumato.lab.benchmark.datasets import Benchmark, make_benchmark, read_idx

@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sfumato.cli.commands.plan_command import plan_table
 from sfumato.cli.commands.release_command import Force
 from sfumato.cli.console import AsJson, answer, progress, table_of
 from sfumato.cli.files import check_file_target, whole_or_absent
 from sfumato.cli.refusals import refusing
+from sfumato.cli.show_plan import grid_as_table
 from sfumato.folder import cannot_write, check_target
 from sfumato.lab.demo.story import Story, tell
+from sfumato.outlook.sections import steps_grid
 
 PAGE = "demo-report.html"
 
@@ -53,7 +54,7 @@ def demo(
 
 def _show(console: Console, story: Story, *, out: Path, page: Path) -> None:
     console.print(f"[bold]Every access to private rows[/bold], by {story.fitted.mechanism.name}\n")
-    console.print(plan_table(story.fitted.plan))
+    console.print(grid_as_table(steps_grid(story.fitted.plan)))
     console.print()
     console.print(story.verification.claim, markup=False)
     console.print(f"[green]verified[/green] by independent code: epsilon {story.verification.replayed_epsilon:.4f}\n")

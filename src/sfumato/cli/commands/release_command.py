@@ -9,14 +9,13 @@ from rich.markup import escape
 
 from sfumato.cli.commands.plan_command import Delta, Epsilon
 from sfumato.cli.console import AsJson, answer, progress, warn
-from sfumato.cli.options import Method, Settings, chosen_mechanism
+from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
 from sfumato.cli.refusals import refusing
 from sfumato.fitting import fit
 from sfumato.folder import Release, check_target
 from sfumato.folder import release as write_release
 from sfumato.model import check_row_count
-from sfumato.outlook.forecast import outlook
-from sfumato.outlook.preview import preview
+from sfumato.outlook.planning import plan
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget, default_delta
 from sfumato.public.schema_file import load_schema
@@ -35,7 +34,7 @@ def release(
     out: Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")],
     delta: Delta = None,
     rows: Annotated[int | None, typer.Option(help="Synthetic rows to write. Default: what the model suggests.")] = None,
-    method: Method = "auto",
+    mechanism_name: MechanismName = "auto",
     settings: Settings = None,
     seed: Seed = None,
     force: Force = False,
@@ -48,11 +47,10 @@ def release(
     check_target(out, force=force)
     schema = load_schema(schema_file)
     budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
-    mechanism = chosen_mechanism(method, schema=schema, settings=settings or ())
+    mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
     with progress(title="release") as step:
         step("calibrating the noise")
-        planned = preview(mechanism, schema=schema, budget=budget)
-        warning = outlook(mechanism, schema=schema, budget=budget, planned=planned).warning
+        warning = plan(mechanism, schema, budget).warning
         warn(warning)
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
         step("writing the folder")
