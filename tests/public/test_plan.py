@@ -123,8 +123,8 @@ class Silent:
 
     def steps(self, schema: Schema) -> tuple[sf.Step, ...]:
         counts, sums = (
-            sf.Block(name="counts", width=4, hot=1, share=0.5),
-            sf.Block(name="sums", width=3, l2_bound=5.0, share=0.5),
+            sf.Hot(name="counts", width=4, n_hot=1, share=0.5),
+            sf.Dense(name="sums", width=3, l2_bound=5.0, share=0.5),
         )
         return (sf.Step(name="both", blocks=(counts, sums)),)
 

@@ -15,6 +15,8 @@ from sfumato.public.schema import Schema, sketch
 
 #: Below this share in the middle of all runs, with even classes, a release is advised against.
 HOPELESS = 0.5
+#: How a warning begins that says so of the release as a whole: reports and badges know it by these words.
+LITTLE_USE = "This release is likely to be of little use"
 #: What the advice aims at.
 USEFUL = 0.75
 #: Mean distance of pairs above which a release without a target is advised against.
@@ -69,7 +71,7 @@ class Outlook:
             if two_way is None or two_way.middle <= _FAR:
                 return None
             lost = f"pairs of columns would be off by about {100 * two_way.middle:.0f} %"
-        return f"This release is likely to be of little use: {lost}. {self._remedy()}"
+        return f"{LITTLE_USE}: {lost}. {self._remedy()}"
 
     def _remedy(self) -> str:
         """How many rows, which epsilon or how few columns would do, by the same law."""
