@@ -34,6 +34,15 @@ class Mechanism(Protocol):
         ...
 
 
+class Named(Protocol):
+    """All that is asked of a mechanism where its steps are known already: a mechanism, or the record of one."""
+
+    @property
+    def name(self) -> str:
+        """The name that it is registered by."""
+        ...
+
+
 _REGISTRY: dict[str, type[Mechanism]] = {}
 M = TypeVar("M", bound=type[Mechanism])
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.mechanism import Mechanism, mechanism_for
+from sfumato.mechanism import Named, mechanism_for
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import Expectations, Range, load_expectations
 from sfumato.public.accounting import epsilon_of_mu, mu_of_budget
@@ -111,7 +111,7 @@ class Outlook:
         }
 
 
-def outlook(mechanism: Mechanism, *, schema: Schema, budget: Budget, planned: Plan | None) -> Outlook:
+def outlook(mechanism: Named, *, schema: Schema, budget: Budget, planned: Plan | None) -> Outlook:
     """What the default mechanism for this schema gave on public populations of about this size, noise and width."""
     default = mechanism_for("auto", schema)
     kind = "image" if schema.images else "table"

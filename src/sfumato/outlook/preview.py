@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from sfumato.errors import PlanError, SchemaError
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Mechanism, Named
 from sfumato.public.block import Block, Hot
 from sfumato.public.budget import Budget
 from sfumato.public.discovery import BUDGET_SHARE, DELTA_SHARE
@@ -43,7 +43,7 @@ def discovery_of(schema: Schema) -> dict[str, Any] | None:
     }
 
 
-def noise_of(mechanism: Mechanism, *, schema: Schema, planned: Plan) -> list[dict[str, Any]]:
+def noise_of(mechanism: Named, *, schema: Schema, planned: Plan) -> list[dict[str, Any]]:
     """The noise in the units of each column."""
     return column_noise(planned, readings_of(mechanism, schema, planned.steps), rows=schema.rows)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.outlook.warnings import verdict_on
 from sfumato.present.marginals import Marginal
 from sfumato.present.pages import render
 from sfumato.present.plots import marginal_svg, roc_svg
@@ -23,6 +24,7 @@ def demo_page(
     correlations: Mapping[str, float],
     rows: Mapping[str, int],
     release: str,
+    warnings: Sequence[str],
 ) -> str:
     """The page as text.
 
@@ -35,6 +37,7 @@ def demo_page(
         correlations: Between age and blood pressure, in real and in synthetic rows.
         rows: How many rows there are: train, synthetic, test.
         release: The name of the release folder beside the page.
+        warnings: What the certificate says of the release's use.
     """
     content = {
         "title": "sfumato: the demo",
@@ -48,6 +51,8 @@ def demo_page(
         "correlations": correlations,
         "rows": rows,
         "release": release,
+        "warnings": warnings,
+        "verdict": verdict_on(warnings),
         "roc": roc_svg(curves, label=_roc_label(aucs)),
         "plots": [marginal_svg(entry) for entry in marginals],
     }

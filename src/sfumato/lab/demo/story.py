@@ -33,6 +33,7 @@ class Story:
     verification: Verification
     aucs: dict[str, float]
     rows: dict[str, int]
+    warnings: tuple[str, ...]
     page: str
 
 
@@ -71,7 +72,8 @@ def _compare(
     out: Path,
     on_step: Callable[[str], None],
 ) -> Story:
-    synthetic = _table(load_release(staged).synthetic().table)
+    released = load_release(staged)
+    synthetic, warnings = _table(released.synthetic().table), released.certificate.warnings
     private_test = holdout_population()
     on_step("training on real rows")
     real_score = train_and_score(private_rows, private_test, schema)
@@ -99,8 +101,9 @@ def _compare(
         },
         rows=rows,
         release=out.name,
+        warnings=warnings,
     )
-    return Story(fitted, verification, aucs, rows, page)
+    return Story(fitted, verification, aucs, rows, warnings, page)
 
 
 def _table(table: pd.DataFrame | None) -> pd.DataFrame:
