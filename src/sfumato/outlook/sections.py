@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.outlook.forecast import SIZES, Outlook
-from sfumato.outlook.words import in_sentences, noise_by_column, percent, simulated_another
+from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, percent, simulated_another
 from sfumato.public.certificate import in_words
 from sfumato.public.plan import Plan
-from sfumato.public.reading import ASSUMED_ROWS
 from sfumato.public.schema import Schema
 
 #: Columns that are shown; to_json and --json have them all.
@@ -69,20 +68,13 @@ def steps_grid(plan: Plan) -> Grid:
 def noise_section(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:
     """One line for each column: what is told of it, and give or take how much."""
     told = noise_by_column(noise, schema)
-    notes = []
-    if len(told) > _SHOWN:
-        notes.append(f"and {len(told) - _SHOWN} columns more: see --json, or to_json() in Python.")
-    if any(entry["rows_assumed"] for entry in noise):
-        notes.append(
-            f"rows is not declared: means are told for {ASSUMED_ROWS:,} rows; ten times the rows, a tenth of it."
-        )
-    if any(entry["what"] == "the mean" and not entry["at_most"] for entry in noise):
-        notes.append("Means are those of the raw noisy counts. Smoothing, which is free, makes them better.")
+    more = len(told) - _SHOWN
+    notes = [f"and {more} columns more: see --json, or to_json() in Python."] if more > 0 else []
     return Section(
         title="The noise in the units of each column",
         subtitle=" (one standard deviation)",
         grid=Grid(("column", "give or take"), tuple(told.items())[:_SHOWN]),
-        notes=tuple(notes),
+        notes=(*notes, *noise_notes(noise)),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from sfumato.outlook.expectations import Range
 from sfumato.outlook.forecast import Outlook
+from sfumato.public.reading import ASSUMED_ROWS
 from sfumato.public.schema import Column, Schema
 
 _DAY = 86_400.0
@@ -17,6 +18,18 @@ def noise_by_column(noise: Sequence[dict[str, Any]], schema: Schema) -> dict[str
         name = "every column" if entry["column"] == "*" else entry["column"]
         by_column.setdefault(name, []).append(in_units(entry, schema))
     return {name: "; ".join(told) for name, told in by_column.items()}
+
+
+def noise_notes(noise: Sequence[dict[str, Any]]) -> list[str]:
+    """What a reader of these figures should know."""
+    notes = []
+    if any(entry["rows_assumed"] for entry in noise):
+        notes.append(
+            f"rows is not declared: means are told for {ASSUMED_ROWS:,} rows; ten times the rows, a tenth of it."
+        )
+    if any(entry["what"] == "the mean" and not entry["at_most"] for entry in noise):
+        notes.append("Means are those of the raw noisy counts. Smoothing, which is free, makes them better.")
+    return notes
 
 
 def in_units(entry: dict[str, Any], schema: Schema) -> str:

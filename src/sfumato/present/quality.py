@@ -7,7 +7,7 @@ from sfumato.mechanism import Named
 from sfumato.outlook.forecast import outlook
 from sfumato.outlook.preview import noise_of
 from sfumato.outlook.warnings import verdict_on
-from sfumato.outlook.words import in_sentences, noise_by_column, simulated_another
+from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, simulated_another
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 
@@ -16,13 +16,15 @@ _MOST_COLUMNS = 60
 
 def quality_of(mechanism: Named, *, schema: Schema, plan: Plan, warnings: Sequence[str]) -> dict[str, Any]:
     """All that the page says under *How good is it?*, as plain values."""
-    noise = noise_by_column(noise_of(mechanism, schema=schema, planned=plan), schema)
+    told = noise_of(mechanism, schema=schema, planned=plan)
+    noise = noise_by_column(told, schema)
     return {
         "verdict": verdict_on(warnings),
         "warnings": list(warnings),
         "expected": _expected(mechanism, schema=schema, plan=plan),
         "noise": list(noise.items())[:_MOST_COLUMNS],
         "n_columns": len(noise),
+        "notes": noise_notes(told),
     }
 
 
