@@ -52,7 +52,8 @@ def release(
     with progress(title="release") as step:
         step("calibrating the noise")
         expected = plan(mechanism, schema, budget).warning
-        warn(expected)  # before any budget is spent
+    warn(expected)  # before any budget is spent
+    with progress(title="release") as step:
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
         step("writing the folder")
         written = write_release(fitted, to=out, rows=rows, force=force)
