@@ -69,8 +69,10 @@ def progress(*, title: str) -> Iterator[Callable[[str], None]]:
         return
     spinner = Spinner("dots", text=f"{title} ...")
     # Nothing else that the process says is sent to this terminal: it would be heard from behind the doors.
-    own = {"redirect_stdout": False, "redirect_stderr": False}
-    with _own_terminal() as terminal, Live(spinner, console=terminal, transient=True, **own):
+    with (
+        _own_terminal() as terminal,
+        Live(spinner, console=terminal, transient=True, redirect_stdout=False, redirect_stderr=False),
+    ):
         yield lambda step: spinner.update(text=f"{title}: {escape(step)} ...")
 
 
