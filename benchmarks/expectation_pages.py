@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sfumato.fitting import method
+from sfumato.mechanism import mechanism_for
 from sfumato.outlook.expectations import Law
 from sfumato.public.accounting import mu_of_budget
 from sfumato.public.budget import default_delta
@@ -132,7 +132,7 @@ def draw(figures: dict[str, Any]) -> None:
             left.annotate(
                 f"{kind}s", (alphas[-1], 100 * points[-1]["share"]), (4, 4), textcoords="offset points", color=colour
             )
-            default = method("auto", _schema(kind)).alpha
+            default = mechanism_for("auto", _schema(kind)).alpha
             at = min(points, key=lambda point: abs(point["alpha"] - default))
             left.plot([at["alpha"]], [100 * at["share"]], marker="o", markersize=9, fillstyle="none", color=colour)
         left.set(xlabel="alpha (ring: the default)", ylabel="a learner keeps, %", ylim=(0, 105), xlim=(-0.05, 1.2))

@@ -119,7 +119,7 @@ def test_discovery_gives_up_with_a_remedy() -> None:
     with pytest.raises(BudgetError, match=r"Declare (bounds|categories)"):
         sf.fit("independent-histograms", sf.Sensitive.read(table(30), OPEN), BUDGET)
     with pytest.raises(PlanError, match="to be discovered first"):
-        sf.plan("auto", OPEN, BUDGET)
+        sf.plan("auto", OPEN, BUDGET).steps  # noqa: B018
     with pytest.raises(PlanError, match="cannot follow a discovery"):
         sf.fit(sf.DPMix(), sf.Sensitive.read(table(8000), replace(OPEN, rows=8000)), BUDGET)
     replaced = sf.Sensitive.read(table(8000), replace(OPEN, unit=sf.PrivacyUnit(relation="replace_one")))

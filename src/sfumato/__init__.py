@@ -2,11 +2,13 @@
 
 from sfumato.errors import SfumatoError
 from sfumato.fitted import Fitted
-from sfumato.fitting import fit, method, plan
+from sfumato.fitting import fit
 from sfumato.folder import Release, load_release, release
 from sfumato.mechanism import Measurements, Mechanism, register
+from sfumato.mechanism import mechanism_for as method
 from sfumato.mechanisms import ClustMix, DPKip, DPMix, IndependentHistograms, Kip, ThreeAImage, ThreeATable
 from sfumato.model import FixedModel, Model, Synthetic
+from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.block import Block, Dense, Hot, Outer
@@ -41,6 +43,7 @@ __all__ = [
     "NoiseSource",
     "Outer",
     "Plan",
+    "PlannedRelease",
     "Poisson",
     "PrivacyUnit",
     "Release",

@@ -6,11 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import dp_accounting as dpa
-
 from sfumato.errors import PlanError
 from sfumato.fitted import Fitted
-from sfumato.mechanism import Mechanism, registered
+from sfumato.mechanism import Mechanism, mechanism_for
 from sfumato.private.discovering import discover
 from sfumato.private.doors_only import doors_of
 from sfumato.private.kernel.primitives import Primitives
@@ -20,24 +18,8 @@ from sfumato.private.sensitive import Sensitive
 from sfumato.public.answers import Answers
 from sfumato.public.budget import Budget
 from sfumato.public.certificate import make_certificate
-from sfumato.public.plan import Plan, make_plan, refuse_sampling
-from sfumato.public.schema import Schema, sketch
-
-
-def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget, *, prior: dpa.DpEvent | None = None) -> Plan:
-    """Every access to private rows and its noise, before any row is read."""
-    chosen = method(mechanism, schema) if isinstance(mechanism, str) else mechanism
-    if schema.unknown:
-        names = ", ".join(column.name for column in schema.unknown)
-        raise PlanError(f"bounds or categories of {names} are to be discovered first, so the plan is not known yet.")
-    return make_plan(chosen.steps(schema), budget=budget, unit=schema.unit, rows=schema.rows, prior=prior)
-
-
-def method(name: str, schema: Schema) -> Mechanism:
-    """A mechanism with its default settings. `auto` chooses from the schema alone."""
-    if name == "auto":
-        name = "3a-image" if schema.images else "3a-table"
-    return registered(name)()
+from sfumato.public.plan import make_plan, refuse_sampling
+from sfumato.public.schema import sketch
 
 
 def fit(
@@ -74,7 +56,7 @@ def fit_with(
 ) -> Fitted:
     """The same with other primitives than the package's own: for twins. The certificate then says `non_private`."""
     schema = data.schema
-    chosen = method(mechanism, schema) if isinstance(mechanism, str) else mechanism
+    chosen = mechanism_for(mechanism, schema) if isinstance(mechanism, str) else mechanism
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
 
     if schema.unknown:
@@ -83,7 +65,7 @@ def fit_with(
     prior, before = None, Answers()
     if discovered is not None:
         schema, data, prior, before = discovered.schema, discovered.data, discovered.plan.event, discovered.answers
-    planned = plan(chosen, schema, budget, prior=prior)
+    planned = make_plan(chosen.steps(schema), budget=budget, unit=schema.unit, rows=schema.rows, prior=prior)
     view = View(data, plan=planned, primitives=primitives, schema=schema, on_step=on_step)
     measurements = chosen.measure(doors_of(view), schema)
     answers = before | view.answers

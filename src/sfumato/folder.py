@@ -24,6 +24,7 @@ from sfumato.errors import ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import registered
 from sfumato.model import Model, Synthetic
+from sfumato.outlook.warnings import release_warnings
 from sfumato.present.loading import load_lines
 from sfumato.present.report import public_report
 from sfumato.public.answers import AnsweredDoors, Answers
@@ -87,15 +88,22 @@ def release(fitted: Fitted, *, to: str | Path, rows: int | None = None, force: b
     check_target(target, force=force)
     seed = fitted.certificate.body["seed"]
     synthetic = fitted.model.sample(fitted.model.default_rows if rows is None else rows, seed=seed)
+    certificate = fitted.certificate.with_warnings(
+        release_warnings(
+            schema=fitted.schema,
+            plan=fitted.plan,
+            mechanism=fitted.mechanism,
+            model=fitted.model,
+            synthetic=synthetic,
+        )
+    )
     with _whole_or_absent(target, force=force) as folder:
         write_synthetic(synthetic, folder)
         write_arrays(folder / ANSWERS, fitted.answers.to_arrays())
         (folder / SCHEMA).write_text(schema_to_toml(fitted.schema), encoding="utf-8")
-        report = public_report(
-            fitted.certificate, schema=fitted.schema, plan=fitted.plan.to_json(), synthetic=synthetic
-        )
+        report = public_report(certificate, schema=fitted.schema, plan=fitted.plan.to_json(), synthetic=synthetic)
         (folder / REPORT).write_text(report, encoding="utf-8")
-        certificate = fitted.certificate.with_files({f.name: sha256_of(f) for f in folder.iterdir()})
+        certificate = certificate.with_files({f.name: sha256_of(f) for f in folder.iterdir()})
         (folder / CERTIFICATE).write_text(certificate.to_text(), encoding="utf-8")
     return Release(target, fitted.schema, certificate, fitted.answers)
 

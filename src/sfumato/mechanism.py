@@ -34,6 +34,15 @@ class Mechanism(Protocol):
         ...
 
 
+class Named(Protocol):
+    """All that is asked of a mechanism where its steps are known already: a mechanism, or the record of one."""
+
+    @property
+    def name(self) -> str:
+        """The name that it is registered by."""
+        ...
+
+
 _REGISTRY: dict[str, type[Mechanism]] = {}
 M = TypeVar("M", bound=type[Mechanism])
 
@@ -49,6 +58,13 @@ def registered(name: str) -> type[Mechanism]:
     if name not in _REGISTRY:
         raise PlanError(f"there is no mechanism {name!r}. Known: {', '.join(sorted(_REGISTRY))}.")
     return _REGISTRY[name]
+
+
+def mechanism_for(name: str, schema: Schema) -> Mechanism:
+    """A mechanism with its default settings. `auto` chooses from the schema alone."""
+    if name == "auto":
+        name = "3a-image" if schema.images else "3a-table"
+    return registered(name)()
 
 
 def registered_names() -> tuple[str, ...]:

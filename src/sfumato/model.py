@@ -1,7 +1,7 @@
 """What comes out: a model that can be sampled, and the rows it gives."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,21 @@ class Model(Protocol):
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows. The seed is public randomness; the same seed gives the same rows."""
+        ...
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """A model that knows how many private rows there were, up to noise. It need not: then nothing is said of them."""
+
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of private rows."""
+        ...
+
+    @property
+    def noisy_rows_stddev(self) -> float:
+        """The standard deviation of the noise in it."""
         ...
 
 

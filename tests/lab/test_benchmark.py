@@ -21,7 +21,8 @@ from typer.testing import CliRunner
 from sfumato import Budget, Column, DPMix, IndependentHistograms, Schema, Synthetic
 from sfumato.cli import app
 from sfumato.errors import SourceError
-from sfumato.lab.benchmark import BenchmarkError, datasets, fetch, load, run
+from sfumato.lab.benchmark import BenchmarkError, datasets, load, run
+from sfumato.lab.benchmark import fetching as fetch
 from sfumato.lab.benchmark.child import release_in_child
 from sfumato.lab.benchmark.convert import ADULT, CENSUS, ISOLET
 from sfumato.lab.benchmark.datasets import Benchmark, make_benchmark, read_idx
@@ -33,7 +34,7 @@ from sfumato.lab.benchmark.metrics import brier, class_rate_error, utility
 from sfumato.lab.benchmark.others import OTHER, with_others
 from sfumato.lab.benchmark.real import real_scores
 from sfumato.lab.benchmark.summary import summarise
-from sfumato.lab.benchmark.uncompress import uncompress
+from sfumato.lab.benchmark.uncompressing import uncompress
 
 _FIELDS = """dataset method epsilon delta seed learner metric value value_n real_value real_seed real_rows release_seconds
 peak_memory_mb tvd_1way tvd_2way class_rate_error brier tvd_1way_n tvd_2way_n class_rate_error_n brier_n brier_real

@@ -13,7 +13,7 @@ from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.learn import ntk
-from sfumato.learn.tangent_features import tangent_features
+from sfumato.learn.tangents import tangent_features
 from sfumato.mechanisms.kip.inducing import Space
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View

@@ -13,13 +13,12 @@ from test_cli import SCHEMA, answer_of, patients, release_it, run
 
 import schemas
 import sfumato as sf
-from sfumato.cli.show_plan import in_units
 from sfumato.mechanism import registered, registered_names
 from sfumato.outlook import forecast as outlook_module
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import load_expectations
-from sfumato.outlook.forecast import HOPELESS, outlook
-from sfumato.outlook.preview import noise_of
+from sfumato.outlook.forecast import HOPELESS
+from sfumato.outlook.words import in_units
 from sfumato.public.reading import ASSUMED_ROWS, column_noise, readings_of
 from sfumato.public.schema import Column, Schema
 
@@ -38,8 +37,7 @@ ADULT = Schema(
 
 def told(mechanism, schema, what, column, *, budget=BUDGET):
     planned = sf.plan(mechanism, schema, budget)
-    entries = noise_of(mechanism, schema=schema, planned=planned)
-    return next(e for e in entries if e["column"] == column and e["what"] == what), planned
+    return next(e for e in planned.noise if e["column"] == column and e["what"] == what), planned
 
 
 # --------------------------------------------------------------------------------------- noise in the units of columns
@@ -54,7 +52,7 @@ def test_every_mechanism_tells_its_noise_for_every_column(name: str) -> None:
             planned = sf.plan(mechanism, schema, BUDGET)
         except sf.SfumatoError:
             continue  # not for this kind of data
-        entries = noise_of(mechanism, schema=schema, planned=planned)
+        entries = planned.noise
         assert {e["column"] for e in entries} in ({"*"}, {c.name for c in schema.columns})
         assert all(entry["noise"] > 0 and "±" in in_units(entry, schema) for entry in entries)
         ran += 1
@@ -125,15 +123,15 @@ class Silent:
 
     def steps(self, schema: Schema) -> tuple[sf.Step, ...]:
         counts, sums = (
-            sf.Block(name="counts", width=4, hot=1, share=0.5),
-            sf.Block(name="sums", width=3, l2_bound=5.0, share=0.5),
+            sf.Hot(name="counts", width=4, n_hot=1, share=0.5),
+            sf.Dense(name="sums", width=3, l2_bound=5.0, share=0.5),
         )
         return (sf.Step(name="both", blocks=(counts, sums)),)
 
 
 def test_a_mechanism_that_says_nothing_is_told_of_in_rows() -> None:
     planned = sf.plan(Silent(), schemas.TABLE, BUDGET)
-    counts, sums = column_noise(planned, readings_of(Silent(), schemas.TABLE, planned.steps), rows=300)
+    counts, sums = column_noise(planned.plan, readings_of(Silent(), schemas.TABLE, planned.steps), rows=300)
     assert counts["noise"] == planned.noise_stddev("both", "counts")
     assert sums["noise"] == pytest.approx(planned.noise_stddev("both", "sums") / 5)
     assert {counts["column"], sums["column"]} == {"*"}
@@ -147,7 +145,7 @@ def share(schema, *, epsilon=1.0, rate=0, **changes):
     schema = replace(schema, **changes)
     budget = sf.Budget(epsilon=epsilon, delta=1e-6)
     mechanism = sf.method("auto", schema)
-    looked = outlook(mechanism, schema=schema, budget=budget, planned=sf.plan(mechanism, schema, budget))
+    looked = sf.plan(mechanism, schema, budget).outlook
     return list(looked.shares(schema.rows).values())[rate], looked
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
@@ -53,7 +57,7 @@ def answer(payload: Mapping[str, Any], *, as_json: bool, show: Callable[[Console
 def progress(*, title: str) -> Iterator[Callable[[str], None]]:
     """A spinner with the name of the step that runs; where there is no terminal, one line for each step.
 
-    Never a count of rows or a share of them: how many there are is private.
+    Never a count of rows or a share of them: how many there are is private. Say nothing else while it turns.
     """
     console = notices()
     if not console.is_terminal:
@@ -63,8 +67,29 @@ def progress(*, title: str) -> Iterator[Callable[[str], None]]:
 
         yield line
         return
-    with console.status(f"{title} ...", spinner="dots") as status:
-        yield lambda step: status.update(f"{title}: {step} ...")
+    spinner = Spinner("dots", text=f"{title} ...")
+    # Nothing else that the process says is sent to this terminal: it would be heard from behind the doors.
+    with (
+        _own_terminal() as terminal,
+        Live(spinner, console=terminal, transient=True, redirect_stdout=False, redirect_stderr=False),
+    ):
+        yield lambda step: spinner.update(text=f"{title}: {escape(step)} ...")
+
+
+@contextmanager
+def _own_terminal() -> Iterator[Console]:
+    """A console on the terminal of stderr that goes on speaking while the doors keep stderr itself quiet.
+
+    The doors send descriptor 2 elsewhere while private rows are read, so that no library can tell of them. What the
+    spinner shows is public, the name of a step; it writes to a descriptor of its own, made beforehand.
+    """
+    try:
+        kept = os.dup(sys.stderr.fileno())
+    except (OSError, ValueError):  # a stream that only looks like a terminal has no descriptor
+        yield notices()
+        return
+    with open(kept, "w", encoding=sys.stderr.encoding or "utf-8", errors="replace") as terminal:
+        yield Console(file=terminal, highlight=False)
 
 
 def _plain(value: Any) -> Any:

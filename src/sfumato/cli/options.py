@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from sfumato.errors import PlanError
-from sfumato.fitting import method
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Mechanism, mechanism_for
 from sfumato.public.schema import Schema
 
-Method = Annotated[
+MechanismName = Annotated[
     str,
     typer.Option(
+        "--method",
         help="auto, 3a-table, 3a-image, clustmix, dpmix, independent-histograms, or another registered one.",
         metavar="NAME",
     ),
@@ -30,7 +30,7 @@ Settings = Annotated[
 
 def chosen_mechanism(name: str, *, schema: Schema, settings: Sequence[str]) -> Mechanism:
     """The mechanism of that name with some of its settings replaced."""
-    mechanism: Any = method(name, schema)
+    mechanism: Any = mechanism_for(name, schema)
     if not settings:
         return cast(Mechanism, mechanism)
     known = {field.name for field in dataclasses.fields(mechanism)}

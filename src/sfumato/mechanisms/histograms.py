@@ -51,7 +51,8 @@ class IndependentHistograms:
             return {"counts": np.stack(columns, axis=1) + starts + label * sum(sizes)}
 
         noisy = view.noisy_sum("histograms", codes)
-        return {"counts": noisy["counts"].values.reshape(_n_classes(schema), sum(sizes))}
+        counts = noisy["counts"].values.reshape(_n_classes(schema), sum(sizes))
+        return {"counts": counts, "noise": np.array([noisy["counts"].stddev])}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> "HistogramModel":
         """Clip at zero and divide: probabilities of each class, and of each value within a class."""
@@ -62,7 +63,10 @@ class IndependentHistograms:
         per_class = np.average(totals, axis=0, weights=1 / sizes)
         tables = tuple(_normalised(np.maximum(counts, 0)) for counts in columns)
         # Summed before they are clipped: among many classes, what clipping adds would outweigh the rows.
-        return HistogramModel(schema, self.bins, np.maximum(per_class, 0), tables, float(per_class.sum()))
+        stddev = float(measurements["noise"][0]) * np.sqrt(len(per_class) / (1 / sizes).sum())
+        return HistogramModel(
+            schema, self.bins, np.maximum(per_class, 0), tables, float(per_class.sum()), float(stddev)
+        )
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """A count within a class, and what follows from all of a column's counts."""
@@ -89,12 +93,13 @@ class HistogramModel:
     bins: int
     class_counts: NDArray[np.float64]
     tables: tuple[NDArray[np.float64], ...]
-    total: float
+    noisy_rows: float
+    noisy_rows_stddev: float
 
     @property
     def default_rows(self) -> int:
         """The noisy number of private rows."""
-        return max(1, round(self.total))
+        return max(1, round(self.noisy_rows))
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw a class for each row, then every column on its own."""

@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.fitting import method
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Named, mechanism_for
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import Expectations, Range, load_expectations
 from sfumato.public.accounting import epsilon_of_mu, mu_of_budget
@@ -16,12 +15,14 @@ from sfumato.public.schema import Schema, sketch
 
 #: Below this share in the middle of all runs, with even classes, a release is advised against.
 HOPELESS = 0.5
+#: How a warning begins that says so of the release as a whole: reports and badges know it by these words.
+LITTLE_USE = "This release is likely to be of little use"
 #: What the advice aims at.
 USEFUL = 0.75
 #: Mean distance of pairs above which a release without a target is advised against.
 _FAR = 0.3
 #: Numbers of rows that are told of where the schema has none, and rates of a class, which are private.
-_SIZES = (1_000, 10_000, 100_000)
+SIZES = (1_000, 10_000, 100_000)
 _RATES = (0.1, 0.01)
 
 
@@ -64,13 +65,13 @@ class Outlook:
             middle = next(iter(shares.values())).middle
             if middle >= HOPELESS:
                 return None
-            lost = f"a learner would keep about {middle:.0%} of what it could learn from the real rows, even with even classes"
+            lost = f"a learner would keep about {100 * middle:.0f} % of what it could learn from the real rows, even with even classes"
         else:
             two_way = self.distances(self.rows).get("two_way")
             if two_way is None or two_way.middle <= _FAR:
                 return None
-            lost = f"pairs of columns would be off by about {two_way.middle:.0%}"
-        return f"This release is likely to be of little use: {lost}. {self._remedy()}"
+            lost = f"pairs of columns would be off by about {100 * two_way.middle:.0f} %"
+        return f"{LITTLE_USE}: {lost}. {self._remedy()}"
 
     def _remedy(self) -> str:
         """How many rows, which epsilon or how few columns would do, by the same law."""
@@ -91,9 +92,9 @@ class Outlook:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; one entry for each number of rows that is told of."""
-        sizes = _SIZES if self.rows is None else (self.rows,)
+        sizes = SIZES if self.rows is None else (self.rows,)
         return {
-            "simulated_method": self.simulated,
+            "simulated_mechanism": self.simulated,
             "simulated_with_these_constants": self.current,
             "runs": self.found.runs,
             "rows_mu": None if self.rows is None else self.rows * self.mu,
@@ -110,9 +111,9 @@ class Outlook:
         }
 
 
-def outlook(mechanism: Mechanism, *, schema: Schema, budget: Budget, planned: Plan | None) -> Outlook:
-    """What the default method for this schema gave on public populations of about this size, noise and width."""
-    default = method("auto", schema)
+def outlook(mechanism: Named, *, schema: Schema, budget: Budget, planned: Plan | None) -> Outlook:
+    """What the default mechanism for this schema gave on public populations of about this size, noise and width."""
+    default = mechanism_for("auto", schema)
     kind = "image" if schema.images else "table"
     target = sketch(schema).target_column
     found = load_expectations()[kind]

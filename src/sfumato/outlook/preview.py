@@ -4,21 +4,20 @@ import math
 from typing import Any
 
 from sfumato.errors import PlanError, SchemaError
-from sfumato.fitting import plan
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Mechanism, Named
 from sfumato.public.block import Block, Hot
 from sfumato.public.budget import Budget
 from sfumato.public.discovery import BUDGET_SHARE, DELTA_SHARE
-from sfumato.public.plan import Plan
+from sfumato.public.plan import Plan, make_plan
 from sfumato.public.reading import column_noise, readings_of
 from sfumato.public.schema import Schema, sketch
 from sfumato.public.step import Poisson, Step, WithoutReplacement
 
 
-def preview(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Plan | None:
+def plan_if_known(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Plan | None:
     """The plan, or None where a discovery comes first. Refuses now what would be refused after reading rows."""
     if not schema.unknown:
-        return plan(mechanism, schema, budget)
+        return make_plan(mechanism.steps(schema), budget=budget, unit=schema.unit, rows=schema.rows)
     budget.check_against(schema.rows)
     if schema.unit.relation != "add_or_remove":
         raise SchemaError(
@@ -28,7 +27,7 @@ def preview(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Plan | N
         names = ", ".join(column.name for column in schema.unknown)
         raise PlanError(
             f"{mechanism.name} samples rows, and that cannot follow a discovery. "
-            f"Declare bounds or categories of {names} in the schema, or use another method."
+            f"Declare bounds or categories of {names} in the schema, or use another mechanism."
         )
     return None
 
@@ -44,7 +43,7 @@ def discovery_of(schema: Schema) -> dict[str, Any] | None:
     }
 
 
-def noise_of(mechanism: Mechanism, *, schema: Schema, planned: Plan) -> list[dict[str, Any]]:
+def noise_of(mechanism: Named, *, schema: Schema, planned: Plan) -> list[dict[str, Any]]:
     """The noise in the units of each column."""
     return column_noise(planned, readings_of(mechanism, schema, planned.steps), rows=schema.rows)
 

@@ -1,13 +1,86 @@
-"""What a maker and a receiver should be told about a release, from noisy numbers and public facts alone: it costs nothing."""
+"""What a maker and a receiver should be told about a release, from noisy numbers and public facts alone: it costs nothing.
+
+Everything here is computed from what is published anyway: the schema, the plan, the model and its synthetic rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 from sfumato.mechanism import Mechanism
-from sfumato.model import Model, Synthetic
+from sfumato.model import Counted, FixedModel, Model, Synthetic
+from sfumato.outlook.collapse import collapsed_classes, collapsed_columns, count_noise
+from sfumato.outlook.forecast import LITTLE_USE, outlook
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
+
+#: A declared size that is rounded to one digit is off by a factor of less than this, and must not be called wrong.
+_FACTOR = 1.5
+#: Standard deviations beyond which noise does not explain a difference: once in 30,000 releases.
+_SURE = 4.0
 
 
 def release_warnings(
     *, schema: Schema, plan: Plan, mechanism: Mechanism, model: Model, synthetic: Synthetic
 ) -> tuple[str, ...]:
-    """Sentences that stand in the console, in the certificate and in the report. The same inputs give the same ones."""
-    return ()
+    """Sentences that stand in the console, in the certificate and in the report. The same inputs give the same ones.
+
+    Those that say that the release as a whole is of little use begin so, and come first; the others name columns.
+    """
+    said = []
+    far = _rows_far_from_declared(schema, model)
+    rows = schema.rows
+    if isinstance(model, Counted) and (far is not None or rows is None):
+        rows = max(1, round(model.noisy_rows))
+    expected = outlook(mechanism, schema=replace(schema, rows=rows), budget=plan.budget, planned=plan)
+    said += [far, expected.warning]
+    empty = far is not None and far.startswith(LITTLE_USE)  # then nothing more is to be said of columns
+    # The rows of a fixed model are mixtures or summaries: their shares are not those of the data.
+    if rows is not None and not empty and not isinstance(model, FixedModel):
+        noise = count_noise(mechanism, schema=schema, plan=plan) | _class_noise(schema, model)
+        said.append(collapsed_classes(schema, synthetic, rows=rows, noise=noise))
+        said += collapsed_columns(schema, synthetic, rows=rows, noise=noise)
+    found = dict.fromkeys(sentence for sentence in said if sentence)
+    return tuple(sorted(found, key=lambda sentence: not sentence.startswith(LITTLE_USE)))
+
+
+def _class_noise(schema: Schema, model: Model) -> dict[str, float]:
+    """The noise on the count of a class, where the number of rows is the sum of these counts."""
+    target = schema.target_column
+    if target is None or not target.is_coded or not isinstance(model, Counted):
+        return {}
+    return {target.name: model.noisy_rows_stddev / target.size**0.5}
+
+
+def _rows_far_from_declared(schema: Schema, model: Model) -> str | None:
+    """Where the noisy number of rows is not what the schema declares, by more than noise and rounding explain."""
+    if not isinstance(model, Counted):
+        return None
+    noisy, stddev = model.noisy_rows, model.noisy_rows_stddev
+    about = f"the noisy number of rows is {max(0, round(noisy)):,}, give or take {stddev:,.0f}"
+    ask = "Is this the whole file, read with the right separator and columns?"
+    if schema.rows is None:
+        return f"{LITTLE_USE}: {about}, so there may be no rows at all. {ask}" if noisy < _SURE * stddev else None
+    if abs(noisy - schema.rows) <= _SURE * stddev or schema.rows / _FACTOR <= noisy <= schema.rows * _FACTOR:
+        return None
+    declared = f"and the schema declares rows = {schema.rows:,}"
+    if noisy > schema.rows:
+        return f"Rows are not as declared: {about}, {declared}. Correct rows in the schema: delta is judged by it."
+    persons = "" if schema.unit.person is None else f" At most {schema.unit.max_rows} rows of a person are kept."
+    if noisy < max(schema.rows / 10, _SURE * stddev):
+        return f"{LITTLE_USE}: {about}, {declared}. {ask}{persons}"
+    return f"Rows are not as declared: {about}, {declared}. {ask}{persons}"
+
+
+def verdict_on(warnings: Sequence[str]) -> str | None:
+    """What a badge says beside the privacy claim, so that nothing useless looks well; None where all is well.
+
+    >>> verdict_on(["This release is likely to be of little use: ..."])
+    'private, but of little use: see How good is it?'
+    >>> verdict_on([]) is None
+    True
+    """
+    if not warnings:
+        return None
+    if any(sentence.startswith(LITTLE_USE) for sentence in warnings):
+        return "private, but of little use: see How good is it?"
+    return "private, but not all is well: see How good is it?"

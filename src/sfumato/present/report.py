@@ -1,15 +1,18 @@
 """The public report of a release: one HTML page made of the certificate and the synthetic rows, and of nothing else."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sfumato.mechanism import Named, registered, registered_names
 from sfumato.model import Synthetic
 from sfumato.present.loading import load_lines
 from sfumato.present.marginals import Marginal, marginal
 from sfumato.present.pages import render
 from sfumato.present.plots import marginal_svg, picture_grid
+from sfumato.present.quality import quality_of
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
 
@@ -38,9 +41,15 @@ def summarize(
 ) -> dict[str, Any]:
     """All that the page says, as plain values."""
     body = certificate.body
+    quality = quality_of(
+        _mechanism_of(certificate), schema=schema, plan=certificate.plan(), warnings=certificate.warnings
+    )
     return {
         "title": "A differentially private release",
         "status": body["status"],
+        # Nothing useless looks green: the claim may stand, and the rows be worth nothing.
+        "badge": "doubtful" if body["status"] == "certified" and quality["verdict"] else body["status"],
+        "quality": quality,
         "status_in_words": _STATUS.get(body["status"], "This status is unknown. Do not treat it as private."),
         "epsilon": f"{certificate.epsilon:g}",
         "delta": f"{certificate.delta:g}",
@@ -64,6 +73,23 @@ def summarize(
         "load": load_lines(synthetic, schema),
         "load_notes": _load_notes(synthetic, schema),
     }
+
+
+@dataclass(frozen=True)
+class _Unknown:
+    """A mechanism that this installation does not have: its noise is told in rows, by its blocks alone."""
+
+    name: str
+
+
+def _mechanism_of(certificate: Certificate) -> Named:
+    name, parameters = certificate.body["mechanism"]["name"], certificate.body["mechanism"]["parameters"]
+    if name not in registered_names():
+        return _Unknown(name)
+    try:
+        return registered(name)(**parameters)
+    except TypeError:  # settings of another version
+        return _Unknown(name)
 
 
 def _factor(epsilon: float) -> str:

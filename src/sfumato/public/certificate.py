@@ -65,6 +65,15 @@ class Certificate:
         """certified, research or non_private."""
         return str(self.body["status"])
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What maker and receiver should be told about the use of the release."""
+        return tuple(self.body.get("warnings", ()))
+
+    def with_warnings(self, warnings: tuple[str, ...]) -> "Certificate":
+        """A copy that says so."""
+        return Certificate({**self.body, "warnings": list(warnings)})
+
     def plan(self) -> Plan:
         """The plan that the certificate was issued for, from its steps and their noise."""
         claim = self.body["claim"]
@@ -141,6 +150,7 @@ def make_certificate(
             "schema_sha256": schema.digest(),
             "assumptions": [{"severity": severity, "text": text} for severity, text in ASSUMPTIONS],
             "software": software,
+            "warnings": [],
             "files": {},
         }
     )

@@ -8,11 +8,11 @@ from rich.console import Console
 
 from sfumato.cli.commands.plan_command import Epsilon
 from sfumato.cli.console import answer, answers, progress, table_of
-from sfumato.cli.options import Method, Settings, chosen_mechanism
+from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
 from sfumato.cli.refusals import refusing
 from sfumato.lab.benchmark.datasets import DELTA, load, names
 from sfumato.lab.benchmark.errors import BenchmarkError
-from sfumato.lab.benchmark.fetch import fetch
+from sfumato.lab.benchmark.fetching import fetch
 from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS
 from sfumato.lab.benchmark.protocol import run
 from sfumato.lab.benchmark.summary import Spread, summarise
@@ -25,7 +25,7 @@ _LEARNERS = tuple(dict.fromkeys((*IMAGE_LEARNERS, *TABLE_LEARNERS)))
 def bench(
     dataset: Annotated[str, typer.Argument(help=f"One of {', '.join(names())}.")],
     epsilon: Epsilon,
-    method: Method = "auto",
+    mechanism_name: MechanismName = "auto",
     learner: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,7 +58,7 @@ def bench(
             fetch(dataset, on_step=step)
         step("reading the dataset")
         benchmark = load(dataset)
-        mechanism = chosen_mechanism(method, schema=benchmark.schema, settings=settings or ())
+        mechanism = chosen_mechanism(mechanism_name, schema=benchmark.schema, settings=settings or ())
         runs = run(
             benchmark, epsilon=epsilon, method=mechanism, learner=learner, seeds=seeds, delta=delta, on_step=step
         )

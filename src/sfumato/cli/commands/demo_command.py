@@ -6,13 +6,15 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sfumato.cli.commands.plan_command import plan_table
 from sfumato.cli.commands.release_command import Force
-from sfumato.cli.console import AsJson, answer, progress, table_of
+from sfumato.cli.console import AsJson, answer, progress, table_of, warn
 from sfumato.cli.files import check_file_target, whole_or_absent
 from sfumato.cli.refusals import refusing
+from sfumato.cli.show_plan import grid_as_table
 from sfumato.folder import check_target
 from sfumato.lab.demo.story import Story, tell
+from sfumato.outlook.sections import steps_grid
+from sfumato.outlook.warnings import verdict_on
 
 PAGE = "demo-report.html"
 
@@ -45,15 +47,20 @@ def demo(
         "rows": story.rows,
         "learner": story.learner,
         "auc": story.aucs,
+        "warnings": list(story.warnings),
     }
+    for sentence in story.warnings:
+        warn(sentence)
     answer(payload, as_json=as_json, show=lambda console: _show(console, story, out=out, page=page))
 
 
 def _show(console: Console, story: Story, *, out: Path, page: Path) -> None:
     console.print(f"[bold]Every access to private rows[/bold], by {story.fitted.mechanism.name}\n")
-    console.print(plan_table(story.fitted.plan))
+    console.print(grid_as_table(steps_grid(story.fitted.plan)))
     console.print()
     console.print(story.verification.claim, markup=False)
+    if verdict := verdict_on(story.warnings):
+        console.print(f"[yellow]{verdict}[/yellow]")
     console.print(f"[green]verified[/green] by independent code: epsilon {story.verification.replayed_epsilon:.4f}\n")
     console.print(f"[bold]Who has diabetes?[/bold] {story.learner}, tested on {story.rows['test']:,} others\n")
     table = table_of("trained on", "rows", "AUC", numbers=2)

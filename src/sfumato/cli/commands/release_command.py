@@ -9,14 +9,14 @@ from rich.markup import escape
 
 from sfumato.cli.commands.plan_command import Delta, Epsilon
 from sfumato.cli.console import AsJson, answer, progress, warn
-from sfumato.cli.options import Method, Settings, chosen_mechanism
+from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
 from sfumato.cli.refusals import refusing
 from sfumato.fitting import fit
-from sfumato.folder import Release, check_target
+from sfumato.folder import REPORT, Release, check_target
 from sfumato.folder import release as write_release
 from sfumato.model import check_row_count
-from sfumato.outlook.forecast import outlook
-from sfumato.outlook.preview import preview
+from sfumato.outlook.planning import plan
+from sfumato.outlook.warnings import verdict_on
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget, default_delta
 from sfumato.public.schema_file import load_schema
@@ -35,7 +35,7 @@ def release(
     out: Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")],
     delta: Delta = None,
     rows: Annotated[int | None, typer.Option(help="Synthetic rows to write. Default: what the model suggests.")] = None,
-    method: Method = "auto",
+    mechanism_name: MechanismName = "auto",
     settings: Settings = None,
     seed: Seed = None,
     force: Force = False,
@@ -48,21 +48,25 @@ def release(
     check_target(out, force=force)
     schema = load_schema(schema_file)
     budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
-    mechanism = chosen_mechanism(method, schema=schema, settings=settings or ())
+    mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
     with progress(title="release") as step:
         step("calibrating the noise")
-        planned = preview(mechanism, schema=schema, budget=budget)
-        warning = outlook(mechanism, schema=schema, budget=budget, planned=planned).warning
-        warn(warning)
+        expected = plan(mechanism, schema, budget).warning
+    warn(expected)  # before any budget is spent
+    with progress(title="release") as step:
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
         step("writing the folder")
         written = write_release(fitted, to=out, rows=rows, force=force)
-    payload = {**describe_release(written), "warning": warning}
+    payload = describe_release(written)
+    for sentence in payload["warnings"]:
+        warn(sentence if sentence != expected else None)
 
     def show(console: Console) -> None:
-        console.print(
-            f"[green]released[/green] {payload['rows']:,} synthetic rows to {escape(str(out))}", soft_wrap=True
-        )
+        verdict = verdict_on(payload["warnings"])
+        done = "[green]released[/green]" if verdict is None else "[yellow]released[/yellow]"
+        console.print(f"{done} {payload['rows']:,} synthetic rows to {escape(str(out))}", soft_wrap=True)
+        if verdict is not None:
+            console.print(f"[yellow]{verdict}[/yellow] ({escape(str(out / REPORT))})", soft_wrap=True)
         console.print(payload["claim"], markup=False)
         for tool, line in payload["load"].items():
             console.print(f"Load it into {tool}: {line}", markup=False, soft_wrap=True)
@@ -83,6 +87,7 @@ def describe_release(written: Release) -> dict[str, Any]:
         "spent_epsilon": body["claim"]["spent_epsilon"],
         "accountant": body["claim"]["accountant"],
         "claim": body["claim"]["in_words"],
+        "warnings": list(written.certificate.warnings),
         "rows": written.n_rows,
         "load": written.load_lines(),
         "seed": body["seed"],

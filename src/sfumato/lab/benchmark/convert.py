@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from sfumato.errors import SourceError
-from sfumato.lab.benchmark.uncompress import uncompress
+from sfumato.lab.benchmark.uncompressing import uncompress
 
 
 def _names(text: str) -> list[str]:

@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from sfumato.fitting import mechanism_to_json, plan
-from sfumato.fitting import method as default_mechanism
+from sfumato.fitting import mechanism_to_json
 from sfumato.lab.benchmark.child import Outcome, release_in_child
 from sfumato.lab.benchmark.datasets import DELTA, Benchmark, load
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
@@ -14,7 +13,8 @@ from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.learners import check_learner, default_learner
 from sfumato.lab.benchmark.metrics import class_rate_error
 from sfumato.lab.benchmark.real import Scores, real_scores, scores
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Mechanism, mechanism_for
+from sfumato.outlook.planning import plan
 from sfumato.public.budget import Budget
 
 
@@ -52,7 +52,7 @@ def run(
     learners = [learner] if isinstance(learner, str) else list(learner or [default_learner(schema)])
     for each in learners:
         check_learner(each, schema)
-    mechanism = default_mechanism(method, schema) if isinstance(method, str) else method
+    mechanism = mechanism_for(method, schema) if isinstance(method, str) else method
     on_step("calibrating the noise")
     plan(mechanism, schema, budget)  # whatever can be refused is refused before hours are spent
     train, test = real_examples(benchmark.train, schema), real_examples(benchmark.test, schema)

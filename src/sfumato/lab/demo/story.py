@@ -15,7 +15,7 @@ from sfumato.fitting import fit
 from sfumato.folder import cannot_write, load_release, release
 from sfumato.lab.assess.utility import Score, train_and_score
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
-from sfumato.present.demo_page import demo_page
+from sfumato.present.demo_pages import demo_page
 from sfumato.present.marginals import marginal
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget, default_delta
@@ -35,6 +35,7 @@ class Story:
     aucs: dict[str, float]
     rows: dict[str, int]
     learner: str
+    warnings: tuple[str, ...]
     page: str
 
 
@@ -86,7 +87,8 @@ def _compare(
     out: Path,
     on_step: Callable[[str], None],
 ) -> Story:
-    synthetic = _table(load_release(staged).synthetic().table)
+    released = load_release(staged)
+    synthetic, warnings = _table(released.synthetic().table), released.certificate.warnings
     private_test = holdout_population()
     on_step("training on real rows")
     real_score = train_and_score(private_rows, private_test, schema)
@@ -115,8 +117,9 @@ def _compare(
         rows=rows,
         release=out.name,
         learner=real_score.learner,
+        warnings=warnings,
     )
-    return Story(fitted, verification, aucs, rows, real_score.learner, page)
+    return Story(fitted, verification, aucs, rows, real_score.learner, warnings, page)
 
 
 def _table(table: pd.DataFrame | None) -> pd.DataFrame:

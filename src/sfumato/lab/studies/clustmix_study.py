@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.fitting import plan
 from sfumato.lab.benchmark.datasets import DELTA, Benchmark
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples, real_examples
@@ -20,6 +19,7 @@ from sfumato.lab.studies.clustmix_published import SIGMA_CHOICES, PublishedSetti
 from sfumato.lab.studies.clustmix_witness import find_witness
 from sfumato.mechanism import Mechanism
 from sfumato.mechanisms.clustmix.mechanism import ClustMix
+from sfumato.outlook.planning import plan
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
 

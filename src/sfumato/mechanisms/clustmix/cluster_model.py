@@ -25,6 +25,12 @@ class ClusterModel:
     schema: Schema
     mixture: Mixture = field(repr=False)
     default_rows: int
+    noisy_rows_stddev: float
+
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of private rows."""
+        return self.mixture.total
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw a cluster for each row, then a row around its mean, then its label."""

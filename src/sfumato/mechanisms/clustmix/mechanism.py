@@ -139,6 +139,7 @@ class ClustMix:
         found = values_of(view.noisy_sum("means", lambda b: self._contents(b, space, centres, reach)))
         measured: dict[str, NDArray[Any]] = {
             "class_counts": counts,
+            "class_noise": np.array([view.noise_stddev("classes", "counts")]),
             "class_means": means,
             "used": used.astype(np.uint8),
             "counts": found["counts"].reshape(used.shape),
@@ -169,7 +170,8 @@ class ClustMix:
         mixture = mixture_from(measurements, space, frames, alpha=self.alpha)
         if self.releases == "means":
             return means_as_rows(mixture, space)
-        return ClusterModel(schema, mixture, self.rows or max(1, round(mixture.total)))
+        stddev = float(measurements["class_noise"][0]) * space.n_classes**0.5
+        return ClusterModel(schema, mixture, self.rows or max(1, round(mixture.total)), stddev)
 
     def _k(self, space: ClusterSpace) -> int:
         return min(self.coordinates, space.width)

@@ -118,6 +118,7 @@ class ImageDensity:
         ]
         return {
             "class_counts": counts,
+            "class_noise": np.array([view.noise_stddev("classes", "counts")]),
             "means": means,
             "centres": centres,
             "weights": weights,

@@ -32,6 +32,16 @@ class ImageModel:
     alpha: float
     default_rows: int
 
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of private rows."""
+        return float(self.parts["class_counts"].sum())
+
+    @property
+    def noisy_rows_stddev(self) -> float:
+        """The standard deviation of the noise in it."""
+        return float(self.parts["class_noise"][0] * len(self.parts["class_counts"]) ** 0.5)
+
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Plain draws with their own class, and varied ones with the teacher's view of them, in random order."""
         check_row_count(n_rows)

@@ -115,6 +115,15 @@ class Evidence:
         return float(self.class_counts.sum())
 
     @property
+    def total_stddev(self) -> float:
+        """The noise in that number, as it follows from the weights of `class_counts`."""
+        told = 0 if self.shape.target is None else 1
+        gain = (self.noise["cells"] / self.noise["classes"]) ** 2 if "classes" in self.found else 0.0
+        by_tables = sum(gain / size for size in self.shape.bin_sizes)
+        in_sum = told * self.shape.cells.sizes[-1] + self.shape.n_classes * by_tables
+        return self.noise["cells"] * float(np.sqrt(in_sum)) / max(told + by_tables, 1e-12)
+
+    @property
     def rates(self) -> NDArray[np.float64]:
         """The probability of each class."""
         return self.class_counts / self.total

@@ -23,7 +23,8 @@ class TableModel:
     """A population of binned rows. `rule` draws the labels anew; without one they are the population's own."""
 
     schema: Schema
-    total: float
+    noisy_rows: float
+    noisy_rows_stddev: float
     population: Population | None
     binnings: tuple[Binning, ...]
     target: Binning | None
@@ -33,7 +34,7 @@ class TableModel:
     @property
     def default_rows(self) -> int:
         """The noisy number of private rows, or several for each where these are few."""
-        return several_rows(self.total)
+        return several_rows(self.noisy_rows)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, a label for each, and a value in every bin."""
@@ -84,4 +85,5 @@ def make_model(schema: Schema, evidence: Evidence, *, alpha: float) -> TableMode
         rule = alpha * np.asarray(found["teacher"]) + (1 - alpha) * np.asarray(found["generator"])
     population = evidence.population if evidence.shape.features else None
     binnings = evidence.binnings if population is not None else ()
-    return TableModel(schema, evidence.total, population, binnings, evidence.target_binning, evidence.rates, rule)
+    counted = evidence.total, evidence.total_stddev
+    return TableModel(schema, *counted, population, binnings, evidence.target_binning, evidence.rates, rule)

@@ -107,6 +107,7 @@ class Wide:
             return {"lengths": _cell(norm / longest), "classes": self._label(batch)}
 
         found |= values_of(view.noisy_sum("lengths", lengths))
+        found["class_noise"] = np.array([view.noise_stddev("lengths", "classes")])
         radius = quantile_of(found["lengths"], _QUANTILE) * longest
         found |= values_of(view.noisy_sum("mean", lambda batch: {"mean": (encoder(batch) - 0.5) / radius}))
         centre = self.frame(found).centre

@@ -30,6 +30,12 @@ class WideModel:
     means: NDArray[np.float64] | None
     weights: NDArray[np.float64] | None
     alpha: float
+    noisy_rows_stddev: float
+
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of private rows."""
+        return self.gauss.total
 
     @property
     def default_rows(self) -> int:
@@ -75,15 +81,16 @@ def make_wide_model(
     counts = np.maximum(found["classes"], 0.0)
     rates = counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
     weights = np.asarray(found["teacher"]) if "teacher" in found else None
+    stddev = float(found["class_noise"][0]) * float(np.sqrt(len(counts)))
     if "means" not in found:
-        return WideModel(schema, frame, gauss, scores, rates, None, weights, alpha)
+        return WideModel(schema, frame, gauss, scores, rates, None, weights, alpha, stddev)
     sizes = np.maximum(counts, 0.05 * gauss.total / len(counts))
     sums = np.asarray(found["means"]).reshape(len(sizes), -1)
     # In these units every entry has the same noise.
     u, s, v = np.linalg.svd(sums / np.sqrt(sizes)[:, None], full_matrices=False)
     edge = noise["means"] / np.sqrt(sizes.mean()) * (np.sqrt(sums.shape[1]) + np.sqrt(len(sizes)))
     means = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
-    return WideModel(schema, frame, gauss, scores, rates, means, weights, alpha)
+    return WideModel(schema, frame, gauss, scores, rates, means, weights, alpha, stddev)
 
 
 def _decode(box: NDArray[np.float64], columns: tuple[Column, ...]) -> dict[str, NDArray[np.generic]]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.outlook.warnings import verdict_on
 from sfumato.present.marginals import Marginal
 from sfumato.present.pages import render
 from sfumato.present.plots import marginal_svg, roc_svg
@@ -24,6 +25,7 @@ def demo_page(
     rows: Mapping[str, int],
     release: str,
     learner: str,
+    warnings: Sequence[str],
 ) -> str:
     """The page as text.
 
@@ -37,6 +39,7 @@ def demo_page(
         rows: How many rows there are: train, synthetic, test.
         release: The name of the release folder beside the page.
         learner: What was trained.
+        warnings: What the certificate says of the release's use.
     """
     content = {
         "title": "sfumato: the demo",
@@ -51,6 +54,8 @@ def demo_page(
         "rows": rows,
         "release": release,
         "learner": learner,
+        "warnings": warnings,
+        "verdict": verdict_on(warnings),
         "roc": roc_svg(curves, label=_roc_label(aucs)),
         "plots": [marginal_svg(entry) for entry in marginals],
     }

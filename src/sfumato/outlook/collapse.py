@@ -1,0 +1,176 @@
+"""Columns of which nothing is left: seen in the synthetic rows, judged by the planned noise.
+
+Boolean words that nobody declared, a misspelt list of categories, bounds in another unit: each maps every row to the
+same value, privately and silently. What comes out is one value and noise, and that can be told.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfumato.mechanism import Mechanism
+from sfumato.model import Synthetic
+from sfumato.outlook.forecast import LITTLE_USE
+from sfumato.outlook.preview import noise_of
+from sfumato.public.plan import Plan
+from sfumato.public.schema import Column, Schema
+
+#: A class drowns when its rows are fewer than so many standard deviations of a count.
+_DROWNED = 3.0
+#: Another column has collapsed when each of its values but one has fewer rows than so many standard deviations, on
+#: average, and all of them together have fewer than this share. A single rare value is not worth a word.
+_COLLAPSED, _COLLAPSED_SHARE = 2.0, 0.01
+#: The part of a column's rows that lies at one end of its range (honest columns of zeros, such as losses, reach 95 %), and
+#: how near to the end that is. Long tails make many columns lie near their lower bound, and hardly any near the upper.
+_AT_BOUND = 0.98
+_NEAR = {"lower": 0.01, "upper": 1 / 32}
+_ABSENT = 0.98
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """How the synthetic rows of a column are shared out among its values, the missing one last."""
+
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.counts)
+
+    def rows(self, count: int, *, of: float) -> float:
+        """What a count among the synthetic rows would be among the private ones, with room for the chance of drawing."""
+        return (count + 3) / max(self.n_rows, 1) * of
+
+
+def count_noise(mechanism: Mechanism, *, schema: Schema, plan: Plan) -> dict[str, float]:
+    """For each column the noise on a count of one of its values, in rows: as the plan tells it, or that of any count."""
+    told: dict[str, float] = {}
+    for entry in noise_of(mechanism, schema=schema, planned=plan):
+        if entry["unit"] == "rows":
+            told[entry["column"]] = min(entry["noise"], told.get(entry["column"], np.inf))
+    least = min(told.values(), default=0.0)
+    return {column.name: told.get(column.name, least) for column in schema.columns}
+
+
+def collapsed_classes(schema: Schema, synthetic: Synthetic, *, rows: int, noise: Mapping[str, float]) -> str | None:
+    """A sentence on declared classes of the target that have no rows beyond noise.
+
+    Args:
+        schema: The schema of the release.
+        synthetic: Its rows.
+        rows: About how many private rows there are, by a public or a noisy number.
+        noise: What `count_noise` gave.
+    """
+    target = schema.target_column
+    shares = None if target is None else _shares_of_target(target, synthetic)
+    if target is None or shares is None or len(target.categories) < 2:
+        return None
+    least = _DROWNED * noise[target.name]
+    lost = [
+        name
+        for name, count in zip(target.categories, shares.counts, strict=False)
+        if shares.rows(count, of=rows) < least
+    ]
+    if not lost:
+        return None
+    one = len(lost) == 1
+    drowned = (
+        f"{'class' if one else 'classes'} {_listed(lost)} of the target {target.name!r} {'has' if one else 'have'}"
+    )
+    return (
+        f"{LITTLE_USE}: {drowned} nearly no rows, fewer than noise alone can make ({least:,.0f}). "
+        f"{_ask_for_words(target)}"
+    )
+
+
+def collapsed_columns(schema: Schema, synthetic: Synthetic, *, rows: int, noise: Mapping[str, float]) -> list[str]:
+    """Sentences on other columns of which one value, one end of the range or nothing is left."""
+    if synthetic.table is None or not len(synthetic.table):
+        return []
+    alike: dict[str, list[str]] = {}
+    for column in schema.features:
+        if column.name not in synthetic.table:
+            continue
+        values = synthetic.table[column.name]
+        if values.isna().mean() > _ABSENT:
+            alike.setdefault("missing", []).append(column.name)
+        elif column.is_number and (end := _end_of_range(values, column)) is not None:
+            alike.setdefault(end, []).append(column.name)
+        elif column.is_coded and _is_one_value(values, column, rows=rows, noise=noise[column.name]):
+            alike.setdefault("words" if column.kind == "boolean" else "categories", []).append(column.name)
+    return [_sentence(kind, names) for kind, names in sorted(alike.items())]
+
+
+def _sentence(kind: str, names: list[str]) -> str:
+    who = f"{'Column' if len(names) == 1 else 'Columns'} {_listed(names)}"
+    be, have = ("is", "has") if len(names) == 1 else ("are", "have")
+    return {
+        "missing": f"{who} {be} nearly all missing. Do the names in the file agree with the schema, and the types?",
+        "lower": f"{who} {have} nearly all rows at the lower bound. Are bounds and units right?",
+        "upper": f"{who} {have} nearly all rows at the upper bound. Are bounds and units right?",
+        "words": f"{who} {have} nearly one value alone: the other drowns in the noise. Are the words for true and "
+        "false declared?",
+        "categories": f"{who} {have} nearly one value alone: the others drown in the noise. Are the categories spelled "
+        "as in the file?",
+    }[kind]
+
+
+def _ask_for_words(target: Column) -> str:
+    if target.kind == "boolean":
+        return "Are the words for true and false declared as they are in the file?"
+    return "Are the classes spelled as in the file? If so, merge the rare ones, or use more rows or a larger epsilon."
+
+
+def _shares_of_target(target: Column, synthetic: Synthetic) -> _Shares | None:
+    if not target.is_coded:
+        return None
+    if synthetic.table is not None:
+        return _shares_of_codes(synthetic.table[target.name], target) if target.name in synthetic.table else None
+    if synthetic.labels is None:
+        return None
+    return _Shares(synthetic.classes, tuple(np.bincount(synthetic.labels, minlength=len(synthetic.classes)).tolist()))
+
+
+def _shares_of_codes(values: "pd.Series[Any]", column: Column) -> _Shares:
+    found = values.map({True: "true", False: "false"}) if column.kind == "boolean" else values
+    counted = found.astype(object).value_counts()
+    counts = [int(counted.get(name, 0)) for name in column.categories]
+    return _Shares((*column.categories, "(missing)"), (*counts, len(values) - sum(counts)))
+
+
+def _is_one_value(values: "pd.Series[Any]", column: Column, *, rows: int, noise: float) -> bool:
+    if len(column.categories) < 2:
+        return False
+    shares = _shares_of_codes(values, column)
+    others = shares.n_rows - max(shares.counts)
+    few = others / max(shares.n_rows, 1) <= _COLLAPSED_SHARE
+    return few and shares.rows(others, of=rows) <= _COLLAPSED * noise * (column.size - 1)
+
+
+def _end_of_range(values: "pd.Series[Any]", column: Column) -> str | None:
+    """`lower` or `upper`, where nearly all values that there are lie."""
+    known = values.dropna()
+    if column.kind == "datetime":
+        known = (known - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
+    place = (known.to_numpy(dtype=np.float64) - column.low) / (column.high - column.low)
+    for end, near in (("lower", place <= _NEAR["lower"]), ("upper", place >= 1 - _NEAR["upper"])):
+        if len(near) and near.mean() > _AT_BOUND:
+            return end
+    return None
+
+
+def _listed(names: list[str]) -> str:
+    """Some names, and how many there are beside them.
+
+    >>> _listed(["a", "b"]), _listed(list("abcdefg"))
+    ("'a' and 'b'", "'a', 'b', 'c', 'd', 'e' and 2 more")
+    """
+    shown = [repr(name) for name in names[:_NAMED]]
+    if len(names) > _NAMED:
+        return f"{', '.join(shown)} and {len(names) - _NAMED} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,163 @@
+"""What a release would do and be worth, before any row is read: the same in Python and on the command line."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from sfumato.errors import PlanError
+from sfumato.mechanism import Mechanism, mechanism_for
+from sfumato.outlook.forecast import Outlook, outlook
+from sfumato.outlook.layout import as_html, as_text
+from sfumato.outlook.preview import advice, discovery_of, noise_of, plan_if_known
+from sfumato.outlook.sections import (
+    Section,
+    curve_section,
+    discovery_section,
+    noise_section,
+    outlook_section,
+    steps_section,
+)
+from sfumato.public.accounting import Spent
+from sfumato.public.budget import Budget
+from sfumato.public.certificate import in_words
+from sfumato.public.plan import Plan
+from sfumato.public.schema import Schema
+from sfumato.public.step import Step
+
+
+@dataclass(frozen=True, repr=False)
+class PlannedRelease:
+    """Every access to private rows, its noise in each column's units, what to expect, and advice.
+
+    `plan` is what the doors are held to; it is None where bounds or categories are to be discovered first, because the
+    noise of the rest is then calibrated after the discovery.
+    """
+
+    mechanism: Mechanism
+    schema: Schema
+    budget: Budget
+    plan: Plan | None
+    outlook: Outlook = field(repr=False)
+
+    @cached_property
+    def noise(self) -> list[dict[str, Any]]:
+        """What the noise means for each column, in its units; none where the plan is not known yet."""
+        return [] if self.plan is None else noise_of(self.mechanism, schema=self.schema, planned=self.plan)
+
+    @property
+    def discovery(self) -> dict[str, Any] | None:
+        """What is to be discovered, and with how much of the budget."""
+        return discovery_of(self.schema)
+
+    @property
+    def advice(self) -> list[str]:
+        """What a careful colleague would say about this plan."""
+        # Where the mechanism itself was simulated, that says more than the noise of single counts.
+        judged = None if self.outlook.mechanism == self.outlook.simulated else self.plan
+        return advice(judged, schema=self.schema, budget=self.budget)
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence against a release that cannot work, and what would help."""
+        return self.outlook.warning
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every planned access to private rows."""
+        return self._known().steps
+
+    @property
+    def spent(self) -> Spent:
+        """What all steps cost together."""
+        return self._known().spent
+
+    def step(self, name: str) -> Step:
+        """The step of that name."""
+        return self._known().step(name)
+
+    def noise_multiplier(self, step: str) -> float:
+        """Noise of one use of a step, relative to what a row can add."""
+        return self._known().noise_multiplier(step)
+
+    def noise_stddev(self, step: str, block: str) -> float:
+        """Noise on each entry of a block, in the block's own units."""
+        return self._known().noise_stddev(step, block)
+
+    def _known(self) -> Plan:
+        if self.plan is None:
+            names = ", ".join(column.name for column in self.schema.unknown)
+            raise PlanError(
+                f"bounds or categories of {names} are to be discovered first, so the plan is not known yet. "
+                "Declare them in the schema where they are public."
+            )
+        return self.plan
+
+    def sections(self, *, curve: bool = False) -> list[Section]:
+        """All that is to be told, in order. `curve`: the trade-off of alpha as well."""
+        told = []
+        if self.plan is not None:
+            told.append(steps_section(self.mechanism.name, self.plan))
+            told += [noise_section(self.noise, self.schema)] if self.noise else []
+        if self.discovery is not None:
+            told.append(discovery_section(self.discovery))
+        told.append(outlook_section(self.outlook))
+        return [*told, *([curve_section(self.outlook)] if curve else [])]
+
+    @property
+    def remarks(self) -> list[tuple[str, str]]:
+        """The warning, if there is one, and all advice, each with the word that introduces it."""
+        warned = [("warning", self.warning)] if self.warning else []
+        return [*warned, *(("advice", sentence) for sentence in self.advice)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        known = self.plan.to_json() if self.plan is not None else self._budget_alone()
+        return {
+            "mechanism": self.mechanism.name,
+            **known,
+            "claim": None if self.plan is None else in_words(self.plan),
+            "column_noise": self.noise,
+            "expectation": self.outlook.to_json(),
+            "discovery": self.discovery,
+            "advice": self.advice,
+        }
+
+    def _budget_alone(self) -> dict[str, Any]:
+        unit = self.schema.unit.describe()
+        return {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "unit": unit, "steps": None}
+
+    def __repr__(self) -> str:
+        """One line; print it to read it all."""
+        known = "" if self.plan is not None else ", after a discovery"
+        return f"<PlannedRelease: {self.mechanism.name}, epsilon {self.budget.epsilon:g}, delta {self.budget.delta:g}{known}>"
+
+    def __str__(self) -> str:
+        """What `sfumato plan` prints, without colours."""
+        return as_text([*self.sections(), *self._remark_sections()])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return as_html([*self.sections(), *self._remark_sections()])
+
+    def _remark_sections(self) -> list[Section]:
+        return [Section(title=word.capitalize(), before=(sentence,)) for word, sentence in self.remarks]
+
+
+def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget) -> PlannedRelease:
+    """Every access to private rows, its noise and what to expect, before any row is read.
+
+    Refuses what `fit` would refuse. Where the schema leaves bounds or categories open it says what is to be
+    discovered instead of the steps.
+
+    >>> from sfumato.public.schema import Column
+    >>> age = Column(name="age", kind="integer", bounds=(0, 99))
+    >>> planned = plan("auto", Schema(columns=(age,), rows=10_000), Budget(epsilon=1.0, delta=1e-6))
+    >>> planned
+    <PlannedRelease: 3a-table, epsilon 1, delta 1e-06>
+    >>> print(planned)  # doctest: +ELLIPSIS
+    Plan of 3a-table, by the accountant ...
+    """
+    chosen = mechanism_for(mechanism, schema) if isinstance(mechanism, str) else mechanism
+    known = plan_if_known(chosen, schema=schema, budget=budget)
+    expected = outlook(chosen, schema=schema, budget=budget, planned=known)
+    return PlannedRelease(chosen, schema, budget, known, expected)

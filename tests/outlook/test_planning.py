@@ -1,0 +1,58 @@
+"""`sf.plan` in Python shows what the command prints."""
+
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+import schemas
+import sfumato as sf
+from sfumato.cli import app
+from sfumato.errors import PlanError
+from sfumato.public.schema_file import schema_to_toml
+
+BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
+OPEN = sf.Schema(
+    columns=(sf.Column(name="town", kind="categorical", discover=True), *schemas.TABLE.columns), target="ill"
+)
+
+
+def words(text: str) -> list[str]:
+    """What is said, whatever the layout: no rules, no line breaks, no colon after warning and advice."""
+    return text.replace("─", " ").replace("warning:", "Warning").replace("advice:", "Advice").split()
+
+
+@pytest.mark.parametrize(
+    "schema", [schemas.TABLE, replace(schemas.TABLE, rows=None), OPEN], ids=["known", "no rows", "open"]
+)
+@pytest.mark.parametrize("mechanism", ["auto", "independent-histograms"])
+def test_python_and_the_command_say_the_same(schema, mechanism, tmp_path) -> None:
+    (tmp_path / "schema.toml").write_text(schema_to_toml(schema))
+    arguments = ["plan", str(tmp_path / "schema.toml"), "--epsilon", "1", "--delta", "1e-6", "--method", mechanism]
+    told = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
+    planned = sf.plan(mechanism, schema, BUDGET)
+    assert words(str(planned)) == words(told.stdout)
+    assert max(map(len, str(planned).splitlines())) <= 80
+
+
+def test_what_is_known_and_what_is_not() -> None:
+    planned = sf.plan("auto", schemas.TABLE, BUDGET)
+    assert planned.plan is not None
+    assert planned.spent.epsilon <= 1.0
+    assert planned.noise_stddev("cells", "cells") == planned.plan.noise_stddev("cells", "cells")
+    assert {entry["column"] for entry in planned.noise} == {column.name for column in schemas.TABLE.columns}
+    assert planned.discovery is None
+    open_plan = sf.plan("auto", OPEN, BUDGET)
+    assert (open_plan.plan, open_plan.noise) == (None, [])
+    assert open_plan.discovery["columns"] == [{"name": "town", "what": "categories"}]
+    assert repr(open_plan) == "<PlannedRelease: 3a-table, epsilon 1, delta 1e-06, after a discovery>"
+    with pytest.raises(PlanError, match="town are to be discovered first"):
+        open_plan.noise_multiplier("cells")
+
+
+def test_a_notebook_shows_it_and_escapes_names() -> None:
+    column = sf.Column(name="<b>x</b>", kind="integer", bounds=(0, 9))
+    page = sf.plan("auto", sf.Schema(columns=(column,), rows=10_000), BUDGET)._repr_html_()
+    assert "<b>" not in page
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert page.count("<table>") == page.count("</table>") == 2
