@@ -34,7 +34,7 @@ import sfumato as sf
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
 from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.metrics import class_rate_error
-from sfumato.lab.boosting import need_lightgbm
+from sfumato.lab.boosted_trees import need_lightgbm
 from sfumato.outlook.constants import constants_digest
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import default_delta

@@ -17,7 +17,7 @@ from sfumato.errors import MissingLibraryError
 from sfumato.lab import boosting as module
 from sfumato.lab.assess.utility import train_and_score
 from sfumato.lab.benchmark.learners import check_learner
-from sfumato.lab.boosting import boosting, need_lightgbm
+from sfumato.lab.boosted_trees import boosting, need_lightgbm
 from sfumato.lab.demo.population import demo_schema, holdout_population, make_population
 
 COMMANDS = ("demo", "schema", "plan", "release", "sample", "verify", "bench", "account", "data", "study")

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.conform import conform
+from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.utf8 import Utf8Stream
 from sfumato.private.quiet import silence

@@ -15,7 +15,7 @@ from PIL import Image
 
 import sfumato.private.intake.tables as tables
 from sfumato.errors import SourceError
-from sfumato.private.intake.conform import conform
+from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.drafts import draft_schema
 from sfumato.private.intake.sources import open_source
 from sfumato.public.budget import PrivacyUnit

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from sfumato.errors import PrivacyError
-from sfumato.private.intake.conform import conform
+from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
 from sfumato.public.schema import Batch, Schema

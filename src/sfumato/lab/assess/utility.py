@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
-from sfumato.lab.boosting import Boosting, boosting
-from sfumato.private.intake.conform import conform
+from sfumato.lab.boosted_trees import Boosting, boosting
+from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.tables import frame_source
 from sfumato.public.schema import Batch, Schema
 

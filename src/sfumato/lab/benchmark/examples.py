@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.lab.benchmark.datasets import Rows
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.model import Synthetic
-from sfumato.private.intake.conform import conform
+from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.tables import frame_source
 from sfumato.public.schema import Batch, Schema
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from sfumato.lab.benchmark.cnn import check_torch, cnn_probabilities
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples
-from sfumato.lab.boosting import need_lightgbm
+from sfumato.lab.boosted_trees import need_lightgbm
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Column, Schema
 
