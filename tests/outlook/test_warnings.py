@@ -29,6 +29,9 @@ SCHEMA = sf.Schema(
 )
 
 
+CONSTANT = "What really is constant is better left out: it takes precision from the rest."
+
+
 def patients(n_rows: int = ROWS) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     return pd.DataFrame(
@@ -101,11 +104,11 @@ def test_columns_that_collapsed_are_told(mechanism: str) -> None:
     said = warnings_of(broken, mechanism=mechanism)
     assert said == (
         "Column 'ward' has nearly one value alone: the others drown in the noise. Are the categories spelled as in the "
-        "file?",
+        f"file? {CONSTANT}",
         "Column 'age' is nearly all missing. Do the names in the file agree with the schema, and the types?",
         "Columns 'cost' and 'seen' have nearly all rows at the upper bound. Are bounds and units right?",
         "Column 'smoker' has nearly one value alone: the other drowns in the noise. Are the words for true and false "
-        "declared?",
+        f"declared? {CONSTANT}",
     )
 
 
@@ -113,6 +116,21 @@ def test_bounds_in_another_unit_are_told() -> None:
     frame = patients()
     (said,) = warnings_of(frame.assign(cost=frame["cost"] / 1e6), mechanism="auto")
     assert said == "Column 'cost' has nearly all rows at the lower bound. Are bounds and units right?"
+
+
+def test_some_rare_classes_among_many_are_named_and_the_rest_is_of_use() -> None:
+    frame, names = patients(), tuple("abcdefgh")
+    kind = np.random.default_rng(1).choice(names[:6], ROWS)
+    target = sf.Column(name="ill", kind="categorical", categories=names)
+    (said,) = warnings_of(frame.assign(ill=kind), schema=SCHEMA.with_columns({"ill": target}))
+    assert said.startswith("Classes 'g' and 'h' of the target 'ill' have nearly no rows")
+
+
+def test_a_number_to_predict_is_looked_at_too() -> None:
+    frame = patients()
+    schema = sf.Schema(columns=(SCHEMA["ward"], SCHEMA["cost"]), target="cost", rows=ROWS)
+    (said,) = warnings_of(frame[["ward"]].assign(cost=frame["cost"] * 1e6), schema=schema, mechanism="auto")
+    assert said.startswith("Column 'cost' has nearly all rows at the upper bound")
 
 
 def test_what_the_plan_says_is_told_to_the_receiver() -> None:

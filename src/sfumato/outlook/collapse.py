@@ -28,6 +28,8 @@ _COLLAPSED, _COLLAPSED_SHARE = 2.0, 0.01
 _AT_BOUND = 0.98
 _NEAR = {"lower": 0.01, "upper": 1 / 32}
 _ABSENT = 0.98
+#: Fewer synthetic rows say too little of a column.
+_LEAST_ROWS = 100
 _NAMED = 5
 
 
@@ -35,7 +37,6 @@ _NAMED = 5
 class _Shares:
     """How the synthetic rows of a column are shared out among its values, the missing one last."""
 
-    names: tuple[str, ...]
     counts: tuple[int, ...]
 
     @property
@@ -78,23 +79,23 @@ def collapsed_classes(schema: Schema, synthetic: Synthetic, *, rows: int, noise:
     ]
     if not lost:
         return None
-    one = len(lost) == 1
-    drowned = (
-        f"{'class' if one else 'classes'} {_listed(lost)} of the target {target.name!r} {'has' if one else 'have'}"
+    whose, have = ("class", "has") if len(lost) == 1 else ("classes", "have")
+    said = (
+        f"{whose} {_listed(lost)} of the target {target.name!r} {have} nearly no rows, fewer than noise alone can make "
+        f"({least:,.0f}). {_ask_for_words(target)}"
     )
-    return (
-        f"{LITTLE_USE}: {drowned} nearly no rows, fewer than noise alone can make ({least:,.0f}). "
-        f"{_ask_for_words(target)}"
-    )
+    left = len(target.categories) - len(lost)
+    # Among many classes a few rare ones may drown, and the rest be well worth learning from.
+    return f"{LITTLE_USE}: {said}" if left < 2 or left < len(lost) else said[0].upper() + said[1:]
 
 
 def collapsed_columns(schema: Schema, synthetic: Synthetic, *, rows: int, noise: Mapping[str, float]) -> list[str]:
-    """Sentences on other columns of which one value, one end of the range or nothing is left."""
-    if synthetic.table is None or not len(synthetic.table):
+    """Sentences on columns without classes to learn of which one value, one end of the range or nothing is left."""
+    if synthetic.table is None or len(synthetic.table) < _LEAST_ROWS:
         return []
     alike: dict[str, list[str]] = {}
-    for column in schema.features:
-        if column.name not in synthetic.table:
+    for column in schema.columns:
+        if column.name not in synthetic.table or (column.name == schema.target and column.is_coded):
             continue
         values = synthetic.table[column.name]
         if values.isna().mean() > _ABSENT:
@@ -108,15 +109,16 @@ def collapsed_columns(schema: Schema, synthetic: Synthetic, *, rows: int, noise:
 
 def _sentence(kind: str, names: list[str]) -> str:
     who = f"{'Column' if len(names) == 1 else 'Columns'} {_listed(names)}"
+    constant = "What really is constant is better left out: it takes precision from the rest."
     be, have = ("is", "has") if len(names) == 1 else ("are", "have")
     return {
         "missing": f"{who} {be} nearly all missing. Do the names in the file agree with the schema, and the types?",
         "lower": f"{who} {have} nearly all rows at the lower bound. Are bounds and units right?",
         "upper": f"{who} {have} nearly all rows at the upper bound. Are bounds and units right?",
         "words": f"{who} {have} nearly one value alone: the other drowns in the noise. Are the words for true and "
-        "false declared?",
+        f"false declared? {constant}",
         "categories": f"{who} {have} nearly one value alone: the others drown in the noise. Are the categories spelled "
-        "as in the file?",
+        f"as in the file? {constant}",
     }[kind]
 
 
@@ -133,14 +135,14 @@ def _shares_of_target(target: Column, synthetic: Synthetic) -> _Shares | None:
         return _shares_of_codes(synthetic.table[target.name], target) if target.name in synthetic.table else None
     if synthetic.labels is None:
         return None
-    return _Shares(synthetic.classes, tuple(np.bincount(synthetic.labels, minlength=len(synthetic.classes)).tolist()))
+    return _Shares(tuple(np.bincount(synthetic.labels, minlength=len(synthetic.classes)).tolist()))
 
 
 def _shares_of_codes(values: "pd.Series[Any]", column: Column) -> _Shares:
     found = values.map({True: "true", False: "false"}) if column.kind == "boolean" else values
     counted = found.astype(object).value_counts()
     counts = [int(counted.get(name, 0)) for name in column.categories]
-    return _Shares((*column.categories, "(missing)"), (*counts, len(values) - sum(counts)))
+    return _Shares((*counts, len(values) - sum(counts)))
 
 
 def _is_one_value(values: "pd.Series[Any]", column: Column, *, rows: int, noise: float) -> bool:
