@@ -24,6 +24,11 @@ KINDS: tuple[Kind, ...] = (*NUMBER_KINDS, *CODED_KINDS, "image")
 Batch = Mapping[str, NDArray[Any]]
 
 
+def n_rows_of(batch: Batch) -> int:
+    """How many rows a batch holds."""
+    return len(next(iter(batch.values())))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """One column. `datetime` bounds are seconds since 1970-01-01 UTC.

@@ -11,6 +11,7 @@ from sfumato.mechanisms.common.clusters import Labels, Vectors, set_aside
 from sfumato.mechanisms.common.shrink import shrunk_means
 from sfumato.public.block import Block, Dense, Outer
 from sfumato.public.doors import Doors, values_of
+from sfumato.public.exact_products import squared_distances
 from sfumato.public.schema import Batch
 
 
@@ -36,7 +37,7 @@ def responsibilities(
     out = np.zeros((len(vectors), classes, clusters))
     for c in np.unique(label):
         mine = np.flatnonzero(label == c)
-        square = (centres[c] ** 2).sum(axis=1) - 2 * vectors[mine] @ centres[c].T
+        square = squared_distances(vectors[mine], centres[c])
         score = np.log(np.maximum(weights[c], 1e-9)) - square / (2 * variance[c])
         power = np.exp(score - score.max(axis=1, keepdims=True))
         out[mine, c] = power / power.sum(axis=1, keepdims=True)

@@ -113,7 +113,7 @@ class ClustMix:
         self._refuse_the_impossible(view, space)
         view.prepare("vector", space.vectors)
         frame = space.frame(self._k(space))
-        view.prepare("place", lambda batch: batch["vector"] @ frame)
+        view.prepare("place", lambda batch: space.shadow(batch["vector"], self._k(space)))
         near, far = _lengths(view, "lengths", space.longest)
         radius, whole = _typical(view, "lengths", near, space), _typical(view, "lengths", far, space, "vector")
 
@@ -123,8 +123,9 @@ class ClustMix:
         counts = noisy["counts"]
         means = radius * noisy["sums"].reshape(space.n_classes, -1) / np.maximum(counts, 1.0)[:, None]
         means = clipped(means, radius)
-        view.prepare("vector", lambda b: b["vector"] - means[space.labels(b)] @ frame.T)
-        view.prepare("place", lambda b: b["vector"] @ frame)
+        class_vectors = means @ frame.T
+        view.prepare("vector", lambda b: b["vector"] - class_vectors[space.labels(b)])
+        view.prepare("place", lambda b: space.shadow(b["vector"], self._k(space)))
         near, far = _lengths(view, "spreads", space.longest)
         spread, reach = _typical(view, "spreads", near, space), _typical(view, "spreads", far, space, "vector")
 
@@ -227,7 +228,7 @@ class ClustMix:
         self, batch: Batch, space: ClusterSpace, class_shift: Vectors, whole: float
     ) -> dict[str, NDArray[np.generic]]:
         label = space.labels(batch)
-        inputs = with_bias((batch["vector"] + class_shift[label]) @ space.frame(self._m(space)) / whole)
+        inputs = with_bias(space.shadow(batch["vector"] + class_shift[label], self._m(space)) / whole)
         of_class = one_hot(label, size=space.n_classes)
         return {"gram": np.concatenate([inputs, inputs], axis=1), "cross": np.concatenate([of_class, inputs], axis=1)}
 

@@ -13,6 +13,7 @@ from sfumato.mechanisms.common.shrink import shrunk_means
 from sfumato.public.block import Block, Hot, Outer
 from sfumato.public.doors import Doors, values_of
 from sfumato.public.encoding import one_hot
+from sfumato.public.exact_products import squared_distances
 from sfumato.public.schema import Batch
 
 Vectors = NDArray[np.float64]
@@ -46,8 +47,7 @@ def nearest_centre(vectors: NDArray[np.generic], label: NDArray[np.int64], centr
     nearest = np.zeros(len(vectors), dtype=np.int64)
     for c in np.unique(label):
         mine = np.flatnonzero(label == c)
-        distance = (centres[c] ** 2).sum(axis=1) - 2 * vectors[mine] @ centres[c].T
-        nearest[mine] = distance.argmin(axis=1)
+        nearest[mine] = squared_distances(vectors[mine], centres[c]).argmin(axis=1)
     return nearest
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError, SchemaError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
-from sfumato.mechanisms.image.density import n_channels, unit_box
+from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
 from sfumato.model import FixedModel
 from sfumato.public.block import Dense, Hot, Outer
 from sfumato.public.doors import Doors, values_of
@@ -64,8 +64,8 @@ class Space:
         if not self.schema.images:
             return (Encoder(self.schema.features)(batch) - 0.5).astype(np.float32)
         image = self.schema.images[0]
-        pixels = unit_box(batch[image.name], image).reshape(len(batch[image.name]), -1, n_channels(image)) - 0.5
-        return (pixels.transpose(0, 2, 1) @ self._basis()).reshape(len(pixels), self.width).astype(np.float32)
+        coefficients = cosine_coefficients(batch[image.name], image, self.width // n_channels(image), about=0.5)
+        return coefficients.reshape(len(coefficients), self.width).astype(np.float32)
 
     def features(self, vectors: NDArray[Any]) -> NDArray[np.float32]:
         """Back into the unit box, as `mixtures_as_synthetic` takes them."""

@@ -21,6 +21,7 @@ from sfumato.model import FixedModel
 from sfumato.public.block import Hot, Outer
 from sfumato.public.doors import Doors, values_of
 from sfumato.public.encoding import one_hot
+from sfumato.public.exact_products import exact_products
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
 from sfumato.public.torch_extra import need_torch
@@ -83,7 +84,7 @@ class Kip:
         def contribution(batch: Batch) -> dict[str, NDArray[Any]]:
             label, phi = space.labels(batch), tangent_features(batch["vector"], n_features=p)
             about = batch["vector"] - middle.class_means[label]
-            cell = label * self.points + (about @ directions).argmax(axis=1)
+            cell = label * self.points + exact_products(about, directions).argmax(axis=1)
             in_cell = one_hot(cell, size=space.n_classes * self.points)
             return {
                 "products": np.concatenate([phi, phi], axis=1),

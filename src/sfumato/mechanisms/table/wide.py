@@ -22,6 +22,7 @@ from sfumato.mechanisms.table.wide_model import WideModel, make_wide_model
 from sfumato.public.block import Block, Dense, Hot, Outer
 from sfumato.public.doors import Doors, values_of
 from sfumato.public.encoding import Encoder
+from sfumato.public.exact_products import exact_products
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
 
@@ -130,7 +131,11 @@ class Wide:
         weights = found["teacher"][0, :-1]
         if self.n_classes == 2:
             cells = score_cells(gauss, weights)
-            return found | values_of(view.noisy_sum("scores", lambda batch: {"scores": cells(points(batch) @ weights)}))
+            return found | values_of(
+                view.noisy_sum(
+                    "scores", lambda batch: {"scores": cells(exact_products(points(batch), weights[:, None])[:, 0])}
+                )
+            )
 
         def means(batch: Batch) -> dict[str, NDArray[np.float64]]:
             a = points(batch)
@@ -175,7 +180,11 @@ class Wide:
         def ask(weights: NDArray[np.float64]) -> NDArray[np.float64]:
             def wrong(batch: Batch) -> dict[str, NDArray[np.float64]]:
                 a = with_intercept(points(batch))
-                return {"gradient": np.column_stack([errors(probabilities(a @ weights.T), self._label(batch)), a])}
+                return {
+                    "gradient": np.column_stack(
+                        [errors(probabilities(exact_products(a, weights.T)), self._label(batch)), a]
+                    )
+                }
 
             return view.noisy_sum("teacher", wrong)["gradient"].values.reshape(weights.shape)
 
