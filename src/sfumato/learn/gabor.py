@@ -71,15 +71,16 @@ def magnitudes(maps: Maps, scale: Scale, *, stride: int, largest: float = 1.0) -
 
 def _along_rows(flat: Maps, waves: Maps) -> Maps:
     """Rows of pixels times waves, as (wave, row, place), in whole multiples of the grid again."""
-    answers = np.matmul(flat, waves)
-    return np.rint(answers, out=answers)
+    answers: Maps = np.matmul(flat, waves)
+    np.rint(answers, out=answers)
+    return answers
 
 
 def _along_columns(answers: Maps, waves: Maps) -> Maps:
     """Columns of these times waves, as (wave along the rows, wave along the columns, place, n * place)."""
     n_waves, length, places = waves.shape
     turned = np.ascontiguousarray(waves.transpose(0, 2, 1)).reshape(n_waves * places, length)
-    both = np.matmul(turned, answers.reshape(len(answers), length, -1))
+    both: Maps = np.matmul(turned, answers.reshape(len(answers), length, -1))
     return both.reshape(len(answers), n_waves, places, -1)
 
 
@@ -89,6 +90,8 @@ def _waves(scale: Scale, length: int, stride: int) -> Maps:
     centres = np.arange(0, length, stride)
     offset = np.arange(length)[:, None] - centres[None, :]
     bell = np.exp(-(offset**2) / (2 * scale.envelope**2)) * (np.abs(offset) <= scale.size // 2)
+    if bell.sum(axis=0).max() > _LARGEST_ANSWER:
+        raise ValueError(f"a bell of {scale.envelope} pixels is too wide: its answers would not fit the grid.")
     phases = [_frequency(scale, i) * offset for i in range(_QUARTER + 1)]
     waves = np.array([[bell * np.cos(phase), bell * np.sin(phase)] for phase in phases])
     return np.stack([rounded_matrix(wave) for wave in waves.reshape(-1, length, len(centres))]).reshape(waves.shape)

@@ -1,4 +1,4 @@
-"""Rows as vectors about the middle of the unit box, with a public low-dimensional shadow in which clusters are found."""
+"""Rows as vectors about the middle of the unit box, and their places in the few public directions in which they are clustered."""
 
 import math
 from dataclasses import dataclass
@@ -123,12 +123,12 @@ class ClusterSpace:
         size = min(size, self.width)
         return np.eye(self.width, size) if self._is_plain(size) else _random_frame(self.width, size)
 
-    def shadow(self, vectors: NDArray[Any], size: int) -> NDArray[Any]:
-        """Rows' vectors along the directions of `frame`, each from its row alone."""
+    def places(self, vectors: NDArray[Any], size: int) -> NDArray[Any]:
+        """Where vectors lie along the directions of `frame`, each from its row alone."""
         return vectors[:, :size] if self._is_plain(size) else exact_products(vectors, self.frame(size))
 
     def _is_plain(self, size: int) -> bool:
-        """Whether the first entries of a vector are its shadow."""
+        """Whether the first entries of a vector are its place."""
         return self.image is not None or size >= self.width
 
     def _middle(self) -> Vectors:

@@ -25,7 +25,7 @@ from sfumato.mechanisms.common.clusters import (
 from sfumato.mechanisms.common.pictures import cosine_coefficients, labels_of, n_channels, n_classes
 from sfumato.mechanisms.common.shrink import shrunk_covariance
 from sfumato.public.block import Outer
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors
 from sfumato.public.schema import Batch, Column, Schema
 from sfumato.public.step import Step
 
@@ -63,11 +63,9 @@ class ImageDensity:
         image, k, classes = schema.images[0], self.width(schema), n_classes(schema)
         view.prepare("vector", lambda batch: _vectors(batch[image.name], image, k))
         radius = _length(view, "lengths", image)
-        noisy = values_of(
-            view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / radius, classes))
-        )
-        counts = noisy["counts"]
-        means = radius * noisy["sums"].reshape(classes, k) / np.maximum(counts, 1.0)[:, None]
+        noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / radius, classes))
+        counts = noisy["counts"].values
+        means = radius * noisy["sums"].values.reshape(classes, k) / np.maximum(counts, 1.0)[:, None]
 
         view.prepare("vector", lambda b: clipped(b["vector"], radius) - means[labels_of(b, schema)])
         spread = _length(view, "lengths about classes", image)
@@ -89,10 +87,11 @@ class ImageDensity:
             group = [labels_of(batch, schema)[:, None]] if classes > 1 else []
             return {"products": np.concatenate([scaled, scaled, *group], axis=1)}
 
-        moments = view.noisy_sum("products", twice)["products"].values.reshape(classes, k, k)
-        stddev = view.noise_stddev("products", "products")
+        products = view.noisy_sum("products", twice)["products"]
+        moments = products.values.reshape(classes, k, k)
         loadings = [
-            reach * shrunk_covariance(m, count=float(n), stddev=stddev) for m, n in zip(moments, counts, strict=True)
+            reach * shrunk_covariance(moment, count=float(n), stddev=products.stddev)
+            for moment, n in zip(moments, counts, strict=True)
         ]
         return {
             "class_counts": counts,

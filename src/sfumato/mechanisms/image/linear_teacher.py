@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
 from sfumato.public.block import Dense, Outer
-from sfumato.public.doors import Doors
+from sfumato.public.doors import Doors, PerRecord
 from sfumato.public.exact_products import grid_products, on_grid, rounded_matrix
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
@@ -52,20 +52,24 @@ class LinearTeacher:
         rate = min(_LARGEST_RATE, _RATE * mu * n_rows)
         first_averaged = self.n_steps // 2
         for step in range(self.n_steps):
-
-            def gradient(
-                batch: Batch, rounded: NDArray[np.float64] = rounded_matrix(rule.T)
-            ) -> dict[str, NDArray[Any]]:
-                error = softmax(grid_products(batch["features"], rounded))
-                error[np.arange(len(error)), labels_of(batch, schema)] -= 1.0
-                return {"gradient": np.concatenate([error.astype(np.float32), batch["features"]], axis=1)}
-
-            noisy = view.noisy_sum("teacher", gradient)["gradient"].values.reshape(rule.shape)
-            speed = _MOMENTUM * speed + noisy / n_rows
+            noisy = view.noisy_sum("teacher", _gradient_at(rule, schema))["gradient"].values
+            speed = _MOMENTUM * speed + noisy.reshape(rule.shape) / n_rows
             rule = rule - rate * speed
             if step >= first_averaged:
                 total += rule / (self.n_steps - first_averaged)
         return {"feature_mean": mean, "rule": total}
+
+
+def _gradient_at(rule: NDArray[np.float64], schema: Schema) -> PerRecord:
+    """The gradient of each row's cross-entropy, as its error in every class and its inputs."""
+    rounded = rounded_matrix(rule.T)
+
+    def gradient(batch: Batch) -> dict[str, NDArray[Any]]:
+        error = softmax(grid_products(batch["features"], rounded))
+        error[np.arange(len(error)), labels_of(batch, schema)] -= 1.0
+        return {"gradient": np.concatenate([error.astype(np.float32), batch["features"]], axis=1)}
+
+    return gradient
 
 
 def teacher_inputs(images: NDArray[np.float32], mean: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -42,7 +42,11 @@ class Tables:
 
 
 def joints_of(
-    binned: Binned, classes: ClassCounts, margins_from: Sequence[ClassTable], by_class: Sequence[ClassTable], rare: int | None
+    binned: Binned,
+    classes: ClassCounts,
+    margins_from: Sequence[ClassTable],
+    by_class: Sequence[ClassTable],
+    rare: int | None,
 ) -> Joints:
     """Probabilities from noisy class tables."""
     margins = margins_of(binned, margins_from, total=classes.total)

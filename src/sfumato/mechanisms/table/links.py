@@ -82,9 +82,7 @@ def choose_links(levels: Levels, pairs: Measured, margins: Sequence[NDArray[np.f
     return Links(shape, [strongest_first[at] for at in in_tree], others[: _EDGES * len(sizes)])
 
 
-def fine_tree(
-    links: Links, measured: Measured, margins: Sequence[NDArray[np.float64]], *, total: float
-) -> list[Edge]:
+def fine_tree(links: Links, measured: Measured, margins: Sequence[NDArray[np.float64]], *, total: float) -> list[Edge]:
     """The edges of the tree, made finer by their tables of bins."""
     most = max(links.shape.bin_sizes)
     out = []

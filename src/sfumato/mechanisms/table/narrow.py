@@ -146,9 +146,7 @@ class Narrow:
         hessian = binned_hessian(codes, width=bins.width + 1, total=tables.classes.total)
         prior_precision = smooth_prior(bins.width + 1, runs=self.shape.number_runs)
         class_stddev = float(tables.by_class[0].stddev[0])
-        start = gradient_of_generator(
-            prior_precision, codes, labels, hessian, n_sets=self.n_sets, stddev=class_stddev
-        )
+        start = gradient_of_generator(prior_precision, codes, labels, hessian, n_sets=self.n_sets, stddev=class_stddev)
         return Rules(start.weights, teach(self._asking(view, tables.binned), start, prior_precision, hessian))
 
     def _asking(self, view: Doors, binned: Binned) -> AskGradient:
