@@ -104,3 +104,9 @@ def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.Monkey
     else:
         assert np.array_equal(first.images, second.images)
         assert np.array_equal(first.labels, second.labels)
+
+
+def test_a_plain_product_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wide, "exact_products", np.matmul)
+    with pytest.raises(AssertionError, match="gradient"):
+        test_every_map_is_exact_at_every_place("wide-three", monkeypatch)

@@ -116,9 +116,9 @@ def _root_of_left(
 
 
 def dense_hessian(gauss: Gauss) -> DenseHessian:
-    """The curvature on rows of the Gaussian, with the intercept as the last entry.
+    """The Hessian on rows of the Gaussian, with the intercept as the last entry.
 
-    What the factors leave over counts as alike everywhere: a curvature that is too small somewhere lets noise in there.
+    What the factors leave over counts as alike everywhere: a Hessian that is too small somewhere lets noise in there.
     """
     even = np.full(gauss.width, np.sqrt(np.mean(gauss.deviations**2)))
     rows = replace(gauss, deviations=even, left=None).draw(_HESSIAN_ROWS, np.random.default_rng(0))
