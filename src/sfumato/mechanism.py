@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sfumato.errors import PlanError
 from sfumato.model import Model
 from sfumato.public.doors import Doors
@@ -70,12 +67,3 @@ def mechanism_for(name: str, schema: Schema) -> Mechanism:
 def registered_names() -> tuple[str, ...]:
     """The names of all mechanisms."""
     return tuple(sorted(_REGISTRY))
-
-
-def rounded_to_step(values: NDArray[np.float64], *, step: float) -> NDArray[np.float32]:
-    """Noisy numbers on a coarser public grid that float32 holds exactly: smaller files, nothing lost to the noise.
-
-    >>> rounded_to_step(np.array([0.30]), step=0.25)
-    array([0.25], dtype=float32)
-    """
-    return (np.round(values / step) * step).astype(np.float32)

@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 
 import schemas
+import sfumato as sf
 from sfumato import Budget, Column, DPKip, Kip, Schema, Sensitive, fit, register
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.learn import ntk
 from sfumato.learn.tangents import tangent_features
+from sfumato.mechanism import Measurements
 from sfumato.mechanisms.kip.inducing import Space
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
+from sfumato.public.answers import AnsweredDoors
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of kernels are skipped")
 
@@ -178,6 +181,11 @@ def pictures(n_rows: int, seed: int):
     return {"image": np.clip(image, 0, 1).astype(np.float32), "label": np.array(["a", "b", "c"])[label]}, label
 
 
+def measured_again(fitted: sf.Fitted) -> Measurements:
+    """What was measured, from the doors' answers."""
+    return fitted.mechanism.measure(AnsweredDoors(fitted.plan, fitted.answers), fitted.schema)
+
+
 def accuracy(mechanism, *, epsilon: float) -> float:
     train, _ = pictures(6000, 0)
     test, label = pictures(500, 1)
@@ -186,7 +194,7 @@ def accuracy(mechanism, *, epsilon: float) -> float:
     points = fitted.model.rows
     assert len(points) == 3 * mechanism.points
     space = Space(PICTURES, mechanism.coefficients)
-    middle = fitted.measurements["mean"]
+    middle = measured_again(fitted)["middle"].mean
     at = space.vectors({"image": points.images, "label": points.labels}) - middle
     scores = ntk.ridge_scores(
         space.vectors({"image": test["image"]}) - middle, at, np.eye(3)[points.labels] - 1 / 3, layers=1, ridge=0.1
@@ -222,7 +230,7 @@ def test_gradients_improve_on_where_they_start() -> None:
             source=NoiseSource(research_seed=1),
         )
         vectors = Space(PICTURES, 20).vectors(train)
-        said = mechanism.scores(fitted.measurements, PICTURES, vectors)
+        said = mechanism.scores(measured_again(fitted), PICTURES, vectors)
         loss.append(float(((np.eye(3)[label] - 1 / 3 - said) ** 2).mean()))
     assert loss[1] < 0.9 * loss[0]
 
@@ -236,7 +244,7 @@ def test_the_search_follows_the_statistic_and_alpha_holds_it_back() -> None:
         Budget(epsilon=10.0, delta=1e-5),
         source=NoiseSource(research_seed=1),
     )
-    space, measured = Space(PICTURES, 20), fitted.measurements
+    space, measured = Space(PICTURES, 20), measured_again(fitted)
     moment, target = mechanism.statistic(measured)
     assert (np.linalg.eigvalsh(moment) > 0).all()
 

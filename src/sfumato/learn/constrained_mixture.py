@@ -93,12 +93,12 @@ class ConstrainedMixture:
         labels, best, prices = np.zeros(len(points), dtype=np.int64), -np.inf, np.zeros(self.n_clusters)
         for _ in range(self.max_rounds):
             cost = _costs(points, means, variances)
-            found, prices = assigned(cost, low=low, high=high, prices=prices)
-            means, variances = _parameters(points, found, self.n_clusters)
-            likelihood = -float(_costs(points, means, variances)[np.arange(len(points)), found].sum())
+            nearest, prices = assigned(cost, low=low, high=high, prices=prices)
+            means, variances = _parameters(points, nearest, self.n_clusters)
+            likelihood = -float(_costs(points, means, variances)[np.arange(len(points)), nearest].sum())
             if likelihood <= best + 1e-9 * abs(best):
                 break
-            labels, best = found, likelihood
+            labels, best = nearest, likelihood
         return labels, best
 
 

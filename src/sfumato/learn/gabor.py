@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.public.exact_products import GRID, on_grid, rounded_matrix
+
 Maps = NDArray[np.floating[Any]]
 
 ORIENTATIONS = 8
 _QUARTER = ORIENTATIONS // 2
+_LARGEST_ANSWER = 8.0  # a wave's entries add up to less, so no answer of a row of pixels is larger
 
 
 @dataclass(frozen=True)
@@ -28,36 +31,57 @@ class Scale:
     frequency: float
 
 
-def magnitudes(maps: Maps, scale: Scale, *, stride: int) -> Maps:
+def magnitudes(maps: Maps, scale: Scale, *, stride: int, largest: float = 1.0) -> Maps:
     """How strongly each orientation answers at every `stride`-th place: (orientation, height, n, width).
 
-    Even filters have no mean, all have norm 1, and outside of a map there is nothing. Works in the type of the maps.
+    Even filters have no mean, all have norm 1, and outside of a map there is nothing. Works in the type of the maps. In
+    float64 every product is exact (`public/exact_products.py`), so what a map answers does not depend on the others.
+
+    Args:
+        maps: As (height, n, width).
+        scale: The filter.
+        stride: Distance between the places, in pixels.
+        largest: Entries beyond are cut off. A power of two.
     """
     height, n, width = maps.shape
     down, across = (_waves(scale, length, stride).astype(maps.dtype) for length in (height, width))
     norm_even, norm_odd, mean_even = _constants(scale)
-    places = (down.shape[3], across.shape[3])
-    out = np.empty((ORIENTATIONS, places[0], n, places[1]), dtype=maps.dtype)
-    answers = []
-    for i in range(_QUARTER + 1):
-        along = maps.reshape(height * n, width) @ _side_by_side(across[i])
-        both = _side_by_side(down[_QUARTER - i]).T @ along.reshape(height, -1)
-        answers.append(both.reshape(2, places[0], n, 2, places[1]))
+    unit = largest * _LARGEST_ANSWER / GRID
+    flat = on_grid(maps / largest).reshape(height * n, width)
+    flat *= GRID / _LARGEST_ANSWER
+    out = np.empty((ORIENTATIONS, down.shape[3], n * across.shape[3]), dtype=maps.dtype)
     # The bell alone is the wave of frequency 0 in both directions: its two factors are taken from the two ends.
-    alone = maps.reshape(height * n, width) @ across[_QUARTER, 0]
-    bell = (down[_QUARTER, 0].T @ alone.reshape(height, -1)).reshape(places[0], n, places[1])
-    for t in range(ORIENTATIONS):
-        sign = 1.0 if t <= _QUARTER else -1.0  # beyond upright, the wave along the row runs backwards
-        answer = answers[min(t, ORIENTATIONS - t)]
-        even = answer[0, :, :, 0] - sign * answer[1, :, :, 1]
-        odd = sign * answer[0, :, :, 1] + answer[1, :, :, 0]
-        even -= mean_even[t] * bell
-        out[t] = np.sqrt((even / norm_even[t]) ** 2 + (odd / norm_odd[t]) ** 2 + 1e-8)
-    return out
+    bell = _along_columns(_along_rows(flat, across[_QUARTER, :1]), down[_QUARTER, :1])[0, 0]
+    for i in range(_QUARTER + 1):
+        cosine, sine = _along_columns(_along_rows(flat, across[i]), down[_QUARTER - i])
+        for t in sorted({i, ORIENTATIONS - i} - {ORIENTATIONS}):
+            # Beyond upright, the wave along the row runs backwards.
+            even = cosine[0] - sine[1] if t <= _QUARTER else cosine[0] + sine[1]
+            odd = cosine[1] + sine[0] if t <= _QUARTER else cosine[1] - sine[0]
+            even -= mean_even[t] * bell
+            even *= unit / norm_even[t]
+            odd *= unit / norm_odd[t]
+            even *= even
+            odd *= odd
+            even += odd
+            even += 1e-8
+            np.sqrt(even, out=out[t])
+    return out.reshape(*out.shape[:2], n, -1)
 
 
-def _side_by_side(waves: Maps) -> Maps:
-    return np.concatenate([waves[0], waves[1]], axis=1)
+def _along_rows(flat: Maps, waves: Maps) -> Maps:
+    """Rows of pixels times waves, as (wave, row, place), in whole multiples of the grid again."""
+    answers: Maps = np.matmul(flat, waves)
+    np.rint(answers, out=answers)
+    return answers
+
+
+def _along_columns(answers: Maps, waves: Maps) -> Maps:
+    """Columns of these times waves, as (wave along the rows, wave along the columns, place, n * place)."""
+    n_waves, length, places = waves.shape
+    turned = np.ascontiguousarray(waves.transpose(0, 2, 1)).reshape(n_waves * places, length)
+    both: Maps = np.matmul(turned, answers.reshape(len(answers), length, -1))
+    return both.reshape(len(answers), n_waves, places, -1)
 
 
 @cache
@@ -66,8 +90,11 @@ def _waves(scale: Scale, length: int, stride: int) -> Maps:
     centres = np.arange(0, length, stride)
     offset = np.arange(length)[:, None] - centres[None, :]
     bell = np.exp(-(offset**2) / (2 * scale.envelope**2)) * (np.abs(offset) <= scale.size // 2)
+    if bell.sum(axis=0).max() > _LARGEST_ANSWER:
+        raise ValueError(f"a bell of {scale.envelope} pixels is too wide: its answers would not fit the grid.")
     phases = [_frequency(scale, i) * offset for i in range(_QUARTER + 1)]
-    return np.array([[bell * np.cos(phase), bell * np.sin(phase)] for phase in phases])
+    waves = np.array([[bell * np.cos(phase), bell * np.sin(phase)] for phase in phases])
+    return np.stack([rounded_matrix(wave) for wave in waves.reshape(-1, length, len(centres))]).reshape(waves.shape)
 
 
 def _frequency(scale: Scale, i: int) -> float:

@@ -20,7 +20,8 @@ _CELLS = 8
 _FINE, _COARSE = Scale(7, 1.3, 1.7), Scale(11, 2.4, 0.85)
 _AGAIN = Scale(7, 1.2, 1.7)  # the coarse filter as it looks on every second pixel
 _STRIDE = 2  # magnitudes vary slowly: every second place is enough
-_CHUNK = 256
+_LARGEST_MAGNITUDE = 4.0  # of the fine scale: pixels in the unit box reach 2.1 where they follow the wave
+_CHUNK = 32  # images at once: few, so that their maps stay in the processor's cache
 
 
 def n_features(n_channels: int) -> int:
@@ -48,7 +49,7 @@ def _features(pictures: NDArray[Any]) -> NDArray[np.float32]:
     fine, coarse = (magnitudes(grey, scale, stride=_STRIDE) for scale in (_FINE, _COARSE))
     side = fine.shape[1]
     rows_first = np.ascontiguousarray(fine.transpose(1, 0, 2, 3)).reshape(side, ORIENTATIONS * n, side)
-    again = magnitudes(rows_first, _AGAIN, stride=_STRIDE)
+    again = magnitudes(rows_first, _AGAIN, stride=_STRIDE, largest=_LARGEST_MAGNITUDE)
     again = np.pad(again, ((0, 0), (0, 1), (0, 0), (0, 1)))
     second = _averaged(again, cell=2).reshape(ORIENTATIONS, _CELLS // 2, ORIENTATIONS, n, _CELLS // 2)
     groups = [_rows(_pooled(maps, cell)) for maps, cell in ((channels, 4), (fine, 2), (coarse, 2))]

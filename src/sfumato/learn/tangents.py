@@ -13,22 +13,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.public.exact_products import exact_products
+
 _SEED = 11
 
 
 def tangent_features(vectors: Any, *, n_features: int, xp: ModuleType = np) -> Any:
     """Features of each row's direction, of length 1. Numpy arrays, or tensors where `xp` is torch.
 
+    Numpy rows may be private, and their products are exact: no row's features depend on the others.
+
     >>> tangent_features(np.eye(3), n_features=8).shape
     (3, 8)
     """
     w, g = _directions(vectors.shape[1], n_features)
+    times = exact_products
     if xp is not np:
         w, g = (xp.as_tensor(each, dtype=vectors.dtype) for each in (w, g))
+        times = xp.matmul
     unit = _scaled(vectors)
-    heights = unit @ w
+    heights = times(unit, w)
     on = heights > 0
-    return _scaled(xp.concatenate([heights * on, (unit @ g) * on], axis=1))
+    return _scaled(xp.concatenate([heights * on, times(unit, g) * on], axis=1))
 
 
 def _scaled(rows: Any) -> Any:

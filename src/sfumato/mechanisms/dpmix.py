@@ -8,17 +8,17 @@ Proofs: docs/proofs/doors.md and docs/proofs/poisson-mixing.md.
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
-from sfumato.mechanism import Measurements, register, rounded_to_step
+from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.model import FixedModel
 from sfumato.public.block import Block, Dense, Hot
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors
 from sfumato.public.encoding import Encoder
 from sfumato.public.reading import Reading
 from sfumato.public.schema import Batch, Schema
@@ -86,8 +86,8 @@ class DPMix:
             return contribution
 
         group_of = (lambda batch: batch[schema.target]) if self._n_groups(schema) > 1 else None
-        noisy = values_of(view.noisy_mixtures("mixtures", centred, group_of=group_of))
-        return {name: rounded_to_step(sums / self._degree(schema), step=GRID_STEP) for name, sums in noisy.items()}
+        noisy = view.noisy_mixtures("mixtures", centred, group_of=group_of)
+        return {name: _on_grid(sums.values / self._degree(schema)) for name, sums in noisy.items()}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
         """Put the centre back; the mixtures are the release."""
@@ -99,25 +99,25 @@ class DPMix:
             fullness = np.repeat(np.maximum(size, 0.05), len(features) // n_groups)
             features = features / fullness[:, None]
             labels = np.repeat(np.eye(n_groups, dtype=np.float32), len(features) // n_groups, axis=0)
-        features = np.round((features + self.centre) / GRID_STEP) * GRID_STEP
-        return FixedModel(
-            mixtures_as_synthetic(features.astype(np.float32), labels, schema=schema, soft=self.labels == "soft")
-        )
+        features = _on_grid(features + self.centre)
+        return FixedModel(mixtures_as_synthetic(features, labels, schema=schema, soft=self.labels == "soft"))
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """The noise on each entry of a mixture, which is a mean of about `degree` rows."""
-        one, told_by = 1 / self._degree(schema), partial(Reading, step="mixtures")
-        told = []
+        one, measured_by = 1 / self._degree(schema), partial(Reading, step="mixtures")
+        readings = []
         for column in schema.features:
             if column.is_coded:
                 what, unit, scale = "a mixed share", "share", one
             else:
                 what = "a mixed pixel" if column.kind == "image" else "a mixed value"
                 unit, scale = "", one * (column.high - column.low)
-            told.append(told_by(column=column.name, what=what, block="features", per_one=scale, unit=unit))
+            readings.append(measured_by(column=column.name, what=what, block="features", per_one=scale, unit=unit))
         if schema.target and not self.classwise:
-            told.append(told_by(column=schema.target, what="a mixed share", block="labels", per_one=one, unit="share"))
-        return tuple(told)
+            readings.append(
+                measured_by(column=schema.target, what="a mixed share", block="labels", per_one=one, unit="share")
+            )
+        return tuple(readings)
 
     def _check(self, schema: Schema) -> None:
         if self.mixtures < 1 or self.degree < 1:
@@ -181,3 +181,7 @@ class DPMix:
         raise PlanError(
             f"sampling = {self.sampling!r} is not known. Use poisson, without_replacement, secret_bins or known_partition."
         )
+
+
+def _on_grid(means: NDArray[Any]) -> NDArray[np.float32]:
+    return (np.round(means / GRID_STEP) * GRID_STEP).astype(np.float32)

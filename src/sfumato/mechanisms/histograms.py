@@ -71,18 +71,20 @@ class IndependentHistograms:
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """A count within a class, and what follows from all of a column's counts."""
         sizes, classes = _sizes(schema, self.bins), _n_classes(schema)
-        told_by = partial(Reading, step="histograms", block="counts")
-        told = []
+        measured_by = partial(Reading, step="histograms", block="counts")
+        readings = []
         for column in schema.features:
-            told.append(told_by(column=column.name, what="a count", unit="rows"))
+            readings.append(measured_by(column=column.name, what="a count", unit="rows"))
             if column.is_number:
                 middles = (np.arange(self.bins) + 0.5) / self.bins - 0.5  # from the middle of the bounds
                 spread = float(np.linalg.norm(middles)) * (column.high - column.low)
-                told.append(told_by(column=column.name, what="the mean", per_one=classes**0.5 * spread, over=1.0))
+                readings.append(
+                    measured_by(column=column.name, what="the mean", per_one=classes**0.5 * spread, over=1.0)
+                )
         if schema.target:  # every column adds up to it; see build
             per_one = sum(1 / size for size in sizes) ** -0.5
-            told.append(told_by(column=schema.target, what="a count", per_one=per_one, unit="rows"))
-        return tuple(told)
+            readings.append(measured_by(column=schema.target, what="a count", per_one=per_one, unit="rows"))
+        return tuple(readings)
 
 
 @dataclass(frozen=True)

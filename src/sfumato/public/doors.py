@@ -32,11 +32,6 @@ class Measured:
 Noisy = dict[str, Measured]
 
 
-def values_of(noisy: Noisy) -> dict[str, NDArray[np.float64]]:
-    """The noisy values alone, by block."""
-    return {name: measured.values for name, measured in noisy.items()}
-
-
 class Doors(Protocol):
     """What `Mechanism.measure` may use."""
 

@@ -21,6 +21,11 @@ __all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "S
 Batch = Mapping[str, NDArray[Any]]
 
 
+def n_rows_of(batch: Batch) -> int:
+    """How many rows a batch holds."""
+    return len(next(iter(batch.values())))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Schema:
     """All columns, the target to predict, the public size (if any) and the unit of privacy."""

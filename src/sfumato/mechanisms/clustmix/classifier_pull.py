@@ -54,8 +54,8 @@ def rule_of(points: Vectors, labels: Vectors, weights: Vectors, *, ridge: float)
     """Kernel ridge regression on points that count as many rows each: one column of weights for a class."""
     root = np.sqrt(weights)[:, None]
     features, wanted = _features(points) * root, labels * root
-    bend = features.T @ features + ridge * np.eye(features.shape[1])
-    rule: Vectors = linalg.solve(bend, features.T @ wanted, assume_a="pos")
+    hessian = features.T @ features + ridge * np.eye(features.shape[1])
+    rule: Vectors = linalg.solve(hessian, features.T @ wanted, assume_a="pos")
     return rule
 
 
@@ -81,17 +81,17 @@ def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSum
     def loss(flat: Vectors) -> tuple[float, Vectors]:
         moved = flat.reshape(points.shape)
         features = _features(moved) * root
-        bend = linalg.cho_factor(features.T @ features + known.ridge * np.eye(features.shape[1]))
-        rule = linalg.cho_solve(bend, features.T @ wanted)
+        factored = linalg.cho_factor(features.T @ features + known.ridge * np.eye(features.shape[1]))
+        rule = linalg.cho_solve(factored, features.T @ wanted)
         slope = gram @ rule - known.cross
         error = (0.5 * float((rule * (gram @ rule)).sum()) - float((rule * known.cross).sum())) / known.total + 0.5
-        back = linalg.cho_solve(bend, slope)
+        back = linalg.cho_solve(factored, slope)
         by_features = ((wanted - features @ rule) @ back.T - features @ back @ rule.T) * root / known.total
         gradient = 2 * alpha * (moved - points) / size + (1 - alpha) * by_features[:, :-1]
         return alpha * float(((moved - points) ** 2).sum()) / size + (1 - alpha) * error, gradient.ravel()
 
-    found = optimize.minimize(loss, points.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
-    return np.asarray(found.x, dtype=np.float64).reshape(points.shape)
+    best = optimize.minimize(loss, points.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
+    return np.asarray(best.x, dtype=np.float64).reshape(points.shape)
 
 
 def _features(points: Vectors) -> Vectors:

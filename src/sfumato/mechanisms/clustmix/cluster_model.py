@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.clustmix.cluster_means import Mixture
 from sfumato.mechanisms.clustmix.cluster_space import ClusterSpace
+from sfumato.mechanisms.clustmix.mixture import Mixture
 from sfumato.mechanisms.clustmix.tilt import CELLS, tilted
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.model import FixedModel, Synthetic, check_row_count

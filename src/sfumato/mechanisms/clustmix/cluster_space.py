@@ -1,4 +1,4 @@
-"""Rows as vectors about the middle of the unit box, with a public low-dimensional shadow in which clusters are found."""
+"""Rows as vectors about the middle of the unit box, and their places in the few public directions in which they are clustered."""
 
 import math
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.clustmix.tilt import CELLS
-from sfumato.mechanisms.image.density import n_channels, unit_box
+from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
 from sfumato.public.encoding import Encoder
+from sfumato.public.exact_products import exact_products
 from sfumato.public.schema import Batch, Column, Schema
 
 Vectors = NDArray[np.float64]
@@ -93,10 +94,9 @@ class ClusterSpace:
         if self.image is None:
             encoded: Vectors = Encoder(self.columns)(batch) - self._middle()
             return encoded
-        channels = n_channels(self.image)
-        pixels = unit_box(batch[self.image.name], self.image).reshape(-1, self.width // channels, channels) - 0.5
-        turned = pixels.transpose(0, 2, 1) @ _turn(self.image)
-        return turned.transpose(0, 2, 1).reshape(len(pixels), -1).astype(np.float64)
+        images = batch[self.image.name]
+        turned = cosine_coefficients(images, self.image, self.width // n_channels(self.image), about=0.5)
+        return turned.transpose(0, 2, 1).reshape(len(images), -1)
 
     def box(self, vectors: Vectors) -> Vectors:
         """Vectors back in the unit box, as encoded rows; what lies outside of it stays there."""
@@ -121,9 +121,15 @@ class ClusterSpace:
     def frame(self, size: int) -> NDArray[Any]:
         """Orthonormal public directions, one a column: the lowest frequencies, or random ones where a row is wider."""
         size = min(size, self.width)
-        if self.image is not None or size == self.width:
-            return np.eye(self.width, size)
-        return _random_frame(self.width, size)
+        return np.eye(self.width, size) if self._is_plain(size) else _random_frame(self.width, size)
+
+    def places(self, vectors: NDArray[Any], size: int) -> NDArray[Any]:
+        """Where vectors lie along the directions of `frame`, each from its row alone."""
+        return vectors[:, :size] if self._is_plain(size) else exact_products(vectors, self.frame(size))
+
+    def _is_plain(self, size: int) -> bool:
+        """Whether the first entries of a vector are its place."""
+        return self.image is not None or size >= self.width
 
     def _middle(self) -> Vectors:
         parts = [np.full(Encoder((c,)).width, 1 / c.size if c.is_coded else 0.5) for c in self.columns]

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.clusters import Labels, Vectors, set_aside
+from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.shrink import shrunk_means
 from sfumato.public.block import Block, Dense, Outer
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors
+from sfumato.public.exact_products import squared_distances
 from sfumato.public.schema import Batch
 
 
@@ -36,7 +38,7 @@ def responsibilities(
     out = np.zeros((len(vectors), classes, clusters))
     for c in np.unique(label):
         mine = np.flatnonzero(label == c)
-        square = (centres[c] ** 2).sum(axis=1) - 2 * vectors[mine] @ centres[c].T
+        square = squared_distances(vectors[mine], centres[c])
         score = np.log(np.maximum(weights[c], 1e-9)) - square / (2 * variance[c])
         power = np.exp(score - score.max(axis=1, keepdims=True))
         out[mine, c] = power / power.sum(axis=1, keepdims=True)
@@ -79,13 +81,12 @@ def em(
             r = responsibilities(batch[vector], labels(batch), centres, weights, variance)
             return {"counts": r, "sums": np.concatenate([r, batch[vector] / spread], axis=1)}
 
-        noisy = values_of(view.noisy_sum(step, shared))
-        stddev = spread * view.noise_stddev(step, "sums")
-        found = shrunk_means(spread * noisy["sums"].reshape(-1, width), noisy["counts"], stddev=stddev)
-        found = found.reshape(start.shape)
-        weights = np.where(used, np.maximum(noisy["counts"], 1.0).reshape(classes, clusters), 0.0)
-        variance = _variance(found, weights, energy)
-        centres = set_aside(found, used)
+        noisy = view.noisy_sum(step, shared)
+        counts, sums = noisy["counts"].values, scaled(noisy["sums"], spread, -1, width)
+        means = shrunk_means(sums.values, counts, stddev=sums.stddev).reshape(start.shape)
+        weights = np.where(used, np.maximum(counts, 1.0).reshape(classes, clusters), 0.0)
+        variance = _variance(means, weights, energy)
+        centres = set_aside(means, used)
     return centres, weights
 
 

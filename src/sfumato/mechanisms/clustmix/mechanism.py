@@ -1,4 +1,4 @@
-"""ClustMix made sound: noisy means of clusters that are found privately (Madl, Xu, Choudhury and Howard, 2022).
+"""ClustMix made sound: noisy means of private clusters (Madl, Xu, Choudhury and Howard, 2022).
 
 Approximate: clusters within each class, around private centres (`clusters.py`, or `dp_em.py`). Adapt: the
 means are moved towards what a noisy kernel statistic asks (`classifier_pull.py`). Anonymize: every number comes from
@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.clustmix.classifier_pull import with_bias
-from sfumato.mechanisms.clustmix.cluster_means import mixture_from
+from sfumato.mechanisms.clustmix.cluster_means import adapt, deviation_around, means_about_classes, shapes_of
 from sfumato.mechanisms.clustmix.cluster_model import ClusterModel, means_as_rows
 from sfumato.mechanisms.clustmix.cluster_space import ClusterSpace
 from sfumato.mechanisms.clustmix.dp_em import em, soft_counts_and_sums
+from sfumato.mechanisms.clustmix.lengths import length_blocks, measure_lengths
+from sfumato.mechanisms.clustmix.mixture import Mixture, Projection
+from sfumato.mechanisms.clustmix.stages import ClassMeans, Clusters, Contents, KernelStatistic, Lengths
 from sfumato.mechanisms.clustmix.tilt import CELLS
 from sfumato.mechanisms.common.clusters import (
     Vectors,
@@ -27,19 +30,16 @@ from sfumato.mechanisms.common.clusters import (
     counts_and_sums,
     in_group,
     large_enough,
-    length_block,
-    length_cell,
     lloyd,
-    mean_square,
     nearest_centre,
     public_start,
     set_aside,
-    typical_length,
 )
+from sfumato.mechanisms.common.measured import scaled
 from sfumato.model import Model
 from sfumato.public.accounting import rows_within
 from sfumato.public.block import Block, Hot, Outer
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
@@ -62,7 +62,7 @@ class ClustMix:
         approximator: `lloyd` (each row in one cluster) or `em` (soft assignments) for finding the centres.
         most_clusters: No class has more clusters than this, whatever the noise allows.
         rounds: Rounds of clustering.
-        coordinates: Clusters are found in so many public directions: the lowest frequencies of images, random ones of
+        coordinates: Rows are clustered in so many public directions: the lowest frequencies of images, random ones of
             wide tables.
         kernel_width: Features of the classifier, likewise.
         releases: `draws` around the means, any number of them; or the `means` themselves with soft labels.
@@ -85,8 +85,8 @@ class ClustMix:
         self._check(schema)
         space = ClusterSpace(schema)
         k, d, groups = self._k(space), space.width, self._clusters(space) * space.n_classes
-        lengths = tuple(_half(length_block(name)) for name in ("place", "vector"))
-        found = (counts_and_sums if self.approximator == "lloyd" else soft_counts_and_sums)(groups, k)
+        lengths = length_blocks()
+        in_clusters = (counts_and_sums if self.approximator == "lloyd" else soft_counts_and_sums)(groups, k)
         means = (
             Hot(name="counts", width=groups, share=0.1),
             Outer(name="sums", shape=(1, d), groups=groups, l2_bound=1.0, share=0.7),
@@ -96,7 +96,7 @@ class ClustMix:
             Step(name="lengths", blocks=lengths, share=SHARES["lengths"]),
             Step(name="classes", blocks=counts_and_sums(space.n_classes, k), share=SHARES["classes"]),
             Step(name="spreads", blocks=lengths, share=SHARES["spreads"]),
-            Step(name="clusters", blocks=found, share=SHARES["clusters"], uses=self.rounds),
+            Step(name="clusters", blocks=in_clusters, share=SHARES["clusters"], uses=self.rounds),
             Step(name="means", blocks=means, share=SHARES["means"]),
         ]
         if self._adapts(space):
@@ -112,66 +112,60 @@ class ClustMix:
         space = ClusterSpace(schema)
         self._refuse_the_impossible(view, space)
         view.prepare("vector", space.vectors)
-        frame = space.frame(self._k(space))
-        view.prepare("place", lambda batch: batch["vector"] @ frame)
-        near, far = _lengths(view, "lengths", space.longest)
-        radius, whole = _typical(view, "lengths", near, space), _typical(view, "lengths", far, space, "vector")
+        view.prepare("place", lambda batch: space.places(batch["vector"], self._k(space)))
+        whole = measure_lengths(view, "lengths", longest=space.longest)
+        classes = self._class_means(view, space, radius=whole.place)
+        class_vectors = classes.places @ space.frame(self._k(space)).T
 
-        noisy = values_of(
-            view.noisy_sum("classes", lambda b: in_group(space.labels(b), b["place"] / radius, space.n_classes))
-        )
-        counts = noisy["counts"]
-        means = radius * noisy["sums"].reshape(space.n_classes, -1) / np.maximum(counts, 1.0)[:, None]
-        means = clipped(means, radius)
-        view.prepare("vector", lambda b: b["vector"] - means[space.labels(b)] @ frame.T)
-        view.prepare("place", lambda b: b["vector"] @ frame)
-        near, far = _lengths(view, "spreads", space.longest)
-        spread, reach = _typical(view, "spreads", near, space), _typical(view, "spreads", far, space, "vector")
-
-        noise = reach * view.noise_stddev("means", "sums")
-        least = rows_within(noise, sigma_max=self.sigma_max)
-        used = self._used(counts, least, space)
-        centres, sizes = self._centres(
-            view, space, spread=spread, used=used, energy=mean_square(near, spread, longest=space.longest)
-        )
-        used = large_enough(sizes, used, least)
-        centres = set_aside(centres, used)
-        found = values_of(view.noisy_sum("means", lambda b: self._contents(b, space, centres, reach)))
-        measured: dict[str, NDArray[Any]] = {
-            "class_counts": counts,
-            "class_noise": np.array([view.noise_stddev("classes", "counts")]),
-            "class_means": means,
-            "used": used.astype(np.uint8),
-            "counts": found["counts"].reshape(used.shape),
-            "sums": (reach * found["sums"].reshape(*used.shape, -1)).astype(np.float32),
-            "scales": np.array([whole, noise, least]),
+        view.prepare("vector", lambda batch: batch["vector"] - class_vectors[space.labels(batch)])
+        view.prepare("place", lambda batch: space.places(batch["vector"], self._k(space)))
+        about_classes = measure_lengths(view, "spreads", longest=space.longest)
+        clusters = self._find_clusters(view, space, classes, about_classes)
+        measured: dict[str, Any] = {
+            "classes": classes,
+            "clusters": clusters,
+            "contents": self._contents(view, space, clusters.centres, radius=about_classes.vector),
         }
-        if "squares" in found:
-            measured["squares"] = (reach**2 * found["squares"].reshape(space.n_classes, -1)).astype(np.float32)
-            measured["square_noise"] = np.array([reach**2 * view.noise_stddev("means", "squares")])
-        if "shapes" in found:
-            measured["shapes"] = found["shapes"].reshape(space.n_classes, len(space.numbers), -1)
-            measured["shape_noise"] = np.array([view.noise_stddev("means", "shapes")])
         if self._adapts(space):
-            overall = _overall(counts, means) @ frame.T
-            kernel = values_of(
-                view.noisy_sum("kernel", lambda b: self._kernel(b, space, means @ frame.T - overall, whole))
-            )
-            m = self._m(space) + 1
-            measured["gram"] = kernel["gram"].reshape(m, m)
-            measured["cross"] = kernel["cross"].reshape(space.n_classes, m)
-            measured["kernel_noise"] = np.array([view.noise_stddev("kernel", "gram")])
+            about_all = class_vectors - classes.place_of_all @ space.frame(self._k(space)).T
+            measured["kernel"] = self._kernel(view, space, about_all, unit=whole.vector)
         return measured
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Model:
         """Drop clusters that are too small, take noise out of the means, adapt them: all from noisy numbers."""
         space = ClusterSpace(schema)
-        frames = space.frame(self._k(space)), space.frame(self._m(space))
-        mixture = mixture_from(measurements, space, frames, alpha=self.alpha)
+        mixture = self._mixture(measurements, space)
         if self.releases == "means":
             return means_as_rows(mixture, space)
-        stddev = float(measurements["class_noise"][0]) * space.n_classes**0.5
-        return ClusterModel(schema, mixture, self.rows or max(1, round(mixture.total)), stddev)
+        rows = self.rows or max(1, round(mixture.total))
+        return ClusterModel(schema, mixture, rows, measurements["classes"].total_stddev)
+
+    def _mixture(self, measurements: Measurements, space: ClusterSpace) -> Mixture:
+        classes: ClassMeans = measurements["classes"]
+        clusters: Clusters = measurements["clusters"]
+        contents: Contents = measurements["contents"]
+        about_classes = means_about_classes(contents, clusters, classes.rates, space.bands)
+        class_vectors = classes.places @ space.frame(self._k(space)).T
+        kept = replace(about_classes, means=about_classes.means + class_vectors[about_classes.label])
+        means, rule = kept.means, None
+        if "kernel" in measurements:
+            kernel: KernelStatistic = measurements["kernel"]
+            projection = Projection(classes.rates @ class_vectors, space.frame(self._m(space)), kernel.unit)
+            means, rule = adapt(kept, kernel, projection, classes, alpha=self.alpha)
+        squares, shapes = contents.squares, contents.shapes
+        return Mixture(
+            label=kept.label,
+            share=kept.share,
+            means=means,
+            deviation=None
+            if squares is None
+            else deviation_around(about_classes, squares, space.bands, total=classes.total),
+            shapes=None if shapes is None else shapes_of(shapes, prior=clusters.least_size),
+            n_classes=space.n_classes,
+            total=classes.total,
+            rule=rule,
+            alpha=self.alpha,
+        )
 
     def _k(self, space: ClusterSpace) -> int:
         return min(self.coordinates, space.width)
@@ -184,6 +178,25 @@ class ClustMix:
 
     def _adapts(self, space: ClusterSpace) -> bool:
         return space.n_classes > 1 and self.alpha < 1
+
+    def _class_means(self, view: Doors, space: ClusterSpace, *, radius: float) -> ClassMeans:
+        noisy = view.noisy_sum(
+            "classes", lambda batch: in_group(space.labels(batch), batch["place"] / radius, space.n_classes)
+        )
+        counts = noisy["counts"].values
+        sums = scaled(noisy["sums"], radius, space.n_classes, -1).values
+        places = clipped(sums / np.maximum(counts, 1.0)[:, None], radius)
+        return ClassMeans(counts, places, noisy["counts"].stddev)
+
+    def _find_clusters(self, view: Doors, space: ClusterSpace, classes: ClassMeans, about_classes: Lengths) -> Clusters:
+        """Clusters that are large enough for the noise that their sums will have."""
+        least_size = rows_within(about_classes.vector * view.noise_stddev("means", "sums"), sigma_max=self.sigma_max)
+        used = self._used(classes.counts, least_size, space)
+        centres, sizes = self._centres(
+            view, space, spread=about_classes.place, used=used, energy=about_classes.place_mean_square
+        )
+        used = large_enough(sizes, used, least_size)
+        return Clusters(set_aside(centres, used), used, least_size)
 
     def _used(self, counts: Vectors, least: int, space: ClusterSpace) -> NDArray[np.bool_]:
         """As many clusters in each class as may hold the least number of rows; at least one."""
@@ -208,30 +221,49 @@ class ClustMix:
             used=used,
         )
 
-    def _contents(
-        self, batch: Batch, space: ClusterSpace, centres: Vectors, reach: float
-    ) -> dict[str, NDArray[np.generic]]:
-        """A row in the one block of its cluster. The sums are about its class's mean, so they are short."""
-        label = space.labels(batch)
-        group = label * centres.shape[1] + nearest_centre(batch["place"], label, centres)
-        scaled = clipped(batch["vector"], reach) / reach
-        given: dict[str, NDArray[np.generic]] = {
-            "counts": group,
-            "sums": _in_copy(scaled, group, space.n_classes * centres.shape[1]),
-        }
-        if space.image is not None:
-            given["squares"] = _in_copy(scaled**2, label, space.n_classes)
-        elif space.numbers:
-            given["shapes"] = space.cells(batch)
-        return given
+    def _contents(self, view: Doors, space: ClusterSpace, centres: Vectors, *, radius: float) -> Contents:
+        """A row counts in the one block of its cluster. The sums are about its class's mean, so they are short."""
+        classes, clusters = centres.shape[:2]
 
-    def _kernel(
-        self, batch: Batch, space: ClusterSpace, class_shift: Vectors, whole: float
-    ) -> dict[str, NDArray[np.generic]]:
-        label = space.labels(batch)
-        inputs = with_bias((batch["vector"] + class_shift[label]) @ space.frame(self._m(space)) / whole)
-        of_class = one_hot(label, size=space.n_classes)
-        return {"gram": np.concatenate([inputs, inputs], axis=1), "cross": np.concatenate([of_class, inputs], axis=1)}
+        def contents(batch: Batch) -> dict[str, NDArray[np.generic]]:
+            label = space.labels(batch)
+            group = label * clusters + nearest_centre(batch["place"], label, centres)
+            short = clipped(batch["vector"], radius) / radius
+            given: dict[str, NDArray[np.generic]] = {
+                "counts": group,
+                "sums": _in_copy(short, group, classes * clusters),
+            }
+            if space.image is not None:
+                given["squares"] = _in_copy(short**2, label, classes)
+            elif space.numbers:
+                given["shapes"] = space.cells(batch)
+            return given
+
+        noisy = view.noisy_sum("means", contents)
+        return Contents(
+            counts=scaled(noisy["counts"], 1.0, classes, clusters),
+            sums=scaled(noisy["sums"], radius, classes, clusters, -1),
+            squares=scaled(noisy["squares"], radius**2, classes, -1) if "squares" in noisy else None,
+            shapes=scaled(noisy["shapes"], 1.0, classes, len(space.numbers), -1) if "shapes" in noisy else None,
+        )
+
+    def _kernel(self, view: Doors, space: ClusterSpace, class_vectors: Vectors, *, unit: float) -> KernelStatistic:
+        """The kernel statistic of rows about the mean of all: about their class, and their class about it."""
+        m, classes = self._m(space), space.n_classes
+
+        def products(batch: Batch) -> dict[str, NDArray[np.generic]]:
+            label = space.labels(batch)
+            inputs = with_bias(space.places(batch["vector"] + class_vectors[label], m) / unit)
+            of_class = one_hot(label, size=classes)
+            return {
+                "gram": np.concatenate([inputs, inputs], axis=1),
+                "cross": np.concatenate([of_class, inputs], axis=1),
+            }
+
+        noisy = view.noisy_sum("kernel", products)
+        return KernelStatistic(
+            scaled(noisy["gram"], 1.0, m + 1, m + 1), scaled(noisy["cross"], 1.0, classes, m + 1), unit
+        )
 
     def _refuse_the_impossible(self, view: Doors, space: ClusterSpace) -> None:
         """Before a row is read: public rows against the public bound."""
@@ -260,10 +292,6 @@ class ClustMix:
             )
 
 
-def _half(block: Hot) -> Hot:
-    return replace(block, share=0.5)
-
-
 def _shape_blocks(space: ClusterSpace) -> tuple[Block, ...]:
     """What says how rows lie around a mean: squares of an image's entries, histograms of a table's numbers."""
     classes, d, numbers = space.n_classes, space.width, len(space.numbers)
@@ -278,18 +306,3 @@ def _in_copy(vectors: Vectors, group: NDArray[np.int64], groups: int) -> Vectors
     """What an outer block of (1, d) takes: a one, the vector, and where there are several, the copy."""
     parts = [np.ones((len(vectors), 1)), vectors, *([group[:, None]] if groups > 1 else [])]
     return np.concatenate(parts, axis=1)
-
-
-def _lengths(view: Doors, step: str, longest: float) -> tuple[Vectors, Vectors]:
-    noisy = view.noisy_sum(step, lambda b: {name: length_cell(b[name], longest) for name in ("place", "vector")})
-    return noisy["place"].values, noisy["vector"].values
-
-
-def _typical(view: Doors, step: str, counts: Vectors, space: ClusterSpace, block: str = "place") -> float:
-    return typical_length(counts, stddev=view.noise_stddev(step, block), longest=space.longest)
-
-
-def _overall(counts: Vectors, means: Vectors) -> Vectors:
-    part = np.maximum(counts, 0.0)
-    overall: Vectors = part @ means / max(float(part.sum()), 1e-9)
-    return overall

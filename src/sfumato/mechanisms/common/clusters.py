@@ -9,10 +9,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.shrink import shrunk_means
 from sfumato.public.block import Block, Hot, Outer
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors
 from sfumato.public.encoding import one_hot
+from sfumato.public.exact_products import squared_distances
 from sfumato.public.schema import Batch
 
 Vectors = NDArray[np.float64]
@@ -46,8 +48,7 @@ def nearest_centre(vectors: NDArray[np.generic], label: NDArray[np.int64], centr
     nearest = np.zeros(len(vectors), dtype=np.int64)
     for c in np.unique(label):
         mine = np.flatnonzero(label == c)
-        distance = (centres[c] ** 2).sum(axis=1) - 2 * vectors[mine] @ centres[c].T
-        nearest[mine] = distance.argmin(axis=1)
+        nearest[mine] = squared_distances(vectors[mine], centres[c]).argmin(axis=1)
     return nearest
 
 
@@ -103,11 +104,10 @@ def lloyd(
             nearest = label * clusters + nearest_centre(batch[vector], label, centres)
             return in_group(nearest, batch[vector] / spread, classes * clusters)
 
-        noisy = values_of(view.noisy_sum(step, assigned))
-        stddev = spread * view.noise_stddev(step, "sums")
-        found = shrunk_means(spread * noisy["sums"].reshape(-1, width), noisy["counts"], stddev=stddev)
-        centres = set_aside(found.reshape(start.shape), used)
-        weights = np.maximum(noisy["counts"], 1.0).reshape(classes, clusters)
+        noisy = view.noisy_sum(step, assigned)
+        counts, sums = noisy["counts"].values, scaled(noisy["sums"], spread, -1, width)
+        centres = set_aside(shrunk_means(sums.values, counts, stddev=sums.stddev).reshape(start.shape), used)
+        weights = np.maximum(counts, 1.0).reshape(classes, clusters)
     return centres, weights
 
 

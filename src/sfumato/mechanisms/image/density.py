@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.clusters import (
     about_nearest,
     clipped,
@@ -23,33 +22,12 @@ from sfumato.mechanisms.common.clusters import (
     public_start,
     typical_length,
 )
+from sfumato.mechanisms.common.pictures import cosine_coefficients, labels_of, n_channels, n_classes
 from sfumato.mechanisms.common.shrink import shrunk_covariance
 from sfumato.public.block import Outer
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors
 from sfumato.public.schema import Batch, Column, Schema
 from sfumato.public.step import Step
-
-
-def n_channels(column: Column) -> int:
-    """One for grey images."""
-    return column.shape[2] if len(column.shape) == 3 else 1
-
-
-def n_classes(schema: Schema) -> int:
-    """One where there is no target."""
-    return schema.require_coded_target().size if schema.target else 1
-
-
-def labels_of(batch: Batch, schema: Schema) -> NDArray[np.int64]:
-    """The class of each row; 0 where there is no target."""
-    if schema.target is None:
-        return np.zeros(len(batch[schema.images[0].name]), dtype=np.int64)
-    return batch[schema.target].astype(np.int64)
-
-
-def unit_box(images: NDArray[Any], column: Column) -> NDArray[np.float32]:
-    """Pixels scaled by their bounds."""
-    return ((images.astype(np.float32) - column.low) / (column.high - column.low)).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -83,13 +61,11 @@ class ImageDensity:
     def measure(self, view: Doors, schema: Schema) -> dict[str, NDArray[Any]]:
         """Class counts and means, cluster centres and weights, and loadings of the covariance."""
         image, k, classes = schema.images[0], self.width(schema), n_classes(schema)
-        view.prepare("vector", lambda batch: _coefficients(batch[image.name], image, k))
+        view.prepare("vector", lambda batch: _vectors(batch[image.name], image, k))
         radius = _length(view, "lengths", image)
-        noisy = values_of(
-            view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / radius, classes))
-        )
-        counts = noisy["counts"]
-        means = radius * noisy["sums"].reshape(classes, k) / np.maximum(counts, 1.0)[:, None]
+        noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / radius, classes))
+        counts = noisy["counts"].values
+        means = radius * noisy["sums"].values.reshape(classes, k) / np.maximum(counts, 1.0)[:, None]
 
         view.prepare("vector", lambda b: clipped(b["vector"], radius) - means[labels_of(b, schema)])
         spread = _length(view, "lengths about classes", image)
@@ -111,14 +87,15 @@ class ImageDensity:
             group = [labels_of(batch, schema)[:, None]] if classes > 1 else []
             return {"products": np.concatenate([scaled, scaled, *group], axis=1)}
 
-        moments = view.noisy_sum("products", twice)["products"].values.reshape(classes, k, k)
-        stddev = view.noise_stddev("products", "products")
+        products = view.noisy_sum("products", twice)["products"]
+        moments = products.values.reshape(classes, k, k)
         loadings = [
-            reach * shrunk_covariance(m, count=float(n), stddev=stddev) for m, n in zip(moments, counts, strict=True)
+            reach * shrunk_covariance(moment, count=float(n), stddev=products.stddev)
+            for moment, n in zip(moments, counts, strict=True)
         ]
         return {
             "class_counts": counts,
-            "class_noise": np.array([view.noise_stddev("classes", "counts")]),
+            "class_noise": np.array([noisy["counts"].stddev]),
             "means": means,
             "centres": centres,
             "weights": weights,
@@ -126,12 +103,9 @@ class ImageDensity:
         }
 
 
-def _coefficients(images: NDArray[Any], column: Column, k: int) -> NDArray[np.float32]:
-    """Cosine coefficients of each channel, one channel after another."""
-    channels = n_channels(column)
-    pixels = unit_box(images, column).reshape(len(images), -1, channels).transpose(0, 2, 1)
-    basis = cosine_basis(column.shape[0], column.shape[1], k // channels)
-    return (pixels @ basis).reshape(len(images), k)
+def _vectors(images: NDArray[Any], column: Column, k: int) -> NDArray[np.float64]:
+    """Cosine coefficients, one channel after another."""
+    return cosine_coefficients(images, column, k // n_channels(column)).reshape(len(images), k)
 
 
 def _length(view: Doors, step: str, column: Column) -> float:

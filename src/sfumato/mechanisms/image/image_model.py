@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.learn.augment import varied, with_contrast
 from sfumato.learn.dct import cosine_basis
-from sfumato.mechanisms.image.density import n_channels
+from sfumato.mechanisms.common.pictures import n_channels
 from sfumato.mechanisms.image.linear_teacher import softmax, teacher_inputs
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.encoding import one_hot

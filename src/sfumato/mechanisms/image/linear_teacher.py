@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.oriented import n_features, oriented_features
-from sfumato.mechanisms.image.density import labels_of, n_channels, n_classes, unit_box
+from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
 from sfumato.public.block import Dense, Outer
-from sfumato.public.doors import Doors
-from sfumato.public.encoding import one_hot
+from sfumato.public.doors import Doors, PerRecord
+from sfumato.public.exact_products import grid_products, on_grid, rounded_matrix
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
 
@@ -41,8 +41,7 @@ class LinearTeacher:
     def measure(self, view: Doors, schema: Schema, *, n_rows: float) -> dict[str, NDArray[Any]]:
         """Softmax regression by gradient steps with momentum; the second half of the steps is averaged."""
         image, classes = schema.images[0], n_classes(schema)
-        # In float64: a row's value must not depend on the rows beside it, and products of float32 do, in the last bits,
-        # which a rule of large weights makes visible.
+        # In float64, in which the filters' products are exact.
         view.prepare("features", lambda b: oriented_features(unit_box(b[image.name], image).astype(np.float64)))
         n_rows = max(n_rows, 1.0)
         mean = view.noisy_sum("feature mean", lambda b: {"mean": b["features"]})["mean"].values / n_rows
@@ -53,19 +52,24 @@ class LinearTeacher:
         rate = min(_LARGEST_RATE, _RATE * mu * n_rows)
         first_averaged = self.n_steps // 2
         for step in range(self.n_steps):
-
-            def gradient(batch: Batch, rule: NDArray[np.float64] = rule) -> dict[str, NDArray[Any]]:
-                inputs = batch["features"]
-                scores = inputs.astype(np.float64) @ rule.T
-                error = softmax(scores) - one_hot(labels_of(batch, schema), size=classes)
-                return {"gradient": np.concatenate([error.astype(np.float32), inputs], axis=1)}
-
-            noisy = view.noisy_sum("teacher", gradient)["gradient"].values.reshape(rule.shape)
-            speed = _MOMENTUM * speed + noisy / n_rows
+            noisy = view.noisy_sum("teacher", _gradient_at(rule, schema))["gradient"].values
+            speed = _MOMENTUM * speed + noisy.reshape(rule.shape) / n_rows
             rule = rule - rate * speed
             if step >= first_averaged:
                 total += rule / (self.n_steps - first_averaged)
         return {"feature_mean": mean, "rule": total}
+
+
+def _gradient_at(rule: NDArray[np.float64], schema: Schema) -> PerRecord:
+    """The gradient of each row's cross-entropy, as its error in every class and its inputs."""
+    rounded = rounded_matrix(rule.T)
+
+    def gradient(batch: Batch) -> dict[str, NDArray[Any]]:
+        error = softmax(grid_products(batch["features"], rounded))
+        error[np.arange(len(error)), labels_of(batch, schema)] -= 1.0
+        return {"gradient": np.concatenate([error.astype(np.float32), batch["features"]], axis=1)}
+
+    return gradient
 
 
 def teacher_inputs(images: NDArray[np.float32], mean: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -74,14 +78,18 @@ def teacher_inputs(images: NDArray[np.float32], mean: NDArray[np.float64]) -> ND
 
 
 def about_mean(features: NDArray[np.float32], mean: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Features about their mean, of norm 1, and a constant."""
-    centred = features - mean.astype(np.float32)
+    """Features about their mean, of norm 1, and a constant, on the grid of exact products."""
+    inputs = np.empty((len(features), features.shape[1] + 1), dtype=np.float32)
+    centred = inputs[:, :-1]
+    np.subtract(features, mean.astype(np.float32), out=centred)
     centred /= np.linalg.norm(centred, axis=1, keepdims=True) + 1e-6
-    return np.concatenate([centred, np.full((len(centred), 1), _BIAS, dtype=np.float32)], axis=1)
+    inputs[:, -1] = _BIAS
+    return on_grid(inputs)
 
 
 def softmax(scores: NDArray[Any]) -> NDArray[np.float64]:
     """Probabilities of each row."""
-    powers: NDArray[np.float64] = np.exp(scores - scores.max(axis=1, keepdims=True), dtype=np.float64)
+    powers: NDArray[np.float64] = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
+    np.exp(powers, out=powers)
     powers /= powers.sum(axis=1, keepdims=True)
     return powers

@@ -13,7 +13,8 @@ import numpy as np
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.image.density import ImageDensity, n_classes
+from sfumato.mechanisms.common.pictures import n_classes
+from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.linear_teacher import LinearTeacher
 from sfumato.public.doors import Doors

@@ -84,24 +84,25 @@ class DPKip:
                 group["lr"] = self.learning_rate * (1 - step / self.n_steps)
             optimiser.step()
             points.copy_(torch.from_numpy(_inside(points.numpy(), middle, space)))
-        return {"points": points.numpy(), "mean": middle.mean, "distance": np.array([middle.distance])}
+        return {"middle": middle, "points": points.numpy()}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
         """Points lie as far from the mean as rows do; the kernel sees their direction only."""
         space = self._space(schema)
-        vectors = measurements["mean"] + measurements["distance"] * measurements["points"]
+        middle: Middle = measurements["middle"]
+        vectors = middle.mean + middle.distance * measurements["points"]
         return space.as_model(vectors, np.repeat(np.arange(space.n_classes), self.points))
 
     def scores(self, measurements: Measurements, schema: Schema, vectors: Vectors) -> Vectors:
-        """What the regression on the points says of rows' vectors (`parts.inducing.Space`): one score for each class."""
-        found: Vectors = ntk.ridge_scores(
-            vectors - measurements["mean"],
+        """What the regression on the points says of rows' vectors (`inducing.Space`): one score for each class."""
+        scores: Vectors = ntk.ridge_scores(
+            vectors - measurements["middle"].mean,
             measurements["points"],
             self._labels(self._space(schema)),
             layers=self.layers,
             ridge=self.ridge,
         )
-        return found
+        return scores
 
     def _loss(self, space: Space) -> Loss:
         torch = need_torch("dp-kip")

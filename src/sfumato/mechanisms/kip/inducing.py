@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError, SchemaError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
-from sfumato.mechanisms.image.density import n_channels, unit_box
+from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
 from sfumato.model import FixedModel
 from sfumato.public.block import Dense, Hot, Outer
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors
 from sfumato.public.encoding import Encoder, one_hot
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
@@ -64,8 +64,8 @@ class Space:
         if not self.schema.images:
             return (Encoder(self.schema.features)(batch) - 0.5).astype(np.float32)
         image = self.schema.images[0]
-        pixels = unit_box(batch[image.name], image).reshape(len(batch[image.name]), -1, n_channels(image)) - 0.5
-        return (pixels.transpose(0, 2, 1) @ self._basis()).reshape(len(pixels), self.width).astype(np.float32)
+        coefficients = cosine_coefficients(batch[image.name], image, self.width // n_channels(image), about=0.5)
+        return coefficients.reshape(len(coefficients), self.width).astype(np.float32)
 
     def features(self, vectors: NDArray[Any]) -> NDArray[np.float32]:
         """Back into the unit box, as `mixtures_as_synthetic` takes them."""
@@ -77,8 +77,7 @@ class Space:
         if not self.schema.images:
             return boxed
         by_channel = boxed.reshape(len(vectors), -1, n_channels(self.schema.images[0])).transpose(0, 2, 1)
-        found: Vectors = (by_channel @ self._basis()).reshape(len(vectors), self.width).astype(np.float64)
-        return found
+        return np.asarray((by_channel @ self._basis()).reshape(len(vectors), self.width), dtype=np.float64)
 
     def _boxed(self, vectors: NDArray[Any]) -> Vectors:
         if self.schema.images:
@@ -130,11 +129,11 @@ def measure_means(view: Doors, space: Space) -> Middle:
         sums = np.concatenate([one_hot(label, size=space.n_classes), scaled], axis=1)
         return {"counts": label, "sums": sums, "square": (scaled**2).sum(axis=1)}
 
-    noisy = values_of(view.noisy_sum("means", contribution))
-    counts = np.maximum(noisy["counts"], 1.0)
-    sums = space.radius * noisy["sums"].reshape(space.n_classes, space.width)
+    noisy = view.noisy_sum("means", contribution)
+    counts = np.maximum(noisy["counts"].values, 1.0)
+    sums = space.radius * noisy["sums"].values.reshape(space.n_classes, space.width)
     mean = sums.sum(axis=0) / counts.sum()
-    square = space.radius**2 * noisy["square"][0] / counts.sum() - (mean**2).sum()
+    square = space.radius**2 * noisy["square"].values[0] / counts.sum() - (mean**2).sum()
     distance = math.sqrt(float(np.clip(square, (0.01 * space.radius) ** 2, space.radius**2)))
     view.prepare("vector", lambda batch: (batch["vector"] - mean).astype(np.float32))
     return Middle(counts, mean, sums / counts[:, None] - mean, distance)

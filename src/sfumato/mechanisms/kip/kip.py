@@ -1,7 +1,7 @@
 """Kernel inducing points as free post-processing of one noisy kernel statistic.
 
 With public features phi of length 1, the loss of a kernel regression over all rows is tr(W' G W - 2 W' A) and a
-constant, G = sum of phi phi', A = sum of phi y': once the two sums are out with noise, points are found by as many
+constant, G = sum of phi phi', A = sum of phi y': once the two sums are out with noise, points follow by as many
 gradient steps as one likes (Nguyen, Chen and Lee, "Dataset meta-learning from kernel ridge-regression", 2021, without
 its private gradients). Points are held near noisy means of cells of each class, so that they look like rows.
 Proof: docs/proofs/kip.md.
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError
 from sfumato.learn.tangents import tangent_features
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
 from sfumato.model import FixedModel
 from sfumato.public.block import Hot, Outer
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors
 from sfumato.public.encoding import one_hot
+from sfumato.public.exact_products import exact_products
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
 from sfumato.public.torch_extra import need_torch
@@ -83,7 +85,7 @@ class Kip:
         def contribution(batch: Batch) -> dict[str, NDArray[Any]]:
             label, phi = space.labels(batch), tangent_features(batch["vector"], n_features=p)
             about = batch["vector"] - middle.class_means[label]
-            cell = label * self.points + (about @ directions).argmax(axis=1)
+            cell = label * self.points + exact_products(about, directions).argmax(axis=1)
             in_cell = one_hot(cell, size=space.n_classes * self.points)
             return {
                 "products": np.concatenate([phi, phi], axis=1),
@@ -92,22 +94,19 @@ class Kip:
                 "sizes": cell,
             }
 
-        noisy = values_of(view.noisy_sum("kernel", contribution))
+        noisy = view.noisy_sum("kernel", contribution)
         return {
-            "products": noisy["products"].reshape(p, p).astype(np.float32),
-            "labels": noisy["labels"].reshape(p, space.n_classes),
-            "anchors": self._anchors(noisy, middle, space),
-            "mean": middle.mean,
-            "counts": middle.counts,
-            "distance": np.array([middle.distance]),
-            "noise": np.array([view.noise_stddev("kernel", "products")]),
+            "middle": middle,
+            "products": scaled(noisy["products"], 1.0, p, p),
+            "labels": scaled(noisy["labels"], 1.0, p, space.n_classes),
+            "anchors": self._anchors(noisy["cells"].values, noisy["sizes"].values, middle),
         }
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
         """Search for the points: a function of the measurements alone."""
         space = self._space(schema)
         points = self.find_points(measurements, space)
-        return space.as_model(measurements["mean"] + points, np.repeat(np.arange(space.n_classes), self.points))
+        return space.as_model(measurements["middle"].mean + points, np.repeat(np.arange(space.n_classes), self.points))
 
     def find_points(self, measurements: Measurements, space: Space) -> Vectors:
         """Points about the mean, by Adam on the loss over all rows plus the pull of the anchors."""
@@ -121,7 +120,8 @@ class Kip:
             torch.set_num_threads(before)
 
     def _search(self, torch: Any, measurements: Measurements, space: Space) -> Vectors:
-        distance, rows = float(measurements["distance"][0]), float(measurements["counts"].sum())
+        middle: Middle = measurements["middle"]
+        distance, rows = middle.distance, float(middle.counts.sum())
         moment, target = self.statistic(measurements)
         moment, target = torch.from_numpy(moment / rows), torch.from_numpy(target / rows)
         anchors = torch.from_numpy(measurements["anchors"] / distance)
@@ -140,23 +140,22 @@ class Kip:
                 group["lr"] = self.learning_rate * (1 - step / self.n_steps)
             optimiser.step()
             with torch.no_grad():  # what leaves the box could not be released
-                boxed = space.inside(measurements["mean"] + distance * points.numpy()) - measurements["mean"]
+                boxed = space.inside(middle.mean + distance * points.numpy()) - middle.mean
                 points.copy_(torch.from_numpy(boxed / distance))
-        found: Vectors = points.detach().numpy() * distance
-        return found
+        return np.asarray(points.detach().numpy() * distance)
 
     def statistic(self, measurements: Measurements) -> tuple[Vectors, Vectors]:
         """G and A, cleaned: symmetric, not negative, lifted by a part of what noise adds to the largest eigenvalue."""
-        products = measurements["products"].astype(np.float64)
-        values, directions = np.linalg.eigh((products + products.T) / 2)
-        lift = _LIFT * float(measurements["noise"][0]) * np.sqrt(2 * len(products))
+        products, labels = measurements["products"], measurements["labels"].values
+        values, directions = np.linalg.eigh((products.values + products.values.T) / 2)
+        lift = _LIFT * products.stddev * np.sqrt(2 * len(values))
         moment: Vectors = (directions * (np.maximum(values, 0) + lift)) @ directions.T
-        return moment, measurements["labels"] @ _centred(measurements["labels"].shape[1])
+        return moment, labels @ _centred(labels.shape[1])
 
-    def _anchors(self, noisy: dict[str, NDArray[Any]], middle: Middle, space: Space) -> Vectors:
+    def _anchors(self, cells: Vectors, sizes: Vectors, middle: Middle) -> Vectors:
         """Means of the cells, drawn to their class means where few rows or much noise leave little to see."""
-        sums = _REACH * middle.distance * noisy["cells"].reshape(-1, space.width)
-        about = sums / np.maximum(noisy["sizes"], 20.0)[:, None]
+        sums = _REACH * middle.distance * cells.reshape(len(sizes), -1)
+        about = sums / np.maximum(sizes, 20.0)[:, None]
         longest = _REACH * middle.distance
         about *= np.minimum(1.0, longest / np.maximum(np.linalg.norm(about, axis=1, keepdims=True), 1e-12))
         anchors: Vectors = np.repeat(middle.class_means, self.points, axis=0) + about
@@ -181,5 +180,4 @@ def _centred(n_classes: int) -> Vectors:
 def _cell_directions(cells: int, width: int) -> Vectors:
     """Public random directions, one a column: a row belongs to the one that it follows most."""
     directions = np.random.default_rng([_CELL_SEED, cells, width]).normal(size=(width, cells))
-    found: Vectors = directions / np.linalg.norm(directions, axis=0)
-    return found
+    return np.asarray(directions / np.linalg.norm(directions, axis=0))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from sfumato.mechanisms.table.teacher import probabilities, slopes
+from sfumato.mechanisms.table.hessian import DenseHessian
 
 #: An eigenvalue counts from this multiple of the largest one that noise alone would have.
 _ABOVE_NOISE = 1.02
@@ -27,8 +27,8 @@ _MOST = 0.9
 _SURE = 4.0
 _DISTANCES = 4
 
-_CURVATURE_ROWS = 4_000
-_SCORE_SPREAD = 3.0  # log-odds are of this order
+_HESSIAN_ROWS = 4_000
+_SCORE_STDDEV = 3.0  # log-odds are of this order
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Gauss:
         return len(self.factors)
 
     @property
-    def weight_spread(self) -> float:
-        """How large a teacher's weight may be: scores of a few units from entries of this variance."""
+    def weight_stddev(self) -> float:
+        """The prior of a teacher's weight: scores of a few units from entries of this variance."""
         trace = float((self.factors**2).sum() + (self.deviations**2).sum())
-        return float(_SCORE_SPREAD / np.sqrt(max(trace, 1e-12)))
+        return float(_SCORE_STDDEV / np.sqrt(max(trace, 1e-12)))
 
     def times(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
         """The covariance times a vector."""
@@ -65,19 +65,6 @@ class Gauss:
         rows = rng.standard_normal((n_rows, self.width))
         rows = self.deviations * (rows if self.left is None else rows @ self.left.T)
         return np.asarray(rows + rng.standard_normal((n_rows, self.factors.shape[1])) @ self.factors.T)
-
-
-@dataclass(frozen=True)
-class DenseCurvature:
-    """Rows that stand for the private ones where only the curvature is asked for."""
-
-    rows: NDArray[np.float64]
-    total: float
-
-    def at(self, weights: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """How fast the sum of errors grows with the weights."""
-        slope = slopes(probabilities(self.rows @ weights.T)) * (self.total / len(self.rows))
-        return [(self.rows.T * s) @ self.rows for s in slope.T]
 
 
 def fit_gauss(moments: NDArray[np.float64], squares: NDArray[np.float64], *, noise: float, total: float) -> Gauss:
@@ -117,9 +104,9 @@ def _root_of_left(
     d = len(left)
     by_distance = np.zeros(d)
     for k in range(1, d // _DISTANCES):
-        found = float(np.diagonal(left, k).sum())
-        if abs(found) > _SURE * noise * np.sqrt((d - k) / 2):
-            by_distance[k] = found / float(deviations[:-k] @ deviations[k:])
+        covariance = float(np.diagonal(left, k).sum())
+        if abs(covariance) > _SURE * noise * np.sqrt((d - k) / 2):
+            by_distance[k] = covariance / float(deviations[:-k] @ deviations[k:])
     if not by_distance.any():
         return None
     by_distance[0] = 1.0
@@ -128,15 +115,15 @@ def _root_of_left(
     return np.asarray(root / np.linalg.norm(root, axis=1, keepdims=True))
 
 
-def dense_curvature(gauss: Gauss) -> DenseCurvature:
-    """The curvature on rows of the Gaussian, with the intercept as the last entry.
+def dense_hessian(gauss: Gauss) -> DenseHessian:
+    """The Hessian on rows of the Gaussian, with the intercept as the last entry.
 
-    What the factors leave over counts as alike everywhere: a curvature that is too small somewhere lets noise in there.
+    What the factors leave over counts as alike everywhere: a Hessian that is too small somewhere lets noise in there.
     """
     even = np.full(gauss.width, np.sqrt(np.mean(gauss.deviations**2)))
-    rows = replace(gauss, deviations=even, left=None).draw(_CURVATURE_ROWS, np.random.default_rng(0))
+    rows = replace(gauss, deviations=even, left=None).draw(_HESSIAN_ROWS, np.random.default_rng(0))
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
-    return DenseCurvature(with_intercept(rows), gauss.total)
+    return DenseHessian(with_intercept(rows), gauss.total)
 
 
 def with_intercept(rows: NDArray[np.float64]) -> NDArray[np.float64]:

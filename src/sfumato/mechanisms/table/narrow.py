@@ -1,7 +1,6 @@
 """The path for tables of bins: class tables, pairs of columns, a population that agrees with them, and a teacher."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,26 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements
+from sfumato.mechanisms.table.binned import Binned, bin_columns
 from sfumato.mechanisms.table.bins import bins_of
 from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.evidence import Evidence
+from sfumato.mechanisms.table.class_counts import ClassCounts, ClassTable, class_tables, count_classes, rare_class
+from sfumato.mechanisms.table.generator import Tables, joints_of, population_of
+from sfumato.mechanisms.table.hessian import binned_hessian
 from sfumato.mechanisms.table.layout import codes_in
-from sfumato.mechanisms.table.planned import noise_by_step, planned_noise
+from sfumato.mechanisms.table.links import choose_links, fine_tree, levels_by_class
+from sfumato.mechanisms.table.logistic import error_bound, errors, probabilities, scores_of
+from sfumato.mechanisms.table.population import Edge, Population
 from sfumato.mechanisms.table.shape import Shape
-from sfumato.mechanisms.table.table_model import TableModel, make_model, with_intercept_code
-from sfumato.mechanisms.table.teacher import (
-    GRADIENTS,
-    curvature_rows,
-    error_bound,
-    errors,
-    learn,
-    prior_precision,
-    probabilities,
-    scores_of,
-    teach,
-)
+from sfumato.mechanisms.table.table_model import Rules, TableModel, make_model, with_intercept_code
+from sfumato.mechanisms.table.teacher import GRADIENTS, AskGradient, gradient_of_generator, smooth_prior, teach
 from sfumato.public.block import Block, Hot, Outer
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
 
@@ -103,73 +97,88 @@ class Narrow:
         bound = error_bound(self.n_sets) * math.sqrt(hot)
         return Outer(name="gradient", shape=(self.n_sets, width), l2_bound=bound)
 
-    def evidence(self, found: Measurements) -> Evidence:
-        """What was found so far, with the planned size of its noise."""
-        return Evidence(self.shape, dict(found), noise_by_step(found, self.steps()))
-
     def measure(self, view: Doors) -> Measurements:
         """Ask the doors, each step with what the steps before it have shown."""
+        tables = self._count(view)
+        if not self.n_sets:
+            return {"tables": tables}
+        if tables.rare is not None:
+            return {"tables": tables, "recount": self._count_rare(view, tables.binned, tables.rare)}
+        population = population_of(tables, None)
+        return {"tables": tables, "population": population, "rules": self._teach(view, tables, population)}
+
+    def _count(self, view: Doors) -> Tables:
         s = self.shape
-        found = planned_noise(view, self.steps())
 
         def cells(batch: Batch) -> dict[str, NDArray[np.int64]]:
             return {"cells": codes_in(s.cells, [c.code(batch[c.column.name]) for c in s.columns])}
 
-        found |= values_of(view.noisy_sum("cells", cells))
+        counts = view.noisy_sum("cells", cells)["cells"]
         if not s.features:
-            return found
-        first = self.evidence(found)
-
-        def classes(batch: Batch) -> dict[str, NDArray[np.int64]]:
-            return {"classes": first.codes(batch) + first.label(batch)[:, None] * s.bins.width}
-
-        found |= values_of(view.noisy_sum("classes", classes))
-        if s.n_links:
-            second = self.evidence(found)
-            found |= values_of(view.noisy_sum("pairs", lambda batch: {"pairs": second.pair_codes(batch)}))
-            third = self.evidence(found)
-            found |= values_of(view.noisy_sum("links", lambda batch: {"links": third.link_codes(batch)}))
+            binned = bin_columns(s, counts, class_stddev=0.0)
+            return Tables(binned, count_classes(binned, []))
+        binned = bin_columns(s, counts, class_stddev=view.noise_stddev("classes", "classes"))
+        by_class = class_tables(
+            binned, view.noisy_sum("classes", lambda batch: {"classes": binned.class_codes(batch)})["classes"]
+        )
+        classes = count_classes(binned, by_class)
+        rare = None
         if self.n_sets:
-            last = self.evidence(found)
-            found |= self._teach(view, last) if last.rare is None else self._count_rare(view, last)
-        return found
+            rare = rare_class(classes, recount_stddev=view.noise_stddev("teacher", "gradient") / math.sqrt(GRADIENTS))
+        tree, others = self._link(view, binned, classes, by_class, rare) if s.n_links else ([], [])
+        return Tables(binned, classes, by_class, rare, tree, others)
 
-    def _teach(self, view: Doors, evidence: Evidence) -> dict[str, NDArray[np.float64]]:
-        s = self.shape
-        labels, rows = evidence.population.draw(LEARNING_ROWS, np.random.default_rng(0))
-        codes = with_intercept_code(rows, s.bins)
-        curvature = curvature_rows(codes, width=s.bins.width + 1, total=evidence.total)
-        prior = prior_precision(s.bins.width + 1, runs=s.number_runs)
-        start = learn(prior, codes, labels, curvature, n_sets=self.n_sets, noise=evidence.noise["classes"])
-        taught = teach(self._asking(view, evidence), start, prior, curvature, noise=evidence.noise["teacher"])
-        return {"generator": start.weights, "teacher": taught}
+    def _link(
+        self, view: Doors, binned: Binned, classes: ClassCounts, by_class: list[ClassTable], rare: int | None
+    ) -> tuple[list[Edge], list[Edge]]:
+        """The edges of a tree, and others."""
+        known = joints_of(binned, classes, by_class, by_class, rare)
+        levels = levels_by_class(binned, known.margins, known.joints)
+        pairs = view.noisy_sum("pairs", lambda batch: {"pairs": levels.pair_codes(binned.bins(batch))})["pairs"]
+        links = choose_links(levels, pairs, known.margins, total=classes.total)
+        fine = view.noisy_sum("links", lambda batch: {"links": links.link_codes(binned.bins(batch))})["links"]
+        return fine_tree(links, fine, known.margins, total=classes.total), links.others
 
-    def _asking(self, view: Doors, evidence: Evidence) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-        def ask(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _teach(self, view: Doors, tables: Tables, population: Population) -> Rules:
+        bins = self.shape.bins
+        labels, rows = population.draw(LEARNING_ROWS, np.random.default_rng(0))
+        codes = with_intercept_code(rows, bins)
+        hessian = binned_hessian(codes, width=bins.width + 1, total=tables.classes.total)
+        prior_precision = smooth_prior(bins.width + 1, runs=self.shape.number_runs)
+        class_stddev = float(tables.by_class[0].stddev[0])
+        start = gradient_of_generator(prior_precision, codes, labels, hessian, n_sets=self.n_sets, stddev=class_stddev)
+        return Rules(start.weights, teach(self._asking(view, tables.binned), start, prior_precision, hessian))
+
+    def _asking(self, view: Doors, binned: Binned) -> AskGradient:
+        def ask(weights: NDArray[np.float64]) -> Measured:
             def wrong(batch: Batch) -> dict[str, NDArray[np.float64]]:
-                codes = with_intercept_code(evidence.bins(batch), self.shape.bins)
-                wrong_by = errors(probabilities(scores_of(weights, codes)), evidence.label(batch))
+                codes = with_intercept_code(binned.bins(batch), self.shape.bins)
+                wrong_by = errors(probabilities(scores_of(weights, codes)), binned.label(batch))
                 if self.n_sets == 1:
                     return {"gradient": np.column_stack([codes, wrong_by])}
                 at = np.zeros((len(codes), weights.shape[1]))
                 np.put_along_axis(at, codes, 1.0, axis=1)
                 return {"gradient": np.column_stack([wrong_by, at])}
 
-            return view.noisy_sum("teacher", wrong)["gradient"].values.reshape(weights.shape)
+            noisy = view.noisy_sum("teacher", wrong)["gradient"]
+            return Measured(noisy.values.reshape(weights.shape), noisy.stddev)
 
         return ask
 
-    def _count_rare(self, view: Doors, evidence: Evidence) -> dict[str, NDArray[np.float64]]:
+    def _count_rare(self, view: Doors, binned: Binned, rare: int) -> Measured:
         """A class with few rows teaches nothing by gradients: count its bins again instead, as often as planned."""
-        bins = self.shape.bins
 
         def counts(batch: Batch) -> dict[str, NDArray[np.float64]]:
-            codes = with_intercept_code(evidence.bins(batch), bins)
-            return {"gradient": np.column_stack([codes, evidence.label(batch) == evidence.rare])}
+            codes = with_intercept_code(binned.bins(batch), self.shape.bins)
+            return {"gradient": np.column_stack([codes, binned.label(batch) == rare])}
 
-        sums = [view.noisy_sum("teacher", counts)["gradient"].values for _ in range(GRADIENTS)]
-        return {"generator": np.zeros((1, bins.width + 1)), "teacher": np.mean(sums, axis=0)[None]}
+        again = [view.noisy_sum("teacher", counts)["gradient"] for _ in range(GRADIENTS)]
+        return Measured(np.mean([one.values for one in again], axis=0), again[0].stddev / math.sqrt(GRADIENTS))
 
     def build(self, measurements: Measurements, *, alpha: float) -> TableModel:
         """A model from what was measured: no row is read."""
-        return make_model(self.schema, self.evidence(measurements), alpha=alpha)
+        tables, recount = measurements["tables"], measurements.get("recount")
+        population = measurements.get("population")
+        if population is None and self.shape.features:
+            population = population_of(tables, recount)
+        return make_model(self.schema, tables, population, measurements.get("rules"), alpha=alpha)

@@ -60,8 +60,8 @@ def coarse_edge(
     if not sure:
         return None
     kept = excess / float(((table - expected) ** 2).sum())
-    found = np.maximum(expected + kept * (table - expected), 1e-3 * expected) / max(total, 1.0)
-    edge = Edge(pair[0], pair[1], levels[0], levels[1], fit_margins(found, rows, columns))
+    shrunk = np.maximum(expected + kept * (table - expected), 1e-3 * expected) / max(total, 1.0)
+    edge = Edge(pair[0], pair[1], levels[0], levels[1], fit_margins(shrunk, rows, columns))
     return edge, float(np.sqrt(excess * table.size)) / max(total, 1.0)
 
 
@@ -79,8 +79,8 @@ def fine_edge(
     ratio = coarse.target / np.maximum(np.outer(rows, columns), 1e-12)
     expected = total * np.outer(margins[0], margins[1]) * ratio[np.ix_(*levels)]
     apart = table - expected
-    found = np.maximum(expected + np.where(np.abs(apart) > _CELL_SURE * noise, apart, 0.0), 1e-3 * expected)
-    target = fit_margins(found / max(total, 1.0), margins[0], margins[1])
+    kept = np.maximum(expected + np.where(np.abs(apart) > _CELL_SURE * noise, apart, 0.0), 1e-3 * expected)
+    target = fit_margins(kept / max(total, 1.0), margins[0], margins[1])
     identity = np.arange(len(margins[0])), np.arange(len(margins[1]))
     return Edge(coarse.left, coarse.right, identity[0], identity[1], target)
 

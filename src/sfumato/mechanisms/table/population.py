@@ -54,8 +54,8 @@ def draw_each(table: NDArray[np.float64], at: NDArray[np.int64], rng: np.random.
     upto = np.cumsum(table, axis=1)
     # Rows of the table one after another on one line, so that one sorted search serves all.
     line = (upto / np.maximum(upto[:, -1:], 1e-300) + np.arange(len(table))[:, None]).ravel()
-    found = np.searchsorted(line, at + rng.random(len(at)), side="right") - at * table.shape[1]
-    return np.asarray(np.clip(found, 0, table.shape[1] - 1))
+    drawn = np.searchsorted(line, at + rng.random(len(at)), side="right") - at * table.shape[1]
+    return np.asarray(np.clip(drawn, 0, table.shape[1] - 1))
 
 
 def make_population(
@@ -137,8 +137,8 @@ def _rake(
         # Noisy tables contradict each other a little: smaller and smaller steps settle between them.
         power = 1.0 if turn < ROUNDS // 2 else 0.5
         for met, target in tables:
-            found = np.bincount(met, weights=weights, minlength=target.size)
-            scale = ((target.ravel() + tiny) / (found + tiny)) ** power
+            reached = np.bincount(met, weights=weights, minlength=target.size)
+            scale = ((target.ravel() + tiny) / (reached + tiny)) ** power
             weights *= scale[met]
         weights = np.where(free, np.minimum(weights / weights.sum(), _LARGEST_WEIGHT * start), start)
     return np.asarray(weights / weights.sum())

@@ -12,12 +12,12 @@ from sfumato.public.schema import Column, Schema
 
 def table_readings(schema: Schema) -> tuple[Reading, ...]:
     """Fine counts of every column: a count itself, and the mean that follows from all of them."""
-    told = []
+    readings = []
     for column in schema.columns:
-        told.append(Reading(column=column.name, what="a count", step="cells", block="cells", unit="rows"))
+        readings.append(Reading(column=column.name, what="a count", step="cells", block="cells", unit="rows"))
         if column.is_number:
-            told.append(mean_of_cells(column, step="cells", block="cells"))
-    return tuple(told)
+            readings.append(mean_of_cells(column, step="cells", block="cells"))
+    return tuple(readings)
 
 
 def mean_of_cells(column: Column, *, step: str, block: str) -> Reading:
@@ -33,12 +33,12 @@ def mean_of_cells(column: Column, *, step: str, block: str) -> Reading:
 def wide_readings(schema: Schema) -> tuple[Reading, ...]:
     """Means of the encoded columns, which are clipped about the middle of the box at a length that is measured."""
     longest = math.sqrt(Encoder(schema.features).width) / 2
-    told = []
+    readings = []
     for column in schema.features:
         what, unit, scale = (
             ("the mean", "", column.high - column.low) if column.is_number else ("a share", "share", 1.0)
         )
-        told.append(
+        readings.append(
             Reading(
                 column=column.name,
                 what=what,
@@ -51,5 +51,5 @@ def wide_readings(schema: Schema) -> tuple[Reading, ...]:
             )
         )
     if schema.target:
-        told.append(Reading(column=schema.target, what="a count", step="lengths", block="classes", unit="rows"))
-    return tuple(told)
+        readings.append(Reading(column=schema.target, what="a count", step="lengths", block="classes", unit="rows"))
+    return tuple(readings)

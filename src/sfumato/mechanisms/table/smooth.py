@@ -66,5 +66,5 @@ def fit_margins(
     return table
 
 
-def _ratio(wanted: NDArray[np.float64], found: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.divide(wanted, found, out=np.zeros_like(wanted), where=found > 0)
+def _ratio(wanted: NDArray[np.float64], given: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(wanted, given, out=np.zeros_like(wanted), where=given > 0)

@@ -8,10 +8,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Binning
-from sfumato.mechanisms.table.evidence import Evidence
+from sfumato.mechanisms.table.draw_labels import draw_labels
+from sfumato.mechanisms.table.generator import Tables
 from sfumato.mechanisms.table.layout import Layout
+from sfumato.mechanisms.table.logistic import scores_of
 from sfumato.mechanisms.table.population import Population
-from sfumato.mechanisms.table.teacher import draw_labels, scores_of
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.schema import Schema
 
@@ -78,12 +79,29 @@ def with_intercept_code(rows: NDArray[np.int64], layout: Layout) -> NDArray[np.i
     return np.concatenate([rows + layout.starts, np.full((len(rows), 1), layout.width)], axis=1)
 
 
-def make_model(schema: Schema, evidence: Evidence, *, alpha: float) -> TableModel:
+@dataclass(frozen=True)
+class Rules:
+    """Weights at every bin, and an intercept: those of the generator's own rows, and the teacher's."""
+
+    generator: NDArray[np.float64]
+    teacher: NDArray[np.float64]
+
+    def between(self, alpha: float) -> NDArray[np.float64]:
+        """The generator's (0), the teacher's (1), or a rule between the two."""
+        return alpha * self.teacher + (1 - alpha) * self.generator
+
+
+def make_model(
+    schema: Schema, tables: Tables, population: Population | None, rules: Rules | None, *, alpha: float
+) -> TableModel:
     """A model whose labels follow the generator (alpha = 0), the teacher (1), or a rule between the two."""
-    found, rule = evidence.found, None
-    if "teacher" in found and evidence.rare is None and alpha > 0:
-        rule = alpha * np.asarray(found["teacher"]) + (1 - alpha) * np.asarray(found["generator"])
-    population = evidence.population if evidence.shape.features else None
-    binnings = evidence.binnings if population is not None else ()
-    counted = evidence.total, evidence.total_stddev
-    return TableModel(schema, *counted, population, binnings, evidence.target_binning, evidence.rates, rule)
+    return TableModel(
+        schema=schema,
+        noisy_rows=tables.classes.total,
+        noisy_rows_stddev=tables.classes.total_stddev,
+        population=population,
+        binnings=tables.binned.features,
+        target=tables.binned.target,
+        rates=tables.classes.rates,
+        rule=rules.between(alpha) if rules is not None and alpha > 0 else None,
+    )

@@ -13,17 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements
+from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.table.frame import Frame
-from sfumato.mechanisms.table.gauss import INTERCEPT, Gauss, dense_curvature, fit_gauss, quantile_of, with_intercept
-from sfumato.mechanisms.table.planned import noise_by_step, planned_noise
+from sfumato.mechanisms.table.gauss import INTERCEPT, Gauss, dense_hessian, fit_gauss, quantile_of, with_intercept
+from sfumato.mechanisms.table.logistic import error_bound, errors, probabilities
 from sfumato.mechanisms.table.scores import Scores, read_scores, score_cells
-from sfumato.mechanisms.table.teacher import GRADIENTS, KNOWN, Heard, error_bound, errors, probabilities, teach
-from sfumato.mechanisms.table.wide_model import WideModel, make_wide_model
+from sfumato.mechanisms.table.teacher import FIXED_SCALE, GRADIENTS, NoisyGradient, teach
+from sfumato.mechanisms.table.wide_model import WideModel, class_means
 from sfumato.public.block import Block, Dense, Hot, Outer
-from sfumato.public.doors import Doors, values_of
+from sfumato.public.doors import Doors, Measured
 from sfumato.public.encoding import Encoder
-from sfumato.public.schema import Batch, Schema
+from sfumato.public.exact_products import exact_products
+from sfumato.public.schema import Batch, Schema, n_rows_of
 from sfumato.public.step import Step
+
+#: Rows about the centre, in units of the frame, none longer than 1.
+Points = Callable[[Batch], NDArray[np.float64]]
 
 SHARES = {
     "lengths": 0.04, "mean": 0.04, "spreads": 0.01, "squares": 0.18, "moments": 0.08, "teacher": 0.64, "scores": 0.01,
@@ -97,102 +102,115 @@ class Wide:
             steps.append(step("means", Outer(name="means", shape=(1, d), groups=self.n_classes, l2_bound=1.0)))
         return tuple(steps)
 
+    @property
+    def longest(self) -> float:
+        """No point is further than this from the middle of the box."""
+        return math.sqrt(self.encoder.width) / 2
+
     def measure(self, view: Doors) -> Measurements:
         """Ask the doors, each step with what the steps before it have shown."""
-        encoder, longest = self.encoder, math.sqrt(self.encoder.width) / 2
-        found = planned_noise(view, self.steps())
-
-        def lengths(batch: Batch) -> dict[str, NDArray[np.int64]]:
-            norm = np.linalg.norm(encoder(batch) - 0.5, axis=1)
-            return {"lengths": _cell(norm / longest), "classes": self._label(batch)}
-
-        found |= values_of(view.noisy_sum("lengths", lengths))
-        found["class_noise"] = np.array([view.noise_stddev("lengths", "classes")])
-        radius = quantile_of(found["lengths"], _QUANTILE) * longest
-        found |= values_of(view.noisy_sum("mean", lambda batch: {"mean": (encoder(batch) - 0.5) / radius}))
-        centre = self.frame(found).centre
-
-        def spreads(batch: Batch) -> dict[str, NDArray[np.int64]]:
-            return {"spreads": _cell(np.linalg.norm(encoder(batch) - centre, axis=1) / longest)}
-
-        found |= values_of(view.noisy_sum("spreads", spreads))
-        frame = self.frame(found)
+        classes, radius = self._lengths(view)
+        total = max(float(classes.values.sum()), 1.0)
+        frame = self._frame(view, radius, total)
 
         def points(batch: Batch) -> NDArray[np.float64]:
-            a = frame.inward(encoder(batch))
+            a = frame.inward(self.encoder(batch))
             return np.asarray(a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1.0))
 
-        found |= values_of(view.noisy_sum("squares", lambda batch: {"squares": points(batch) ** 2}))
-        found |= values_of(view.noisy_sum("moments", lambda batch: {"moments": np.tile(points(batch), 2)}))
+        gauss = self._gauss(view, points, total)
+        measured = {"classes": classes, "frame": frame, "gauss": gauss}
         if self.n_classes == 1:
-            return found
-        gauss = self.gauss(found)
-        found["teacher"] = self._teach(view, points, gauss, noise=noise_by_step(found, self.steps())["teacher"])
-        weights = found["teacher"][0, :-1]
+            return measured
+        weights = self._teach(view, points, gauss)
         if self.n_classes == 2:
-            cells = score_cells(gauss, weights)
-            return found | values_of(view.noisy_sum("scores", lambda batch: {"scores": cells(points(batch) @ weights)}))
+            return {**measured, "teacher": weights, "scores": self._scores(view, points, gauss, weights[0, :-1])}
+        return {**measured, "teacher": weights, "means": self._class_sums(view, points)}
 
-        def means(batch: Batch) -> dict[str, NDArray[np.float64]]:
-            a = points(batch)
-            return {"means": np.column_stack([np.ones(len(a)), a, self._label(batch)])}
+    def _lengths(self, view: Doors) -> tuple[Measured, float]:
+        """Rows of each class, and the length that rows are shortened to."""
 
-        return found | values_of(view.noisy_sum("means", means))
+        def lengths(batch: Batch) -> dict[str, NDArray[np.int64]]:
+            norm = np.linalg.norm(self.encoder(batch) - 0.5, axis=1)
+            return {"lengths": _cell(norm / self.longest), "classes": self._label(batch)}
 
-    def _label(self, batch: Batch) -> NDArray[np.int64]:
-        if self.schema.target is None:
-            return np.zeros(len(next(iter(batch.values()))), dtype=np.int64)
-        return batch[self.schema.target].astype(np.int64)
+        noisy = view.noisy_sum("lengths", lengths)
+        return noisy["classes"], quantile_of(noisy["lengths"].values, _QUANTILE) * self.longest
 
-    def frame(self, found: Measurements) -> Frame:
-        """Where rows are measured from, and in which unit, by what was found so far."""
-        d = self.encoder.width
-        longest = math.sqrt(d) / 2
-        radius = quantile_of(found["lengths"], _QUANTILE) * longest
-        centre = np.clip(0.5 + found["mean"] * radius / self.total(found), 0.0, 1.0)
-        return Frame(centre, quantile_of(found["spreads"], _QUANTILE) * longest if "spreads" in found else 1.0)
+    def _frame(self, view: Doors, radius: float, total: float) -> Frame:
+        """The mean of the rows, and the distance from it that rows are shortened to."""
+        mean = view.noisy_sum("mean", lambda batch: {"mean": (self.encoder(batch) - 0.5) / radius})["mean"].values
+        centre = np.clip(0.5 + mean * radius / total, 0.0, 1.0)
 
-    def total(self, found: Measurements) -> float:
-        """The noisy number of rows."""
-        return max(float(found["classes"].sum()), 1.0)
+        def spreads(batch: Batch) -> dict[str, NDArray[np.int64]]:
+            return {"spreads": _cell(np.linalg.norm(self.encoder(batch) - centre, axis=1) / self.longest)}
 
-    def gauss(self, found: Measurements) -> Gauss:
+        noisy = view.noisy_sum("spreads", spreads)["spreads"]
+        return Frame(centre, quantile_of(noisy.values, _QUANTILE) * self.longest)
+
+    def _gauss(self, view: Doors, points: Points, total: float) -> Gauss:
         """The Gaussian behind the noisy moments, in units of the frame."""
-        d, total = self.encoder.width, self.total(found)
-        moments = found["moments"].reshape(d, d)
-        noise = noise_by_step(found, self.steps())["moments"]
+        d = self.encoder.width
+        squares = view.noisy_sum("squares", lambda batch: {"squares": points(batch) ** 2})["squares"]
+        noisy = view.noisy_sum("moments", lambda batch: {"moments": np.tile(points(batch), 2)})["moments"]
+        moments = noisy.values.reshape(d, d)
         return fit_gauss(
-            (moments + moments.T) / (2 * total), found["squares"] / total, noise=noise / total, total=total
+            (moments + moments.T) / (2 * total), squares.values / total, noise=noisy.stddev / total, total=total
         )
 
-    def scores(self, found: Measurements) -> Scores:
-        """How the teacher's scores are spread."""
-        weights = np.asarray(found["teacher"])[0, :-1]
-        return read_scores(np.asarray(found["scores"]), self.gauss(found), weights)
-
-    def _teach(
-        self, view: Doors, points: Callable[[Batch], NDArray[np.float64]], gauss: Gauss, *, noise: float
-    ) -> NDArray[np.float64]:
-        def ask(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _teach(self, view: Doors, points: Points, gauss: Gauss) -> NDArray[np.float64]:
+        def ask(weights: NDArray[np.float64]) -> Measured:
             def wrong(batch: Batch) -> dict[str, NDArray[np.float64]]:
                 a = with_intercept(points(batch))
-                return {"gradient": np.column_stack([errors(probabilities(a @ weights.T), self._label(batch)), a])}
+                wrong_by = errors(probabilities(exact_products(a, weights.T)), self._label(batch))
+                return {"gradient": np.column_stack([wrong_by, a])}
 
-            return view.noisy_sum("teacher", wrong)["gradient"].values.reshape(weights.shape)
+            noisy = view.noisy_sum("teacher", wrong)["gradient"]
+            return Measured(noisy.values.reshape(weights.shape), noisy.stddev)
 
         width = self.encoder.width + 1
         nothing = np.zeros((self.n_sets, width))
-        start = Heard(nothing, nothing, np.full(nothing.shape, 1e6))
-        prior = np.eye(width) / gauss.weight_spread**2
-        # The Gaussian stands for the rows too roughly to learn the size of the weights from it.
-        return teach(ask, start, prior, dense_curvature(gauss), noise=noise, spreads=KNOWN)
+        start = NoisyGradient(nothing, nothing, np.full(nothing.shape, 1e6))
+        prior_precision = np.eye(width) / gauss.weight_stddev**2
+        # The Gaussian stands for the rows too roughly to learn the scale of the weights from it.
+        return teach(ask, start, prior_precision, dense_hessian(gauss), scales=FIXED_SCALE)
+
+    def _scores(self, view: Doors, points: Points, gauss: Gauss, weights: NDArray[np.float64]) -> Scores:
+        """How the teacher's scores are spread."""
+        cells = score_cells(gauss, weights)
+        noisy = view.noisy_sum(
+            "scores", lambda batch: {"scores": cells(exact_products(points(batch), weights[:, None])[:, 0])}
+        )
+        return read_scores(noisy["scores"].values, gauss, weights)
+
+    def _class_sums(self, view: Doors, points: Points) -> Measured:
+        """The sum of the rows of each class."""
+
+        def in_class(batch: Batch) -> dict[str, NDArray[np.float64]]:
+            a = points(batch)
+            return {"means": np.column_stack([np.ones(len(a)), a, self._label(batch)])}
+
+        return scaled(view.noisy_sum("means", in_class)["means"], 1.0, self.n_classes, self.encoder.width)
+
+    def _label(self, batch: Batch) -> NDArray[np.int64]:
+        if self.schema.target is None:
+            return np.zeros(n_rows_of(batch), dtype=np.int64)
+        return batch[self.schema.target].astype(np.int64)
 
     def build(self, measurements: Measurements, *, alpha: float) -> WideModel:
         """The Gaussian and the teacher's labels."""
-        frame, gauss = self.frame(measurements), self.gauss(measurements)
-        scores = self.scores(measurements) if self.n_classes == 2 else None
-        noise = noise_by_step(measurements, self.steps())
-        return make_wide_model(self.schema, frame, gauss, scores, measurements, noise=noise, alpha=alpha)
+        counts, gauss = np.maximum(measurements["classes"].values, 0.0), measurements["gauss"]
+        sums = measurements.get("means")
+        return WideModel(
+            schema=self.schema,
+            frame=measurements["frame"],
+            gauss=gauss,
+            scores=measurements.get("scores"),
+            rates=counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts)),
+            means=None if sums is None else class_means(sums, counts, total=gauss.total),
+            weights=measurements.get("teacher"),
+            alpha=alpha,
+            noisy_rows_stddev=measurements["classes"].stddev * math.sqrt(len(counts)),
+        )
 
 
 def _cell(part: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanism import Measurements
+from sfumato.mechanisms.table.draw_labels import draw_labels
 from sfumato.mechanisms.table.frame import Frame
 from sfumato.mechanisms.table.gauss import Gauss
 from sfumato.mechanisms.table.scores import Scores
 from sfumato.mechanisms.table.table_model import several_rows
-from sfumato.mechanisms.table.teacher import draw_labels
 from sfumato.model import Synthetic, check_row_count
+from sfumato.public.doors import Measured
 from sfumato.public.encoding import Encoder
 from sfumato.public.schema import Column, Schema
 
@@ -67,30 +67,20 @@ class WideModel:
         return draw_labels(scores if self.scores is None else self.scores.spread(scores), self.rates, rng)
 
 
-def make_wide_model(
-    schema: Schema,
-    frame: Frame,
-    gauss: Gauss,
-    scores: Scores | None,
-    found: Measurements,
-    *,
-    noise: dict[str, float],
-    alpha: float,
-) -> WideModel:
-    """Clean the classes' means: a few common directions, as far as they stand above the noise."""
-    counts = np.maximum(found["classes"], 0.0)
-    rates = counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
-    weights = np.asarray(found["teacher"]) if "teacher" in found else None
-    stddev = float(found["class_noise"][0]) * float(np.sqrt(len(counts)))
-    if "means" not in found:
-        return WideModel(schema, frame, gauss, scores, rates, None, weights, alpha, stddev)
-    sizes = np.maximum(counts, 0.05 * gauss.total / len(counts))
-    sums = np.asarray(found["means"]).reshape(len(sizes), -1)
+def class_means(sums: Measured, counts: NDArray[np.float64], *, total: float) -> NDArray[np.float64]:
+    """The classes' means without most of the noise: a few common directions, as far as they stand above it.
+
+    Args:
+        sums: Of the rows of each class.
+        counts: Rows of each class.
+        total: Rows of all.
+    """
+    sizes = np.maximum(counts, 0.05 * total / len(counts))
     # In these units every entry has the same noise.
-    u, s, v = np.linalg.svd(sums / np.sqrt(sizes)[:, None], full_matrices=False)
-    edge = noise["means"] / np.sqrt(sizes.mean()) * (np.sqrt(sums.shape[1]) + np.sqrt(len(sizes)))
-    means = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
-    return WideModel(schema, frame, gauss, scores, rates, means, weights, alpha, stddev)
+    u, s, v = np.linalg.svd(sums.values / np.sqrt(sizes)[:, None], full_matrices=False)
+    edge = sums.stddev / np.sqrt(sizes.mean()) * (np.sqrt(sums.values.shape[1]) + np.sqrt(len(sizes)))
+    means: NDArray[np.float64] = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
+    return means
 
 
 def _decode(box: NDArray[np.float64], columns: tuple[Column, ...]) -> dict[str, NDArray[np.generic]]:

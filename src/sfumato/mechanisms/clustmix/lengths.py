@@ -1,0 +1,24 @@
+"""How long rows are, by noisy histograms: of their places and of their vectors, in one step."""
+
+from dataclasses import replace
+
+from sfumato.mechanisms.clustmix.stages import Lengths
+from sfumato.mechanisms.common.clusters import length_block, length_cell, mean_square, typical_length
+from sfumato.public.block import Hot
+from sfumato.public.doors import Doors
+
+_COLUMNS = ("place", "vector")
+
+
+def length_blocks() -> tuple[Hot, ...]:
+    """A histogram of either length, with half of the precision each."""
+    return tuple(replace(length_block(name), share=0.5) for name in _COLUMNS)
+
+
+def measure_lengths(view: Doors, step: str, *, longest: float) -> Lengths:
+    """Of the prepared columns, on a scale that ends at the `longest` possible one."""
+    noisy = view.noisy_sum(step, lambda batch: {name: length_cell(batch[name], longest) for name in _COLUMNS})
+    place, vector = (
+        typical_length(noisy[name].values, stddev=noisy[name].stddev, longest=longest) for name in _COLUMNS
+    )
+    return Lengths(place, vector, mean_square(noisy["place"].values, place, longest=longest))

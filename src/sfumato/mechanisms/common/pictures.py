@@ -1,0 +1,53 @@
+"""What mechanisms for images need of each picture: its class, its pixels in the unit box, its cosine coefficients."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.learn.dct import cosine_basis
+from sfumato.public.exact_products import grid_products, on_grid, rounded_matrix
+from sfumato.public.schema import Batch, Column, Schema, n_rows_of
+
+
+def n_channels(column: Column) -> int:
+    """One for grey images."""
+    return column.shape[2] if len(column.shape) == 3 else 1
+
+
+def n_classes(schema: Schema) -> int:
+    """One where there is no target."""
+    return schema.require_coded_target().size if schema.target else 1
+
+
+def labels_of(batch: Batch, schema: Schema) -> NDArray[np.int64]:
+    """The class of each row; 0 where there is no target."""
+    if schema.target is None:
+        return np.zeros(n_rows_of(batch), dtype=np.int64)
+    return batch[schema.target].astype(np.int64)
+
+
+def unit_box(images: NDArray[Any], column: Column) -> NDArray[np.float32]:
+    """Pixels scaled by their bounds."""
+    return ((images.astype(np.float32) - column.low) / (column.high - column.low)).astype(np.float32)
+
+
+def cosine_coefficients(images: NDArray[Any], column: Column, k: int, *, about: float = 0.0) -> NDArray[np.float64]:
+    """The first `k` cosine coefficients of each channel of pictures in the unit box, as (n, channel, coefficient).
+
+    Args:
+        images: Pictures in the units of the schema.
+        column: Their column.
+        k: How many coefficients of each channel.
+        about: The grey that pixels are measured from.
+    """
+    channels = n_channels(column)
+    pixels = (unit_box(images, column) - np.float32(about)).reshape(len(images), -1, channels).transpose(0, 2, 1)
+    flat = on_grid(pixels).reshape(len(images) * channels, -1)
+    return grid_products(flat, _rounded_basis(column.shape[0], column.shape[1], k)).reshape(len(images), channels, k)
+
+
+@cache
+def _rounded_basis(height: int, width: int, k: int) -> NDArray[np.float64]:
+    return rounded_matrix(cosine_basis(height, width, k))

@@ -1,0 +1,40 @@
+"""Logistic regression: scores of binned rows, probabilities, and errors of bounded length."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def scores_of(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sum of the weights at each row's codes, for each row of weights."""
+    return np.stack([w[codes].sum(axis=1) for w in weights], axis=1)
+
+
+def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Class probabilities of scores: a sigmoid for one column of them, a softmax for several."""
+    if scores.shape[1] == 1:
+        return np.asarray(1 / (1 + np.exp(-np.clip(scores, -40, 40))))
+    weight = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+
+
+def errors(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How wrong each row's p is: 0 on average where p is right, of norm at most 1, or sqrt(2) for several classes.
+
+    For two classes (p - y) / max(p, 1 - p): plain errors p - y, clipped, would be wrong on average; unclipped, they
+    use the bound only where p is near 0 or 1. For several, p - y itself, one entry a class.
+    """
+    if p.shape[1] == 1:
+        return np.asarray((p - (labels == 1)[:, None]) / np.maximum(p, 1 - p))
+    return np.asarray(p - (labels[:, None] == np.arange(p.shape[1])))
+
+
+def error_bound(n_sets: int) -> float:
+    """The norm that a row's errors never pass, for so many sets of weights."""
+    return 1.0 if n_sets == 1 else math.sqrt(2.0)
+
+
+def error_slopes(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The derivative of the expected error of each class by its own score."""
+    return np.minimum(p, 1 - p) if p.shape[1] == 1 else p * (1 - p)

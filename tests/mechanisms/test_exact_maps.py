@@ -1,0 +1,112 @@
+"""Every map of every mechanism gives a row the same bits wherever it stands, and measuring again gives the same model."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import schemas
+import sfumato as sf
+from sfumato.mechanisms.table import narrow, population, wide
+from sfumato.public.answers import AnsweredDoors
+from sfumato.public.probe import random_batch, take
+from sfumato.public.schema import n_rows_of
+
+BUDGET = sf.Budget(epsilon=2.0, delta=1e-6)
+WIDE = sf.Schema(
+    columns=(
+        *(sf.Column(name=f"x{i}", kind="numeric", bounds=(-1, 1)) for i in range(37)),
+        sf.Column(name="y", kind="categorical", categories=("a", "b")),
+    ),
+    target="y",
+)
+THREE = WIDE.with_columns({"y": sf.Column(name="y", kind="categorical", categories=("a", "b", "c"))})
+COLOUR = replace(
+    schemas.IMAGES,
+    columns=(sf.Column(name="image", kind="image", shape=(9, 8, 3), bounds=(0, 1)), schemas.IMAGES.columns[1]),
+)
+CLUSTMIX = sf.ClustMix(sigma_max=2.0, most_clusters=4, rounds=2, coordinates=7, kernel_width=11)
+CASES = {
+    "histograms": (sf.IndependentHistograms(), schemas.TABLE),
+    "table": (sf.ThreeATable(), schemas.TABLE),
+    "table-number": (sf.ThreeATable(), replace(schemas.TABLE, target="pressure")),
+    "wide": (sf.ThreeATable(), WIDE),
+    "wide-three": (sf.ThreeATable(), THREE),
+    "clustmix": (CLUSTMIX, WIDE),
+    "clustmix-em": (replace(CLUSTMIX, approximator="em"), schemas.TABLE),
+    "clustmix-images": (CLUSTMIX, COLOUR),
+    "image": (sf.ThreeAImage(coefficients=20, clusters=3, rounds=2, teacher_steps=3, rows=20), COLOUR),
+    "dpmix": (sf.DPMix(mixtures=12, degree=20), schemas.IMAGES),
+    "kip": (sf.Kip(points=2, n_features=32, n_steps=2, coefficients=12), COLOUR),
+    "dp-kip": (sf.DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
+}
+
+
+class PlaceChecking(AnsweredDoors):
+    """Doors that try every map on public rows: in another order, among other rows, alone."""
+
+    def __init__(self, fitted: sf.Fitted) -> None:
+        super().__init__(fitted.plan, fitted.answers)
+        self.rows = random_batch(fitted.schema, n_rows=600, seed=1)
+        self.n_maps = 0
+
+    def prepare(self, name, per_record):
+        column = self.checked(lambda batch: {name: per_record(batch)})[name]
+        self.rows[name] = np.asarray(column, dtype=np.float32)
+
+    def noisy_sum(self, step_name, per_record):
+        self.checked(per_record)
+        return super().noisy_sum(step_name, per_record)
+
+    def noisy_mixtures(self, step_name, per_record, *, group_of=None):
+        self.checked(per_record)
+        return super().noisy_mixtures(step_name, per_record, group_of=group_of)
+
+    def checked(self, per_record):
+        self.n_maps += 1
+        rng, n_rows = np.random.default_rng(self.n_maps), n_rows_of(self.rows)
+        together = per_record(self.rows)
+        order = rng.permutation(n_rows)
+        for some in (order, order[:512], order[:37], order[:7], order[:1], np.r_[order[:3], order[:3]]):
+            apart = per_record(take(self.rows, some))
+            assert apart.keys() == together.keys()
+            for name, values in together.items():
+                floats = np.asarray(values).dtype.kind == "f"
+                assert np.array_equal(np.asarray(values)[some], apart[name], equal_nan=floats), (name, len(some))
+        return together
+
+
+def frame_of(schema: sf.Schema) -> Any:
+    batch = random_batch(schema, n_rows=400, seed=0)
+    if not schema.images:
+        return schema.decode(batch)
+    return {c.name: batch[c.name] if c.kind == "image" else c.decode(batch[c.name]) for c in schema.columns}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if case.endswith("kip"):
+        pytest.importorskip("torch")
+    monkeypatch.setattr(population, "ROWS", 2_000)
+    monkeypatch.setattr(narrow, "LEARNING_ROWS", 500)
+    monkeypatch.setattr(wide, "_MORE_THAN", 20)
+    mechanism, schema = CASES[case]
+    data = sf.Sensitive.read(frame_of(schema), schema)
+    fitted = sf.fit(mechanism, data, BUDGET, seed=0, source=sf.NoiseSource(research_seed=1))
+    doors = PlaceChecking(fitted)
+    again = mechanism.build(mechanism.measure(doors, schema), schema, seed=0)
+    assert doors.n_maps
+    n_rows = min(50, fitted.model.default_rows)
+    first, second = (model.sample(n_rows, seed=2) for model in (fitted.model, again))
+    if first.table is not None:
+        assert first.table.equals(second.table)
+    else:
+        assert np.array_equal(first.images, second.images)
+        assert np.array_equal(first.labels, second.labels)
+
+
+def test_a_plain_product_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wide, "exact_products", np.matmul)
+    with pytest.raises(AssertionError, match="gradient"):
+        test_every_map_is_exact_at_every_place("wide-three", monkeypatch)
