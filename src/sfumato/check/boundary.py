@@ -13,42 +13,58 @@ from numpy.typing import NDArray
 from sfumato.public.probe import take
 from sfumato.public.schema import Batch, Schema
 
+Values = dict[str, NDArray[Any]]
 #: What a map gives for a batch; None where it stumbles.
-TryMap = Callable[[Batch], dict[str, NDArray[Any]] | None]
+TryMap = Callable[[Batch], Values | None]
 _HALVINGS = 64  # more than float64 has bits
 _ORDERS = 6
+_TILED = 128
+_COLUMNS = 128
 
 
 def place_shows(map_of: TryMap, one: Batch, two: Batch, *, schema: Schema) -> bool:
     """Whether some row gets another value at another place, or beside other rows, among rows at the map's edges."""
     found = map_of(one)
-    jumps = None if found is None else _steps_of(found)
-    if jumps is None or not jumps.shape[1]:
+    if found is None:
+        return False
+    jumps = _jumping(found)
+    if not any(len(columns) for columns in jumps.values()):
         return False  # nothing is rounded: random rows show every bit
-    edge = _edge_rows(map_of, one, two, schema=schema)
-    if edge is None:
+    edge = _edge_rows(map_of, one, two, jumps=jumps, schema=schema)
+    settled = None if edge is None else map_of(edge)
+    if edge is None or settled is None:
         return False
     n = len(next(iter(one.values())))
-    rng = np.random.default_rng(n)
-    settled = map_of(edge)
-    if settled is None:
-        return False
-    for _ in range(_ORDERS):
-        order = rng.permutation(n)
-        moved = map_of(take(edge, order))
-        if moved is not None and not _equal({k: v[order] for k, v in settled.items()}, moved):
-            return True
-        stay = rng.random(n) < 0.5
-        mixed = {name: np.where(_as_column(stay, values), values, two[name]) for name, values in edge.items()}
-        beside = map_of(mixed)
-        if beside is not None and not _equal(
-            {k: v[stay] for k, v in settled.items()}, {k: v[stay] for k, v in beside.items()}
-        ):
+    return _many_places(map_of, edge, n) or _other_neighbours(map_of, edge, settled, two, n)
+
+
+def _many_places(map_of: TryMap, edge: Batch, n: int) -> bool:
+    """Whether a batch that holds the same row again and again gives it different values."""
+    for row in np.linspace(0, n - 1, min(n, _TILED)).astype(int):
+        tiled = map_of(take(edge, np.full(n, row)))
+        if tiled is not None and any(not _equal({"": values[:1].repeat(n, 0)}, {"": values}) for values in tiled.values()):
             return True
     return False
 
 
-def _edge_rows(map_of: TryMap, one: Batch, two: Batch, *, schema: Schema) -> Batch | None:
+def _other_neighbours(map_of: TryMap, edge: Batch, settled: Values, others: Batch, n: int) -> bool:
+    """Whether a row gets another value where others have moved, or have been replaced."""
+    rng = np.random.default_rng(n)
+    for _ in range(_ORDERS):
+        order, stay = rng.permutation(n), rng.random(n) < 0.5
+        moved = map_of(take(edge, order))
+        mixed = {name: np.where(_as_column(stay, values), values, others[name]) for name, values in edge.items()}
+        beside = map_of(mixed)
+        if moved is not None and not _equal({k: v[order] for k, v in settled.items()}, moved):
+            return True
+        if beside is not None and not _equal(_kept(settled, stay), _kept(beside, stay)):
+            return True
+    return False
+
+
+def _edge_rows(
+    map_of: TryMap, one: Batch, two: Batch, *, jumps: dict[str, NDArray[np.int64]], schema: Schema
+) -> Batch | None:
     """For each row of the first batch a row at an edge, on the way to the row of the second; both sides in turn."""
     low, high = dict(one), {name: np.array(values) for name, values in two.items()}
     for name, values in one.items():
@@ -60,23 +76,31 @@ def _edge_rows(map_of: TryMap, one: Batch, two: Batch, *, schema: Schema) -> Bat
     left, right = map_of(low), map_of(high)
     if left is None or right is None:
         return None
-    here, there = _steps_of(left, like=left), _steps_of(right, like=left)
-    if here.shape != there.shape or not (here != there).any():
+    here, there = _columns(left, jumps), _columns(right, jumps)
+    if not (here != there).any():
         return None
-    rng = np.random.default_rng(here.shape[1])
-    watched = np.where(here != there, rng.random(here.shape), -1.0).argmax(axis=1)  # one jump for each row
     rows = np.arange(len(here))
+    watched = _one_jump_each(here != there)
     start = here[rows, watched]
     for _ in range(_HALVINGS):
         middle = {name: _between(low[name], high[name]) for name in low}
         found = map_of(middle)
         if found is None:
             return None
-        before = _steps_of(found, like=left)[rows, watched] == start
+        before = _columns(found, jumps)[rows, watched] == start
         for name in low:
             low[name] = np.where(_as_column(before, low[name]), middle[name], low[name])
             high[name] = np.where(_as_column(before, high[name]), high[name], middle[name])
     return {name: np.where(_as_column(rows % 2 == 0, low[name]), low[name], high[name]) for name in low}
+
+
+def _one_jump_each(jumps: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each row a column in which it jumps: half of them among the last few, where matrix products end raggedly."""
+    rows, columns = jumps.shape
+    weight = np.random.default_rng(columns).random(jumps.shape)
+    weight[: rows // 2] += np.arange(columns) >= columns - 8
+    chosen: NDArray[np.int64] = np.where(jumps, weight, -1.0).argmax(axis=1)
+    return chosen
 
 
 def _can_move(name: str, values: NDArray[Any], schema: Schema) -> bool:
@@ -85,15 +109,20 @@ def _can_move(name: str, values: NDArray[Any], schema: Schema) -> bool:
     return values.dtype.kind == "f" and (column is None or column.kind in ("numeric", "datetime", "image"))
 
 
-def _steps_of(found: dict[str, NDArray[Any]], *, like: dict[str, NDArray[Any]] | None = None) -> NDArray[np.float64]:
-    """The columns that hold few different values: where something was rounded. `like` says in which output to look."""
-    chosen = []
+def _jumping(found: Values) -> dict[str, NDArray[np.int64]]:
+    """The columns that hold few different values, so that something was rounded: the first and the last of them."""
+    chosen = {}
     for name, values in found.items():
         flat = values.reshape(len(values), -1)
-        model = flat if like is None else like[name].reshape(len(like[name]), -1)
-        kinds = np.array([len(np.unique(column)) for column in model.T[:64]])
-        chosen.append(flat[:, np.flatnonzero((kinds > 1) & (kinds <= max(2, len(flat) // 2)))].astype(np.float64))
-    return np.concatenate(chosen, axis=1)
+        ends = np.unique(np.r_[: min(flat.shape[1], _COLUMNS), max(0, flat.shape[1] - _COLUMNS) : flat.shape[1]])
+        kinds = np.array([len(np.unique(flat[:, column])) for column in ends])
+        chosen[name] = ends[(kinds > 1) & (kinds <= max(2, len(flat) // 2))]
+    return chosen
+
+
+def _columns(found: Values, chosen: dict[str, NDArray[np.int64]]) -> NDArray[np.float64]:
+    parts = [found[name].reshape(len(found[name]), -1)[:, columns] for name, columns in chosen.items()]
+    return np.concatenate(parts, axis=1, dtype=np.float64)
 
 
 def _between(low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
@@ -104,5 +133,9 @@ def _as_column(flags: NDArray[np.bool_], values: NDArray[Any]) -> NDArray[np.boo
     return flags.reshape(-1, *(1,) * (values.ndim - 1))
 
 
-def _equal(one: dict[str, NDArray[Any]], two: dict[str, NDArray[Any]]) -> bool:
+def _kept(values: Values, stay: NDArray[np.bool_]) -> Values:
+    return {name: v[stay] for name, v in values.items()}
+
+
+def _equal(one: Values, two: Values) -> bool:
     return all(np.array_equal(one[name], two[name], equal_nan=one[name].dtype.kind == "f") for name in one)

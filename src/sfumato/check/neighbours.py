@@ -19,7 +19,8 @@ Place = Literal["front", "middle", "end"]
 #: Rows that both hold, how many of them (b: rows of a batch, n: as asked for), what is new, and where.
 _SCHEDULE: tuple[tuple[made.Kind, str, made.Kind, tuple[Place, ...]], ...] = (
     ("uniform", "n", "corners", ("front", "middle", "end")),
-    ("low", "3b-72", "high", ("front", "middle")),
+    ("alike", "3b-72", "high", ("front", "middle")),
+    ("low", "b+1", "high", ("middle",)),
     ("high", "b", "low", ("middle", "end")),
     ("corners", "b-1", "nasty", ("end",)),
     ("sorted", "b+1", "uniform", ("front", "middle")),

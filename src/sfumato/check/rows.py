@@ -12,8 +12,8 @@ from sfumato.public.schema import Batch, Column, Schema
 
 Raw = dict[str, NDArray[Any]]
 #: uniform: anything that the schema allows. low, high: every row at the minima, or maxima. corners: each value at one of the
-#: two. sorted: uniform, in the order of the first number. repeated: three rows, again and again. nasty: what files hold.
-Kind = Literal["uniform", "low", "high", "corners", "sorted", "repeated", "nasty"]
+#: two. sorted: uniform, in the order of the first number. alike: one row, again and again. repeated: three. nasty: what files hold.
+Kind = Literal["uniform", "low", "high", "corners", "sorted", "alike", "repeated", "nasty"]
 
 
 def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
@@ -29,8 +29,8 @@ def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
         column = next((c for c in schema.columns if c.is_number), schema.columns[0])
         key = raw[column.name].astype(str) if column.is_coded else raw[column.name].reshape(n_rows, -1).sum(axis=1)
         raw = taken(raw, np.argsort(key, kind="stable"))
-    if kind == "repeated":
-        raw = taken(raw, np.arange(n_rows) % 3)
+    if kind in ("alike", "repeated"):
+        raw = taken(raw, np.arange(n_rows) % (1 if kind == "alike" else 3))
     return with_persons(raw, schema, n_rows=n_rows)
 
 

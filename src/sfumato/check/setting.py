@@ -137,7 +137,7 @@ class Setting:
                     always=neighbour.places,
                 )
                 label = f"{base.label} and {neighbour.label}"
-                self._pairs.append(Pair(_without_maps(one), _without_maps(two), label))
+                self._pairs.append(Pair(without_maps(one), without_maps(two), label))
         yield from self._pairs
 
     def fit(self, raw: made.Raw) -> Fitted:
@@ -150,6 +150,6 @@ class Setting:
         return [self.n_rows] if self.size_is_public else [0, 1, self.n_rows, self.n_rows + 1]
 
 
-def _without_maps(run: Run) -> Run:
+def without_maps(run: Run) -> Run:
     """Maps may hold on to the doors, and doors to rows: nothing is kept that leads to them."""
     return replace(run, outcome=replace(run.outcome, maps=[]))
