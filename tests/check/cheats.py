@@ -22,8 +22,9 @@ from sfumato import IndependentHistograms, register
 from sfumato.errors import PlanError
 from sfumato.private.kernel import doors as kernel_doors
 from sfumato.private.kernel.view import View
+from sfumato.private.sensitive import open_batches
 from sfumato.public.block import Dense
-from sfumato.public.doors import values_of
+from sfumato.public.doors import Measured, values_of
 from sfumato.public.probe import random_batch
 from sfumato.public.step import Step
 
@@ -320,7 +321,9 @@ class WritesAFile(Plain):
     """A file in the working directory."""
 
     def cheat(self, measured, ages):
-        Path("/dev/shm" if Path("/dev/shm").is_dir() else tempfile.gettempdir(), "sfumato-cheat").write_text(str(odd(ages)))
+        Path("/dev/shm" if Path("/dev/shm").is_dir() else tempfile.gettempdir(), "sfumato-cheat").write_text(
+            str(odd(ages))
+        )
         return measured
 
 
@@ -691,23 +694,21 @@ class TwoSteps(Plain):
         (step,) = super().steps(schema)
         return step, replace(step, name="more", uses=2)
 
-    def codes(self, view, schema):
+    def codes(self, schema):
         """The map of the histograms."""
-        kept = []
+        kept, width = [], self.steps(schema)[0].width
 
         class Keeping:
             def noisy_sum(self, step, per_record):
                 kept.append(per_record)
-                return {"counts": type("Nothing", (), {"values": np.zeros(1 << 16)[: self.width]})}
+                return {"counts": Measured(np.zeros(width), 1.0)}
 
-        keeping = Keeping()
-        keeping.width = self.steps(schema)[0].width
-        IndependentHistograms.measure(self, keeping, schema)
+        IndependentHistograms.measure(self, Keeping(), schema)
         return kept[0]
 
     def measure(self, view, schema):
         doors = Peeking(view)
-        codes = self.codes(view, schema)
+        codes = self.codes(schema)
         counts = doors.noisy_sum("histograms", codes)["counts"].values
         self.go_on(doors, codes, odd(doors.ages()))
         return {"counts": counts.reshape(2, -1)}
@@ -796,13 +797,30 @@ class StepsFollowData(Plain):
         return measured
 
 
+@caught_by(STEPS)
+@dataclass
+class NotFrozen:
+    """Settings that anybody may change."""
+
+    name: ClassVar[str] = "not-frozen"
+    bins: int = 8
+
+    def steps(self, schema):
+        return IndependentHistograms(bins=self.bins).steps(schema)
+
+    def measure(self, view, schema):
+        return IndependentHistograms(bins=self.bins).measure(view, schema)
+
+    def build(self, measurements, schema, *, seed):
+        return IndependentHistograms(bins=self.bins).build(measurements, schema, seed=seed)
+
+
 # Behind the doors.
 
 
-def rows_behind(view):
-    data = view._View__data
-    return [batch["age"] for batch in kernel_doors.View.__init__.__globals__["PreparedRows"](
-        data, schema=data.schema, keep=False)._data._Sensitive__source.chunks(["age"], rows=9)]  # fmt: skip
+def first_age(views) -> float:
+    """The first private value behind a View."""
+    return float(next(iter(open_batches(views[-1]._View__data)))["age"][0]) if views else 0.0
 
 
 @caught_by(ANSWERS)
@@ -811,7 +829,7 @@ class FindsTheViewByGarbage(Plain):
 
     def cheat(self, measured, ages):
         views = [thing for thing in gc.get_objects() if isinstance(thing, View)]
-        return measured | {"first": float(rows_behind(views[-1])[0][0]) if views else 0.0}
+        return measured | {"first": first_age(views)}
 
 
 @caught_by(ANSWERS)
@@ -820,7 +838,7 @@ class FindsTheViewInTheKernel(Plain):
 
     def cheat(self, measured, ages):
         views = list(kernel_doors._VIEWS.values())
-        return measured | {"first": float(rows_behind(views[-1])[0][0]) if views else 0.0}
+        return measured | {"first": first_age(views)}
 
 
 @caught_by(ANSWERS)
@@ -908,7 +926,9 @@ class ColumnsFollowCounts(Plain):
     def build(self, measurements, schema, *, seed):
         model = super().build(measurements, schema, seed=seed)
         if model.total > 150:
-            object.__setattr__(model, "sample", lambda n, *, seed: _one_column_more(type(model).sample(model, n, seed=seed)))
+            object.__setattr__(
+                model, "sample", lambda n, *, seed: _one_column_more(type(model).sample(model, n, seed=seed))
+            )
         return model
 
 

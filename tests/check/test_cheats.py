@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from cheats import CHEATS, MAPS, WIDE, HyperplaneHash, Plain, TwoSteps
 
 import schemas
-from cheats import CHEATS, MAPS, WIDE, HyperplaneHash, Plain, TwoSteps
 from sfumato import Budget, Column, Schema
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import schemas
+import twins
+from helpers import measurements_of
 from sfumato import Budget, Column, DPKip, Kip, Schema, Sensitive, fit, register
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
@@ -15,8 +17,8 @@ from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.learn import ntk
 from sfumato.learn.tangent_features import tangent_features
 from sfumato.mechanisms.kip.inducing import Space
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of kernels are skipped")
 
@@ -137,25 +139,22 @@ class CentresByTheBatch(Kip):
         return super().measure(Centred(), schema)
 
 
-class LouderGradients(View):
-    """Gradients that count four times, as if the clip were four times as wide."""
-
-    def _clip_gradients(self, gradients, *, step):
-        return 4 * super()._clip_gradients(gradients, step=step)
-
-
 BROKEN = [
-    (ScalesByTheBatch(points=2, n_steps=2, batch=60, coefficients=12), View, "steps are public and settled"),
-    (CentresByTheBatch(points=2, n_features=16, n_steps=2, coefficients=12), View, "steps are public and settled"),
-    (replace(SMALL_DP, clip=1e-3), LouderGradients, "neighbouring data differ by at most the bound"),
+    (ScalesByTheBatch(points=2, n_steps=2, batch=60, coefficients=12), Primitives, "steps are public and settled"),
+    (
+        CentresByTheBatch(points=2, n_features=16, n_steps=2, coefficients=12),
+        Primitives,
+        "steps are public and settled",
+    ),
+    (replace(SMALL_DP, clip=1e-3), twins.LouderGradients, "neighbouring data differ by at most the bound"),
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "view_type", "clause"), BROKEN)
-def test_broken_twins_are_caught(mechanism, view_type, clause: str) -> None:
+@pytest.mark.parametrize(("mechanism", "primitives", "clause"), BROKEN)
+def test_broken_twins_are_caught(mechanism, primitives, clause: str) -> None:
     (check,) = [check for check in CHECKS if check.name == clause]
     with pytest.raises(ContractError):
-        check.run(Setting(mechanism, schemas.IMAGES, Budget(epsilon=1.0, delta=1e-6), 300, view_type))
+        check.run(Setting(mechanism, schemas.IMAGES, Budget(epsilon=1.0, delta=1e-6), 300, primitives))
 
 
 # Two-sided utility: rows of three classes that differ in which third of the picture is bright.
@@ -186,7 +185,7 @@ def accuracy(mechanism, *, epsilon: float) -> float:
     points = fitted.model.rows
     assert len(points) == 3 * mechanism.points
     space = Space(PICTURES, mechanism.coefficients)
-    middle = fitted.measurements["mean"]
+    middle = measurements_of(fitted)["mean"]
     at = space.vectors({"image": points.images, "label": points.labels}) - middle
     scores = ntk.ridge_scores(
         space.vectors({"image": test["image"]}) - middle, at, np.eye(3)[points.labels] - 1 / 3, layers=1, ridge=0.1
@@ -222,7 +221,7 @@ def test_gradients_improve_on_where_they_start() -> None:
             source=NoiseSource(research_seed=1),
         )
         vectors = Space(PICTURES, 20).vectors(train)
-        said = mechanism.scores(fitted.measurements, PICTURES, vectors)
+        said = mechanism.scores(measurements_of(fitted), PICTURES, vectors)
         loss.append(float(((np.eye(3)[label] - 1 / 3 - said) ** 2).mean()))
     assert loss[1] < 0.9 * loss[0]
 
@@ -236,7 +235,7 @@ def test_the_search_follows_the_statistic_and_alpha_holds_it_back() -> None:
         Budget(epsilon=10.0, delta=1e-5),
         source=NoiseSource(research_seed=1),
     )
-    space, measured = Space(PICTURES, 20), fitted.measurements
+    space, measured = Space(PICTURES, 20), measurements_of(fitted)
     moment, target = mechanism.statistic(measured)
     assert (np.linalg.eigvalsh(moment) > 0).all()
 

@@ -42,7 +42,9 @@ def _many_places(map_of: TryMap, edge: Batch, n: int) -> bool:
     """Whether a batch that holds the same row again and again gives it different values."""
     for row in np.linspace(0, n - 1, min(n, _TILED)).astype(int):
         tiled = map_of(take(edge, np.full(n, row)))
-        if tiled is not None and any(not _equal({"": values[:1].repeat(n, 0)}, {"": values}) for values in tiled.values()):
+        if tiled is not None and any(
+            not _equal({"": values[:1].repeat(n, 0)}, {"": values}) for values in tiled.values()
+        ):
             return True
     return False
 

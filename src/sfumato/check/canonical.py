@@ -165,7 +165,9 @@ def _atom(value: Any) -> bytes:
 
 
 def _full_name(named: Any) -> bytes:
-    module = "__main__" if named.__module__ == "__mp_main__" else named.__module__  # a script, loaded by another process
+    module = (
+        "__main__" if named.__module__ == "__mp_main__" else named.__module__
+    )  # a script, loaded by another process
     return f"{module}.{named.__qualname__}".encode()
 
 

@@ -106,7 +106,7 @@ def build_elsewhere(
         answered = asked.with_suffix(".answer")
         if not answered.exists():
             raise ContractError("the process that was to build the model again has died. Does the mechanism exit?")
-        built: Built = pickle.loads(answered.read_bytes())  # noqa: S301 - written by our own process
+        built: Built = pickle.loads(answered.read_bytes())
         return built
 
 
@@ -137,7 +137,11 @@ class _Helper:
             # The environment as it was at the import: what a mechanism has put there since is not handed on.
             environment = {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _SERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+                [sys.executable, "-c", _SERVE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment,
             )
             atexit.register(self._close)
         pipe, answer = self._process.stdin, self._process.stdout
@@ -175,7 +179,7 @@ def serve() -> None:
 
 
 def _answer(asked: Path) -> None:
-    request: Request = pickle.loads(asked.read_bytes())  # noqa: S301 - written by our own process
+    request: Request = pickle.loads(asked.read_bytes())
     sys.path[:] = request.path
     for name, value in request.constants.items():
         module, _, constant = name.rpartition(".")

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from sfumato.public.probe import random_batch, take
 from sfumato.public.schema import Batch, Schema
 
 Values = dict[str, NDArray[Any]]
+#: Batches of ordinary rows, by the seed that they are drawn with; the other batches are datasets of one kind.
+_RANDOM = {"ordinary": 31, "other": 32}
 #: Another number of rows may change what rounding does, and nothing more.
 _CLOSE = {"rtol": 1e-3, "atol": 1e-5}
 
@@ -60,15 +62,12 @@ class PublicRows:
         """Make them up."""
         self.schema = schema
         self.rows = batch_rows(schema)
-        makers = {
-            "ordinary": lambda: random_batch(schema, n_rows=self.rows, seed=31),
-            "other": lambda: random_batch(schema, n_rows=self.rows, seed=32),
-            "alike": lambda: made.encoded(made.dataset(schema, "alike", n_rows=self.rows, seed=5), schema),
-            "low": lambda: made.encoded(made.dataset(schema, "low", n_rows=self.rows, seed=0), schema),
-            "high": lambda: made.encoded(made.dataset(schema, "high", n_rows=self.rows, seed=0), schema),
-            "nasty": lambda: made.encoded(made.nasty(schema, n_rows=self.rows), schema),
-        }
-        self._batches: dict[str, dict[str, Any]] = {kind: dict(makers[kind]()) for kind in kinds}
+        self._batches: dict[str, dict[str, Any]] = {kind: dict(self._made_up(kind)) for kind in kinds}
+
+    def _made_up(self, kind: str) -> Batch:
+        if kind in _RANDOM:
+            return random_batch(self.schema, n_rows=self.rows, seed=_RANDOM[kind])
+        return made.encoded(made.dataset(self.schema, cast(made.Kind, kind), n_rows=self.rows, seed=5), self.schema)
 
     def __getitem__(self, kind: str) -> Batch:
         """A full batch of one kind."""
@@ -94,7 +93,8 @@ def _try(noted: NotedMap, public: PublicRows) -> None:
     once = _attempt(noted, _frozen(ordinary))
     if once is None:
         raise _broken(
-            noted, "fails on made-up rows that cannot be written into, as a door gives them. Work on a copy of the batch"
+            noted,
+            "fails on made-up rows that cannot be written into, as a door gives them. Work on a copy of the batch",
         )
     lent = {name: np.array(values) for name, values in ordinary.items()}
     again = _values(noted, lent)

@@ -65,10 +65,11 @@ def outcome_of(mechanism: Mechanism, doors: NotedDoors, schema: Schema) -> Outco
 
 def _told(raised: BaseException) -> str:
     """An error with all that it was raised from: a message is an output."""
-    told, seen = [], raised
+    told: list[str] = []
+    seen: BaseException | None = raised
     while seen is not None and len(told) < 8:
         told.append(f"{type(seen).__name__}: {seen} {getattr(seen, '__notes__', '')}".strip())
-        seen = seen.__cause__ or seen.__context__  # type: ignore[assignment]
+        seen = seen.__cause__ or seen.__context__
     return ", after ".join(told)
 
 

@@ -7,6 +7,7 @@ import os
 import random
 import sys
 import tempfile
+import types
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -67,9 +68,9 @@ def watched() -> Iterator[Heard]:
                 "text written to the process's own files": texts,
                 "log": logged.getvalue(),
                 "warnings": [(w.category.__name__, str(w.message)) for w in warned],
-                "environment": sorted(os.environ.items()),
+                "environment": repr(sorted(os.environ.items())),
                 "working directory": os.getcwd(),
-                "global random state": (random.getstate(), np.random.get_state()),  # noqa: NPY002
+                "global random state": (repr(random.getstate()), np.random.get_state()),  # noqa: NPY002
             }
             heard.said += digest(leaves(told, name="outside"))
             _restore(*before)
@@ -145,9 +146,9 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _by_a_compiler() -> bool:
-    frame = sys._getframe()
+    frame: types.FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code.co_filename.endswith(_COMPILERS):
             return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False

@@ -47,7 +47,9 @@ def neighbours_cannot_be_told_apart(setting: Setting) -> None:
     one = setting.run(base.raw, seed=0)
     built = build_here(setting.mechanism, one.outcome, setting.schema, seed=MODEL_SEED)
     two = setting.run(base.neighbours[0].raw, seed=0, answers=one.record, new=base.neighbours[0].places)
-    if (what := built.differs_from(build_here(setting.mechanism, two.outcome, setting.schema, seed=MODEL_SEED))) is not None:
+    if (
+        what := built.differs_from(build_here(setting.mechanism, two.outcome, setting.schema, seed=MODEL_SEED))
+    ) is not None:
         raise ContractError(f"{what} between neighbouring datasets although the doors give the same answers.")
 
 
