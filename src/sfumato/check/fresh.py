@@ -5,9 +5,11 @@ left it. It is handed the doors' answers, the schema and the name of the mechani
 """
 
 import atexit
+import contextlib
 import importlib
 import importlib.util
 import inspect
+import io
 import json
 import os
 import pickle
@@ -149,6 +151,8 @@ class _Helper:
             pipe.write(f"{request}\n")
             pipe.flush()
             answer.readline()
+            if not hasattr(os, "fork"):
+                self._process.wait()  # it has answered one request, and is not fresh any more
 
     def _close(self) -> None:
         if self._process is not None and self._process.stdin is not None:
@@ -163,13 +167,17 @@ def serve() -> None:
     """What the helper process does: a fork for every line that names a request."""
     for line in sys.stdin:
         if not hasattr(os, "fork"):
-            _answer(Path(line.strip()))
+            with contextlib.redirect_stdout(io.StringIO()):
+                _answer(Path(line.strip()))
             sys.stdout.write("done\n")
             sys.stdout.flush()
             return  # only the first request finds the process fresh
         child = os.fork()
         if child == 0:
             try:
+                os.dup2(
+                    os.open(os.devnull, os.O_WRONLY), 1
+                )  # the pipe is the helper's: what a mechanism prints is not for it
                 _answer(Path(line.strip()))
             finally:
                 os._exit(0)  # never back into this loop, which is the helper's
