@@ -1,231 +1,126 @@
-"""Broken twins: doors and mechanisms that each break one clause of the contract, and must be caught at it."""
+"""Broken twins: primitives and mechanisms that each break one clause of the contract, and must be caught at it.
 
-from dataclasses import dataclass, replace
+A door is built of `Primitives`, so a broken door is a subclass of these: nothing else of the doors is touched. What a View does
+itself (it charges) is broken by `forgets_to_charge`. More mechanisms that cheat are in check/cheats.py.
+"""
+
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from sfumato import IndependentHistograms, ThreeAImage, ThreeATable
+from sfumato import ThreeAImage, ThreeATable
+from sfumato.private.kernel.clip import FINE_NORM
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.view import View
+from sfumato.public import grid
+from sfumato.public.doors import Measured
 
 
-class HalfNoise(View):
-    def _noise(self, shape):
-        return super()._noise(shape) // 2
+class Silent(Primitives):
+    """No noise: for arithmetic only."""
+
+    def noise(self, shape):
+        return np.zeros(shape, dtype=np.int64)
 
 
-class EighthNoise(View):
-    def _noise(self, shape):
-        return super()._noise(shape) // 8
+class HalfNoise(Primitives):
+    def noise(self, shape):
+        return super().noise(shape) // 2
 
 
-class TooMuchNoise(View):
+class EighthNoise(Primitives):
+    def noise(self, shape):
+        return super().noise(shape) // 8
+
+
+class TooMuchNoise(Primitives):
     """Not a leak, but a plan that is not kept."""
 
-    def _noise(self, shape):
-        return super()._noise(shape) * 2
+    def noise(self, shape):
+        return super().noise(shape) * 2
 
 
-class SameNoiseInEveryRow(View):
-    def _noise(self, shape):
-        return np.broadcast_to(super()._noise(shape[-1:]), shape)
+class SameNoiseInEveryRow(Primitives):
+    def noise(self, shape):
+        return np.broadcast_to(super().noise(shape[-1:]), shape)
 
 
-class ConstantSeedNoise(View):
-    def _noise(self, shape):
+class ConstantSeedNoise(Primitives):
+    def noise(self, shape):
         return (np.random.default_rng(0).normal(size=shape) * 2**20).astype(np.int64)
 
 
-class NoClip(View):
-    def _clip(self, values, *, block, noise_multiplier):
-        from sfumato.public import grid
-
+class NoClip(Primitives):
+    def clip(self, values, *, block, noise_multiplier):
         units = grid.units_per_one(block, noise_multiplier=noise_multiplier)
         return np.trunc(np.nan_to_num(values, posinf=1e3, neginf=-1e3) * units).astype(np.int32)
 
 
-class NoCharge(View):
-    def _charge(self, step_name):
-        step = super()._charge(step_name)
-        self._View__used[step_name] = 0
-        return step
+class NoClipOfProducts(Primitives):
+    """Products of vectors as they come, three times as long."""
+
+    def clip_outer(self, values, *, block):
+        values = np.nan_to_num(values.astype(float), posinf=1e3, neginf=-1e3)
+        u, v = np.split(values[:, : sum(block.shape)], [block.shape[0]], axis=1)
+        scale = FINE_NORM / block.l2_bound**0.5
+        return np.trunc(3 * u * scale), np.trunc(v * scale)
 
 
-class SameCoinsForEveryMixture(View):
+class LouderGradients(Primitives):
+    """Gradients that count four times, as if the clip were four times as wide."""
+
+    def clip_gradients(self, gradients, *, block, noise_multiplier):
+        return 4 * super().clip_gradients(gradients, block=block, noise_multiplier=noise_multiplier)
+
+
+class SameCoinsForEveryMixture(Primitives):
     """The class-wise generator as published: one subset, noised again and again."""
 
-    def _members_by_row(self, step):
-        members = super()._members_by_row(step)
+    def coins(self, step, *, first, n_rows, n_coins, rate):
+        chosen = super().coins(step, first=first, n_rows=n_rows, n_coins=1, rate=rate)
+        return (chosen[:, None] * n_coins + np.arange(n_coins)).ravel()
 
-        def repeated(first, n_rows):
-            rows, mixtures = members(first, n_rows)
-            chosen = np.unique(rows[mixtures == 0])
-            return np.repeat(chosen, step.mixtures), np.tile(np.arange(step.mixtures), chosen.size)
-
-        return repeated
+    def subsets(self, step, *, n_subsets, size, population):
+        one = super().subsets(step, n_subsets=1, size=size, population=population)
+        return np.repeat(one, n_subsets, axis=0)
 
 
-class ShuffledBatches(View):
+class ShuffledBatches(Primitives):
     """Every row once per epoch in batches of a fixed size, accounted as coins."""
 
-    def _coins(self, n_coins, rate):
-        n_mixtures = 60
-        n_rows = n_coins // n_mixtures
-        order = np.random.default_rng(n_coins).permutation(n_rows)
+    def coins(self, step, *, first, n_rows, n_coins, rate):
+        order = np.random.default_rng(n_rows).permutation(n_rows)
         size = max(1, round(n_rows * rate))
-        return np.sort(
-            np.concatenate([order[(np.arange(size) + m * size) % n_rows] * n_mixtures + m for m in range(n_mixtures)])
-        )
+        batches = [order[(np.arange(size) + m * size) % n_rows] * n_coins + m for m in range(n_coins)] if n_rows else []
+        return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *batches]))
 
 
-class TwiceTheRate(View):
-    def _coins(self, n_coins, rate):
-        return super()._coins(n_coins, min(1.0, 2 * rate))
+class TwiceTheRate(Primitives):
+    def coins(self, step, *, first, n_rows, n_coins, rate):
+        return super().coins(step, first=first, n_rows=n_rows, n_coins=n_coins, rate=min(1.0, 2 * rate))
 
 
-class SubsetsOfTheFirstRows(View):
-    def _subsets(self, n_mixtures, degree, population):
-        return super()._subsets(n_mixtures, degree, max(degree, population // 2))
+class SubsetsOfTheFirstRows(Primitives):
+    def subsets(self, step, *, n_subsets, size, population):
+        half = max(size, population // 2)
+        return super().subsets(step, n_subsets=n_subsets, size=size, population=half)
 
 
-# Mechanisms that misuse honest doors.
+class LoadedDice(Primitives):
+    def dice(self, step, *, first, n_rows, sides):
+        return super().dice(step, first=first, n_rows=n_rows, sides=sides) // 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeepsRows(IndependentHistograms):
-    """Raw data in the model: what the per_record map sees is stashed away."""
+def forgets_to_charge(monkeypatch):
+    """A View that counts no uses: not a primitive, so it is broken where it stands."""
+    honest = View._charge
 
-    name: ClassVar[str] = "keeps-rows"
+    def forgetful(self, step_name):
+        self._View__used.pop(step_name, None)
+        return honest(self, step_name)
 
-    def measure(self, view, schema):
-        stash = []
-
-        class Spy:
-            def noisy_sum(self, step, per_record):
-                def spying(batch):
-                    stash.append({name: values.copy() for name, values in batch.items()})
-                    return per_record(batch)
-
-                return view.noisy_sum(step, spying)
-
-        measured = dict(super().measure(Spy(), schema))
-        measured["memory"] = np.concatenate([batch[schema.columns[1].name] for batch in stash[-1:]])
-        measured["memory"] = np.resize(np.nan_to_num(measured["memory"]), 400)
-        return measured
-
-
-@dataclass(frozen=True, kw_only=True)
-class MixesRows(IndependentHistograms):
-    """Ranks instead of values: every row's code depends on all the others in its batch."""
-
-    name: ClassVar[str] = "mixes-rows"
-
-    def measure(self, view, schema):
-        class Ranker:
-            def noisy_sum(self, step, per_record):
-                def ranked(batch):
-                    rank = np.argsort(np.argsort(batch["age"])).astype(float)
-                    return per_record({**batch, "age": 18 + 72 * rank / max(1, len(rank) - 1)})
-
-                return view.noisy_sum(step, ranked)
-
-        return super().measure(Ranker(), schema)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShapeTellsSize(IndependentHistograms):
-    """One number for every row that was read."""
-
-    name: ClassVar[str] = "shape-tells-size"
-
-    def measure(self, view, schema):
-        seen = []
-
-        class Counter:
-            def noisy_sum(self, step, per_record):
-                def counting(batch):
-                    seen.append(len(batch["age"]))
-                    return per_record(batch)
-
-                return view.noisy_sum(step, counting)
-
-        measured = dict(super().measure(Counter(), schema))
-        measured["sizes"] = np.zeros(1 + sum(seen))
-        return measured
-
-
-@dataclass(frozen=True, kw_only=True)
-class StumblesOverRows(IndependentHistograms):
-    """Lets what is missing through as it is."""
-
-    name: ClassVar[str] = "stumbles"
-
-    def measure(self, view, schema):
-        worst = [0.0]
-
-        class Peek:
-            def noisy_sum(self, step, per_record):
-                def peeking(batch):
-                    worst[0] = float(np.min(batch["pressure"] - 100)) if len(batch["pressure"]) else 0.0
-                    return per_record(batch)
-
-                return view.noisy_sum(step, peeking)
-
-        measured = dict(super().measure(Peek(), schema))
-        measured["worst"] = np.array([worst[0]])
-        return measured
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepsFollowData(IndependentHistograms):
-    name: ClassVar[str] = "steps-follow-data"
-    seen: ClassVar[list] = []
-
-    def steps(self, schema):
-        steps = super().steps(schema)
-        from dataclasses import replace
-
-        return tuple(replace(step, share=1.0 + len(self.seen)) for step in steps)
-
-    def measure(self, view, schema):
-        measured = super().measure(view, schema)
-        self.seen.append(1)
-        return measured
-
-
-@dataclass(frozen=True, kw_only=True)
-class UsesNoDoor(IndependentHistograms):
-    name: ClassVar[str] = "uses-no-door"
-
-    def measure(self, view, schema):
-        width = self.steps(schema)[0].blocks[0].width
-        return {"counts": np.ones((2, width // 2))}
-
-
-@dataclass
-class NotFrozen:
-    name: ClassVar[str] = "not-frozen"
-    bins: int = 32
-
-    def steps(self, schema):
-        return IndependentHistograms(bins=self.bins).steps(schema)
-
-    def measure(self, view, schema):
-        return IndependentHistograms(bins=self.bins).measure(view, schema)
-
-    def build(self, measurements, schema, *, seed):
-        return IndependentHistograms(bins=self.bins).build(measurements, schema, seed=seed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnseededModel(IndependentHistograms):
-    """Rows that nobody can make again, so nobody can check where they come from."""
-
-    name: ClassVar[str] = "unseeded-model"
-
-    def build(self, measurements, schema, *, seed):
-        jitter = np.random.default_rng().uniform(0.5, 1.5, size=measurements["counts"].shape)
-        return super().build({"counts": measurements["counts"] * jitter}, schema, seed=seed)
+    monkeypatch.setattr(View, "_charge", forgetful)
 
 
 # Twins of the default for tables.
@@ -275,7 +170,8 @@ class TableAsksAgain(ThreeATable):
                 if step != "classes":
                     return first
                 second = self.view.noisy_sum(step, per_record)
-                return {name: (first[name] + second[name]) / 2 for name in first}
+                means = {name: (first[name].values + second[name].values) / 2 for name in first}
+                return {name: Measured(values, first[name].stddev) for name, values in means.items()}
 
         return super().measure(Twice(view), schema)
 
@@ -320,27 +216,6 @@ class TableCountsExactly(ThreeATable):
 
 
 # Twins of the default for images.
-
-
-class NoClipOfProducts(View):
-    """Products of vectors as they come, for doors that clip them inside of their sum."""
-
-    def _add_rows(self, private_sums, rows, *, step):
-        from sfumato.private.kernel.clip import FINE_NORM
-
-        for block in step.blocks:
-            if block.outer:
-                values = np.nan_to_num(rows[block.name].astype(float), posinf=1e3, neginf=-1e3)
-                u, v = values[:, : block.outer[0]], values[:, block.outer[0] : sum(block.outer)]
-                products = np.zeros((block.groups, *block.outer))
-                np.add.at(
-                    products,
-                    values[:, -1].astype(int) if block.groups > 1 else np.zeros(len(u), dtype=int),
-                    3 * u[:, :, None] * v[:, None, :],
-                )
-                private_sums[block.name] += (products.ravel() * FINE_NORM**2 / block.l2_bound).astype(np.int64)
-            else:
-                super()._add_rows(private_sums, {block.name: rows[block.name]}, step=replace(step, blocks=(block,)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from scipy import stats
 import twins
 from sfumato import Budget, Column, DPMix, PrivacyUnit, Schema
 from sfumato.check.rows import read
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
 from sfumato.public.plan import make_plan
@@ -18,7 +19,7 @@ SCHEMA = Schema(columns=(Column(name="image", kind="image", shape=(4, 6), bounds
 MIX = DPMix(mixtures=40, degree=3)
 
 
-def scores(view_type: type[View], *, epsilon: float, canary: bool) -> np.ndarray:
+def scores(primitives: type[Primitives], *, epsilon: float, canary: bool) -> np.ndarray:
     """Log-likelihood ratios of the canary's presence, one for each release by the real code path.
 
     All other rows lie at the centre of the box and contribute nothing, so that nothing hides the canary.
@@ -33,7 +34,7 @@ def scores(view_type: type[View], *, epsilon: float, canary: bool) -> np.ndarray
     for release in range(RELEASES):
         # Known seeds, so that the test gives the same answer every time; both worlds draw from other streams.
         source = NoiseSource(research_seed=2 * release + canary)
-        view = view_type(data, plan=plan, source=source, schema=SCHEMA)
+        view = View(data, plan=plan, primitives=primitives(source), schema=SCHEMA)
         sums = MIX.measure(view, SCHEMA)["features"] * MIX.degree
         at = (sums @ direction) / norm
         found.append(np.log(1 - rate + rate * np.exp(at / noise**2 - 1 / (2 * noise**2))).sum())
@@ -64,7 +65,7 @@ def _bound(hits: np.ndarray, alarms: np.ndarray, confidence: float) -> float:
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_attack_gets_no_further_than_the_claim(epsilon: float) -> None:
-    present, absent = (scores(View, epsilon=epsilon, canary=canary) for canary in (True, False))
+    present, absent = (scores(Primitives, epsilon=epsilon, canary=canary) for canary in (True, False))
     assert epsilon_lower_bound(present, absent) <= epsilon
     if epsilon == 4.0:
         assert present.mean() - absent.mean() > 6 * math.hypot(present.std(), absent.std()) / math.sqrt(RELEASES), (
@@ -72,7 +73,7 @@ def test_the_attack_gets_no_further_than_the_claim(epsilon: float) -> None:
         )
 
 
-@pytest.mark.parametrize("view_type", [twins.SameCoinsForEveryMixture, twins.EighthNoise])
-def test_the_attack_refutes_broken_doors(view_type: type[View]) -> None:
-    worlds = (scores(view_type, epsilon=1.0, canary=present) for present in (True, False))
+@pytest.mark.parametrize("primitives", [twins.SameCoinsForEveryMixture, twins.EighthNoise])
+def test_the_attack_refutes_broken_doors(primitives: type[Primitives]) -> None:
+    worlds = (scores(primitives, epsilon=1.0, canary=present) for present in (True, False))
     assert epsilon_lower_bound(*worlds, confidence=0.95) > 1.0

@@ -37,7 +37,6 @@ from sfumato.mechanisms.clustmix.cluster_means import without_noise
 from sfumato.mechanisms.clustmix.cluster_space import ClusterSpace
 from sfumato.mechanisms.clustmix.dp_em import responsibilities
 from sfumato.mechanisms.clustmix.tilt import CELLS, middles, tilted
-from sfumato.private.kernel.view import View
 from sfumato.public.accounting import delta_of_mu, least_cluster_size, rows_within
 
 BUDGET = sf.Budget(1.0, 1e-6)
@@ -151,9 +150,7 @@ class ExactRowsDecide(sf.ClustMix):
 def test_twins_that_take_clusters_from_raw_rows_are_caught(twin) -> None:
     sf.register(twin)
     (check,) = [check for check in CHECKS if check.name == "neighbouring data differ by at most the bound"]
-    setting = Setting(
-        twin(sigma_max=1.0, most_clusters=4, rounds=2), replace(schemas.TABLE, rows=None), BUDGET, 300, View
-    )
+    setting = Setting(twin(sigma_max=1.0, most_clusters=4, rounds=2), replace(schemas.TABLE, rows=None), BUDGET, 300)
     with pytest.raises(ContractError, match="one row moves a sum"):
         check.run(setting)
 

@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 
 import schemas
-import sfumato as sf
+import twins
 from sfumato import Budget, Column, DPKip, Kip, Schema, Sensitive, fit, register
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.learn import ntk
 from sfumato.learn.tangents import tangent_features
-from sfumato.mechanism import Measurements
 from sfumato.mechanisms.kip.inducing import Space
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.public.answers import AnsweredDoors
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of kernels are skipped")
 
@@ -140,25 +138,22 @@ class CentresByTheBatch(Kip):
         return super().measure(Centred(), schema)
 
 
-class LouderGradients(View):
-    """Gradients that count four times, as if the clip were four times as wide."""
-
-    def _clip_gradients(self, gradients, *, step):
-        return 4 * super()._clip_gradients(gradients, step=step)
-
-
 BROKEN = [
-    (ScalesByTheBatch(points=2, n_steps=2, batch=60, coefficients=12), View, "steps are public and settled"),
-    (CentresByTheBatch(points=2, n_features=16, n_steps=2, coefficients=12), View, "steps are public and settled"),
-    (replace(SMALL_DP, clip=1e-3), LouderGradients, "neighbouring data differ by at most the bound"),
+    (ScalesByTheBatch(points=2, n_steps=2, batch=60, coefficients=12), Primitives, "steps are public and settled"),
+    (
+        CentresByTheBatch(points=2, n_features=16, n_steps=2, coefficients=12),
+        Primitives,
+        "steps are public and settled",
+    ),
+    (replace(SMALL_DP, clip=1e-3), twins.LouderGradients, "neighbouring data differ by at most the bound"),
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "view_type", "clause"), BROKEN)
-def test_broken_twins_are_caught(mechanism, view_type, clause: str) -> None:
+@pytest.mark.parametrize(("mechanism", "primitives", "clause"), BROKEN)
+def test_broken_twins_are_caught(mechanism, primitives, clause: str) -> None:
     (check,) = [check for check in CHECKS if check.name == clause]
     with pytest.raises(ContractError):
-        check.run(Setting(mechanism, schemas.IMAGES, Budget(epsilon=1.0, delta=1e-6), 300, view_type))
+        check.run(Setting(mechanism, schemas.IMAGES, Budget(epsilon=1.0, delta=1e-6), 300, primitives))
 
 
 # Two-sided utility: rows of three classes that differ in which third of the picture is bright.
@@ -181,11 +176,6 @@ def pictures(n_rows: int, seed: int):
     return {"image": np.clip(image, 0, 1).astype(np.float32), "label": np.array(["a", "b", "c"])[label]}, label
 
 
-def measured_again(fitted: sf.Fitted) -> Measurements:
-    """What was measured, from the doors' answers."""
-    return fitted.mechanism.measure(AnsweredDoors(fitted.plan, fitted.answers), fitted.schema)
-
-
 def accuracy(mechanism, *, epsilon: float) -> float:
     train, _ = pictures(6000, 0)
     test, label = pictures(500, 1)
@@ -194,7 +184,7 @@ def accuracy(mechanism, *, epsilon: float) -> float:
     points = fitted.model.rows
     assert len(points) == 3 * mechanism.points
     space = Space(PICTURES, mechanism.coefficients)
-    middle = measured_again(fitted)["middle"].mean
+    middle = fitted.measurements["middle"].mean
     at = space.vectors({"image": points.images, "label": points.labels}) - middle
     scores = ntk.ridge_scores(
         space.vectors({"image": test["image"]}) - middle, at, np.eye(3)[points.labels] - 1 / 3, layers=1, ridge=0.1
@@ -230,7 +220,7 @@ def test_gradients_improve_on_where_they_start() -> None:
             source=NoiseSource(research_seed=1),
         )
         vectors = Space(PICTURES, 20).vectors(train)
-        said = mechanism.scores(measured_again(fitted), PICTURES, vectors)
+        said = mechanism.scores(fitted.measurements, PICTURES, vectors)
         loss.append(float(((np.eye(3)[label] - 1 / 3 - said) ** 2).mean()))
     assert loss[1] < 0.9 * loss[0]
 
@@ -244,7 +234,7 @@ def test_the_search_follows_the_statistic_and_alpha_holds_it_back() -> None:
         Budget(epsilon=10.0, delta=1e-5),
         source=NoiseSource(research_seed=1),
     )
-    space, measured = Space(PICTURES, 20), measured_again(fitted)
+    space, measured = Space(PICTURES, 20), fitted.measurements
     moment, target = mechanism.statistic(measured)
     assert (np.linalg.eigvalsh(moment) > 0).all()
 

@@ -1,103 +1,180 @@
-"""A View that notes what goes on inside its doors: for checks on made-up rows, never for a release."""
+"""Primitives that note what goes through them: for checks on made-up rows, never for a release.
 
-from collections.abc import Callable
+With the record of an earlier run they give the same answers again. Rows that both datasets hold have the coins that they had
+then, and rows that are new take part wherever they can: so a second dataset is measured under the history of the first, which
+is what sensitivity means for a mechanism that adapts and samples.
+"""
+
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.kernel.view import View
+from sfumato.errors import ContractError
+from sfumato.private.kernel.primitives import Primitives
+from sfumato.public.block import Dense, Outer
+from sfumato.public.doors import Tensor
+from sfumato.public.grid import NOISE_STDDEV
 from sfumato.public.plan import Plan
 from sfumato.public.step import Step
 
-Members = Callable[[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
-
-
-@dataclass
-class Record:
-    """What one run of `measure` did, door call by door call."""
-
-    steps: list[str] = field(default_factory=list)
-    blocks: list[str] = field(default_factory=list)
-    sums: list[NDArray[np.int64]] = field(default_factory=list)
-    released: list[NDArray[np.float64]] = field(default_factory=list)
-    members: dict[str, list[tuple[NDArray[np.int64], NDArray[np.int64]]]] = field(default_factory=dict)
-    drawn: list["Drawn"] = field(default_factory=list)
-
-    def use(self, step: str, number: int) -> "Drawn":
-        """The coins of one use of a step that plans one sum."""
-        return [drawn for drawn in self.drawn if drawn.step == step][number]
+Integers = NDArray[np.int64]
 
 
 @dataclass
 class Drawn:
-    """Whose coins fell on heads in one use of a step, among how many rows."""
+    """Who takes part in one use of a step: places of rows in the data, and for each the mixture that it is in."""
 
-    step: str
     n_rows: int = 0
-    rows: set[int] = field(default_factory=set)
+    rows: list[Integers] = field(default_factory=list)
+    mixtures: list[Integers] = field(default_factory=list)
+
+    def note(self, rows: Integers, mixtures: Integers, *, n_rows: int) -> None:
+        """The next piece of the data."""
+        self.n_rows += n_rows
+        self.rows.append(rows)
+        self.mixtures.append(mixtures)
+
+    def members(self) -> tuple[Integers, Integers]:
+        """All pieces as one."""
+        none = np.empty(0, dtype=np.int64)
+        return np.concatenate([none, *self.rows]), np.concatenate([none, *self.mixtures])
 
 
-def recording(view_type: type[View], record: Record, *, answers: Record | None = None) -> type[View]:
-    """The view type, with every sum and every membership noted in `record`.
+@dataclass
+class Record:
+    """What one run of `measure` did, by step and use (and block): exact sums, noisy answers, draws."""
 
-    With `answers`, the doors give back what they gave then, and rows that both datasets hold have the coins that they
-    had then, while rows that are new take part: so a second dataset can be measured under the history of the first,
-    which is what sensitivity means for a mechanism that adapts and samples.
+    sums: dict[tuple[str, int, str], Integers] = field(default_factory=dict)
+    answers: dict[tuple[str, int, str], Integers] = field(default_factory=dict)
+    drawn: dict[tuple[str, int], Drawn] = field(default_factory=dict)
+    subsets: dict[tuple[str, int], NDArray[np.int32]] = field(default_factory=dict)
+
+    def uses(self, step: str, block: str) -> int:
+        """How often a block was answered."""
+        return sum((name, part) == (step, block) for name, _, part in self.sums)
+
+
+class Recorder(Primitives):
+    """Other primitives, and a record of what goes through them."""
+
+    def __init__(
+        self,
+        inner: Primitives,
+        record: Record,
+        *,
+        answers: Record | None = None,
+        new: Collection[int] = (),
+        always: Collection[int] = (),
+    ) -> None:
+        """Note everything in `record`.
+
+        Args:
+            inner: What draws and clips.
+            record: Filled as the doors are used.
+            answers: The record of an earlier run, to be repeated.
+            new: Places of rows which the earlier data did not hold; the rows after them have moved on.
+            always: Places of rows which take part in everything.
+        """
+        super().__init__(inner._source)
+        self._inner = inner
+        self._record = record
+        self._then = answers
+        self._new = np.sort(np.fromiter(new, dtype=np.int64))
+        self._always = np.fromiter({*always, *new}, dtype=np.int64)
+
+    def clip(self, values: NDArray[Any], *, block: Dense, noise_multiplier: float) -> NDArray[np.int32]:
+        """As the inner one clips."""
+        return self._inner.clip(values, block=block, noise_multiplier=noise_multiplier)
+
+    def clip_outer(self, values: NDArray[Any], *, block: Outer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """As the inner one clips."""
+        return self._inner.clip_outer(values, block=block)
+
+    def clip_gradients(self, gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:
+        """As the inner one clips."""
+        return self._inner.clip_gradients(gradients, block=block, noise_multiplier=noise_multiplier)
+
+    def noise(self, shape: tuple[int, ...]) -> Integers:
+        """As the inner one draws."""
+        return self._inner.noise(shape)
+
+    def noisy(self, private_sum: Integers, *, step: str, block: str) -> Integers:
+        """Note the exact sum, and answer as then."""
+        key = (step, self._record.uses(step, block), block)
+        answer = self._inner.noisy(private_sum, step=step, block=block)
+        if self._then is not None:
+            if key not in self._then.answers:
+                raise ContractError(f"step {step!r} is used more often where a row is new, under the same answers.")
+            answer = self._then.answers[key].copy()
+        self._record.sums[key] = private_sum.copy()
+        self._record.answers[key] = answer.copy()
+        return answer
+
+    def coins(self, step: Step, *, first: int, n_rows: int, n_coins: int, rate: float) -> Integers:
+        """Note whose coins fall on heads; known rows have the coins that they had."""
+        cells = self._inner.coins(step, first=first, n_rows=n_rows, n_coins=n_coins, rate=rate)
+        rows, mixtures = np.divmod(cells, n_coins)
+        if self._then is not None:
+            rows, mixtures = self._as_then(step, first=first, n_rows=n_rows)
+        here = self._always[(self._always >= first) & (self._always < first + n_rows)] - first
+        known = ~np.isin(rows, here)
+        rows = np.concatenate([rows[known], np.repeat(here, n_coins)])
+        mixtures = np.concatenate([mixtures[known], np.tile(np.arange(n_coins), len(here))])
+        cells = np.sort(rows * n_coins + mixtures)
+        self._note(step).note(cells // n_coins + first, cells % n_coins, n_rows=n_rows)
+        return cells
+
+    def dice(self, step: Step, *, first: int, n_rows: int, sides: int) -> Integers:
+        """Note each row's die; known rows have the side that they had, new ones the first."""
+        thrown = self._inner.dice(step, first=first, n_rows=n_rows, sides=sides)
+        if self._then is not None:
+            rows, before = self._as_then(step, first=first, n_rows=n_rows)
+            thrown = np.zeros(n_rows, dtype=np.int64)
+            thrown[rows] = before
+        self._note(step).note(np.arange(first, first + n_rows), thrown, n_rows=n_rows)
+        return thrown
+
+    def subsets(self, step: Step, *, n_subsets: int, size: int, population: int) -> NDArray[np.int32]:
+        """Note the subsets, or give those of then: the number of rows is public, so places mean the same rows."""
+        chosen = self._inner.subsets(step, n_subsets=n_subsets, size=size, population=population)
+        key = (step.name, self._use(step))
+        if self._then is not None:
+            chosen = self._then.subsets[key]
+        for place in self._always:  # in every subset, at the cost of another row
+            chosen[:, 0] = np.where((chosen == place).any(axis=1), chosen[:, 0], place)
+        self._record.subsets[key] = chosen
+        mixtures = np.repeat(np.arange(n_subsets), size)
+        self._note(step).note(chosen.ravel().astype(np.int64), mixtures, n_rows=population)
+        return chosen
+
+    def _use(self, step: Step) -> int:
+        return self._record.uses(step.name, step.blocks[0].name)
+
+    def _note(self, step: Step) -> Drawn:
+        return self._record.drawn.setdefault((step.name, self._use(step)), Drawn())
+
+    def _as_then(self, step: Step, *, first: int, n_rows: int) -> tuple[Integers, Integers]:
+        """Of the next rows, those that were there then: counted from `first`, with the mixtures that they were in."""
+        before = (self._then or Record()).drawn.get((step.name, self._use(step)), Drawn())
+        rows, mixtures = before.members()
+        now = rows + np.searchsorted(self._new - np.arange(len(self._new)), rows, side="right")
+        here = (now >= first) & (now < first + n_rows)
+        return now[here] - first, mixtures[here]
+
+
+def whitened_distance(one: Record, two: Record, *, plan: Plan) -> list[tuple[str, float]]:
+    """For every use of a step, how far two datasets' sums lie apart, as a multiple of what a row may move them.
+
+    A sampled step is compared mixture by mixture, every other one as a whole.
     """
-
-    class Recorder(view_type):  # type: ignore[misc,valid-type]
-        def _release(self, private_sum: NDArray[np.int64], *, step: Step, block: str) -> NDArray[np.float64]:
-            released: NDArray[np.float64] = super()._release(private_sum, step=step, block=block)
-            if answers is not None:
-                released = answers.released[len(record.released)]
-            record.steps.append(step.name)
-            record.blocks.append(block)
-            record.sums.append(private_sum.copy())
-            record.released.append(released)
-            return released
-
-        def _charge(self, step_name: str) -> Step:
-            record.drawn.append(Drawn(step_name))
-            return super()._charge(step_name)  # type: ignore[no-any-return]
-
-        def _taking_part(self, step: Step, n_rows: int) -> NDArray[np.int64]:
-            chosen: NDArray[np.int64] = super()._taking_part(step, n_rows)
-            now = record.drawn[-1]
-            if answers is not None:
-                then = answers.use(step.name, sum(drawn.step == step.name for drawn in record.drawn) - 1)
-                rows = range(now.n_rows, now.n_rows + n_rows)
-                chosen = np.array([at for at, row in enumerate(rows) if row in then.rows or row >= then.n_rows], int)
-            now.rows |= {now.n_rows + int(at) for at in chosen}
-            now.n_rows += n_rows
-            return chosen
-
-        def _members_by_row(self, step: Step) -> Members:
-            members = super()._members_by_row(step)
-
-            def noted(first: int, n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-                rows, mixtures = members(first, n_rows)
-                record.members.setdefault(step.name, []).append((rows + first, mixtures))
-                return rows, mixtures
-
-            return noted
-
-    return Recorder
-
-
-def whitened_distance(a: Record, b: Record, *, plan: Plan) -> list[tuple[str, float]]:
-    """For every door call, how far two datasets' sums lie apart, as a multiple of what a row may move them.
-
-    A sampled or binned step is compared mixture by mixture, every other one as a whole.
-    """
-    distances: dict[tuple[str, int], Any] = {}
-    calls: dict[tuple[str, str], int] = {}
-    for step_name, block, left, right in zip(a.steps, a.blocks, a.sums, b.sums, strict=True):
-        use = calls[step_name, block] = calls.get((step_name, block), 0) + 1
-        step = plan.step(step_name)
-        norm = (2**20) / plan.noise_multiplier(step_name)
-        squares = ((left - right) / norm) ** 2
-        total = squares.sum(axis=-1) if step.is_sampled else squares.sum()
-        distances[step_name, use] = distances.get((step_name, use), 0.0) + total
-    return [(name, float(np.sqrt(np.max(square)))) for (name, _), square in distances.items()]
+    squares: dict[tuple[str, int], Any] = {}
+    for key in one.sums.keys() & two.sums.keys():
+        step_name, use, _ = key
+        norm = NOISE_STDDEV / plan.noise_multiplier(step_name)
+        apart = ((one.sums[key] - two.sums[key]) / norm) ** 2
+        total = apart.sum(axis=-1) if plan.step(step_name).is_sampled else apart.sum()
+        squares[step_name, use] = squares.get((step_name, use), 0.0) + total
+    return [(name, float(np.sqrt(np.max(square)))) for (name, _), square in sorted(squares.items(), key=lambda s: s[0])]

@@ -1,15 +1,37 @@
-"""Made-up private rows for the checks: ordinary ones, nasty ones, and rows that carry a mark."""
+"""Made-up private rows for the checks: ordinary, extreme and nasty ones, and datasets that a mixing map would betray."""
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.private.sensitive import Sensitive, open_batches
 from sfumato.public.probe import random_batch
-from sfumato.public.schema import Batch, Schema
+from sfumato.public.schema import Batch, Column, Schema
 
 Raw = dict[str, NDArray[Any]]
+#: uniform: anything that the schema allows. low, high: every row at the minima, or maxima. corners: each value at one of the
+#: two. sorted: uniform, in the order of the first number. alike: one row, again and again. repeated: three. nasty: what files hold.
+Kind = Literal["uniform", "low", "high", "corners", "sorted", "alike", "repeated", "nasty"]
+
+
+def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
+    """Raw rows of one kind."""
+    if kind == "nasty":
+        return nasty(schema, n_rows=n_rows)
+    if kind in ("low", "high", "corners"):
+        rng = np.random.default_rng(seed)
+        raw = {c.name: _corner(c, _side(kind, c, n_rows, rng)) for c in schema.columns}
+        return with_persons(raw, schema, n_rows=n_rows)
+    raw = made_up(schema, n_rows=n_rows, seed=seed)
+    if kind == "sorted":
+        column = next((c for c in schema.columns if c.is_number), schema.columns[0])
+        key = raw[column.name].astype(str) if column.is_coded else raw[column.name].reshape(n_rows, -1).sum(axis=1)
+        raw = taken(raw, np.argsort(key, kind="stable"))
+    if kind in ("alike", "repeated"):
+        raw = taken(raw, np.arange(n_rows) % (1 if kind == "alike" else 3))
+    return with_persons(raw, schema, n_rows=n_rows)
 
 
 def made_up(schema: Schema, *, n_rows: int, seed: int) -> Raw:
@@ -52,25 +74,33 @@ def nasty(schema: Schema, *, n_rows: int) -> Raw:
 
 def extreme(schema: Schema, *, seed: int) -> Raw:
     """One row at a random corner of what the schema allows: where a row weighs most."""
-    rng = np.random.default_rng(seed)
-    raw: Raw = {}
-    for column in schema.columns:
-        if column.kind == "image":
-            raw[column.name] = np.where(rng.random((1, *column.shape)) < 0.5, column.low, column.high).astype(
-                np.float32
-            )
-        elif column.is_coded:
-            raw[column.name] = np.array([column.categories[rng.integers(len(column.categories))]], dtype=object)
-        else:
-            raw[column.name] = np.array([column.low if rng.random() < 0.5 else column.high])
-    if schema.unit.person is not None:
-        raw[schema.unit.person] = np.array([-1])
-    return raw
+    return one_more(dataset(schema, "corners", n_rows=1, seed=seed), schema)
+
+
+def one_more(raw: Raw, schema: Schema) -> Raw:
+    """Rows that belong to a person whom no other dataset holds."""
+    if schema.unit.person is None:
+        return raw
+    return {**raw, schema.unit.person: np.full(len(raw[schema.unit.person]), -1)}
 
 
 def joined(first: Raw, second: Raw) -> Raw:
     """Two sets of rows, one after the other."""
-    return {name: np.concatenate([first[name], second[name].astype(first[name].dtype)]) for name in first}
+    return {name: np.concatenate([_alike(first[name], second[name]), second[name]]) for name in first}
+
+
+def inserted(raw: Raw, rows: Raw, *, places: Collection[int]) -> Raw:
+    """Other rows among these: afterwards they stand at the given places, counted from 0."""
+    n_old, n_new = (len(next(iter(part.values()))) for part in (raw, rows))
+    order = np.full(n_old + n_new, -1)
+    order[np.sort(np.fromiter(places, dtype=np.int64))] = n_old + np.arange(n_new)
+    order[order < 0] = np.arange(n_old)
+    return taken(joined(raw, rows), order)
+
+
+def taken(raw: Raw, order: NDArray[np.integer]) -> Raw:
+    """Some rows, in the order given."""
+    return {name: values[order] for name, values in raw.items()}
 
 
 def part(raw: Raw, rows: slice) -> Raw:
@@ -83,6 +113,25 @@ def read(raw: Raw, schema: Schema) -> Sensitive:
     return Sensitive.read(raw, schema)
 
 
-def encoded(raw: Raw, schema: Schema) -> list[Batch]:
+def encoded(raw: Raw, schema: Schema) -> Batch:
     """The rows as the doors see them."""
-    return list(open_batches(read(raw, schema)))
+    batches = list(open_batches(read(raw, schema)))
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+
+
+def _side(kind: Kind, column: Column, n_rows: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    shape = (n_rows, *column.shape) if column.kind == "image" else (n_rows,)
+    return rng.random(shape) < 0.5 if kind == "corners" else np.full(shape, kind == "high")
+
+
+def _corner(column: Column, is_high: NDArray[np.bool_]) -> NDArray[Any]:
+    if column.is_coded:
+        low, high = (np.array([name], dtype=object) for name in (column.categories[0], column.categories[-1]))
+        return np.where(is_high, high, low)
+    values = np.where(is_high, column.high, column.low)
+    return values.astype(np.float32) if column.kind == "image" else values
+
+
+def _alike(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """In a type that holds both: a file's column of numbers becomes one of anything where a text stands in it."""
+    return first.astype(object) if second.dtype == object else first

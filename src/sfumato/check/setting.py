@@ -1,29 +1,59 @@
 """What the checks share: a mechanism, a schema, and ways to run one on rows made up from the other."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sfumato.check import rows as made
-from sfumato.check.recorder import Record, recording
+from sfumato.check.neighbours import bases
+from sfumato.check.noted import NotedDoors
+from sfumato.check.outcome import Outcome, outcome_of
+from sfumato.check.recorder import Record, Recorder
+from sfumato.errors import ContractError
 from sfumato.fitted import Fitted
-from sfumato.fitting import fit
-from sfumato.mechanism import Measurements, Mechanism
+from sfumato.fitting import fit_with
+from sfumato.mechanism import Mechanism
+from sfumato.private.kernel.doors import doors_of
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
+from sfumato.public.answers import AnsweredDoors, Answers
 from sfumato.public.budget import Budget
 from sfumato.public.plan import Plan, make_plan
 from sfumato.public.schema import Schema
 
+#: The public seed of every model that a check builds.
+MODEL_SEED = 7
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of `measure`: all that came out, and what went on inside the doors."""
+
+    outcome: Outcome
+    record: Record
+    answers: Answers
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs on neighbouring data, the second under the answers of the first."""
+
+    one: Run
+    two: Run
+    label: str
+
 
 @dataclass(frozen=True)
 class Setting:
-    """A mechanism on trial."""
+    """A mechanism on trial. `primitives` makes what the doors are built of: for twins that spoil one of them."""
 
     mechanism: Mechanism
     schema: Schema
     budget: Budget
     size: int
-    view_type: type[View]
+    primitives: Callable[[NoiseSource], Primitives] = Primitives
+    _pairs: list[Pair] = field(default_factory=list, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -37,13 +67,9 @@ class Setting:
         """Whether neighbours have equally many rows."""
         return self.schema.unit.relation == "replace_one"
 
-    def plan(self) -> Plan:
-        """The plan that the mechanism asks for."""
-        return self._plan
-
     @cached_property
-    def _plan(self) -> Plan:
-        """Made once: an account of sampled steps takes its time, and clauses open many views."""
+    def plan(self) -> Plan:
+        """The plan that the mechanism asks for. Made once: an account of sampled steps takes its time."""
         steps = self.mechanism.steps(self.schema)
         return make_plan(steps, budget=self.budget, unit=self.schema.unit, rows=self.schema.rows)
 
@@ -51,28 +77,79 @@ class Setting:
         """Ordinary rows."""
         return made.made_up(self.schema, n_rows=self.n_rows, seed=1)
 
-    def measure(
-        self, raw: made.Raw, *, record: Record, seed: int | None, answers: Record | None = None
-    ) -> Measurements:
-        """Run `measure` on some rows, noting what the doors do."""
-        view = self.view(raw, record=record, seed=seed, answers=answers)
-        return self.mechanism.measure(view, self.schema)
+    def view(
+        self,
+        raw: made.Raw,
+        *,
+        record: Record,
+        seed: int | None,
+        answers: Record | None = None,
+        new: Collection[int] = (),
+        always: Collection[int] = (),
+    ) -> View:
+        """A View of some rows, recorded. The same seed draws the same coins and the same noise."""
+        inner = self.primitives(NoiseSource(research_seed=seed))
+        primitives = Recorder(inner, record, answers=answers, new=new, always=always)
+        return View(made.read(raw, self.schema), plan=self.plan, primitives=primitives, schema=self.schema)
 
-    def view(self, raw: made.Raw, *, record: Record, seed: int | None, answers: Record | None = None) -> View:
-        """Doors on some rows. The same seed draws the same coins and the same noise."""
-        view_type = recording(self.view_type, record, answers=answers)
-        data = made.read(raw, self.schema)
-        return view_type(data, plan=self.plan(), source=NoiseSource(research_seed=seed), schema=self.schema)
+    def run(
+        self,
+        raw: made.Raw,
+        *,
+        seed: int | None,
+        answers: Record | None = None,
+        new: Collection[int] = (),
+        always: Collection[int] = (),
+    ) -> Run:
+        """Run `measure` on some rows, watched."""
+        record = Record()
+        view = self.view(raw, record=record, seed=seed, answers=answers, new=new, always=always)
+        outcome = outcome_of(self.mechanism, NotedDoors(doors_of(view)), self.schema)
+        return Run(outcome, record, view.answers)
+
+    def run_well(self, raw: made.Raw, *, seed: int | None) -> Run:
+        """The same where `measure` has no reason to raise."""
+        run = self.run(raw, seed=seed)
+        if run.outcome.error is not None:
+            raise ContractError(f"measure raises {run.outcome.error}")
+        return run
+
+    def run_without_rows(self, answers: Answers) -> Outcome:
+        """Run `measure` on doors that give these answers and have no rows behind them."""
+        return outcome_of(self.mechanism, NotedDoors(AnsweredDoors(self.plan, answers)), self.schema)
+
+    def pairs(self) -> Iterator[Pair]:
+        """Runs on neighbouring data of all kinds; made once for all clauses that look at them."""
+        if self._pairs:
+            yield from self._pairs
+            return
+        for seed, base in enumerate(bases(self.schema, n_rows=self.n_rows)):
+            one = None
+            for neighbour in base.neighbours:
+                if one is None or self.size_is_public:
+                    # A replaced row takes part before as after.
+                    one = self.run(base.raw, seed=seed, always=neighbour.places if self.size_is_public else ())
+                two = self.run(
+                    neighbour.raw,
+                    seed=seed,
+                    answers=one.record,
+                    new=() if self.size_is_public else neighbour.places,
+                    always=neighbour.places,
+                )
+                label = f"{base.label} and {neighbour.label}"
+                self._pairs.append(Pair(without_maps(one), without_maps(two), label))
+        yield from self._pairs
 
     def fit(self, raw: made.Raw) -> Fitted:
         """Fit on some rows, as a user would."""
         data = made.read(raw, self.schema)
-        return fit(self.mechanism, data, self.budget, seed=7, view_type=self.view_type)
-
-    def schema_column_is_coded(self, name: str) -> bool:
-        """Whether a raw column holds category names; a person column counts as numbers."""
-        return name != self.schema.unit.person and self.schema[name].is_coded
+        return fit_with(self.primitives(NoiseSource()), self.mechanism, data, self.budget, seed=MODEL_SEED)
 
     def sizes_to_try(self) -> list[int]:
         """Row counts that must not show: none, one, and n against n + 1."""
         return [self.n_rows] if self.size_is_public else [0, 1, self.n_rows, self.n_rows + 1]
+
+
+def without_maps(run: Run) -> Run:
+    """Maps may hold on to the doors, and doors to rows: nothing is kept that leads to them."""
+    return replace(run, outcome=replace(run.outcome, maps=[]))

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sfumato.check import checks
+from sfumato.check.clauses import doors, interference, plan, release
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism
-from sfumato.private.kernel.view import View
+from sfumato.private.kernel.primitives import Primitives
+from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
 
@@ -22,17 +23,21 @@ class Check:
 
 #: In the order in which they are run: cheap ones first.
 CHECKS: tuple[Check, ...] = (
-    Check("steps are public and settled", checks.steps_are_public),
-    Check("spending stays within the plan", checks.spends_within_plan),
-    Check("a step used too often is refused", checks.overuse_is_refused),
-    Check("neighbouring data differ by at most the bound", checks.neighbours_stay_close),
-    Check("noise has the planned scale", checks.noise_has_its_scale),
-    Check("noise is drawn afresh", checks.noise_is_fresh),
-    Check("sampling is what was accounted", checks.sampling_is_as_planned),
-    Check("shapes are public", checks.shapes_are_public),
-    Check("nasty rows survive", checks.nasty_rows_survive),
-    Check("no private row travels with the model", checks.nothing_travels),
-    Check("a release loads, samples and verifies without the data", checks.works_without_data),
+    Check("steps are public and settled", plan.steps_are_public),
+    Check("spending stays within the plan", plan.spends_within_plan),
+    Check("a step used too often is refused", plan.overuse_is_refused),
+    Check("maps act on each row alone", interference.maps_act_on_each_row_alone),
+    Check("what comes out follows from the doors' answers", interference.answers_tell_all),
+    Check("neighbouring data cannot be told apart by anything else", interference.neighbours_cannot_be_told_apart),
+    Check("neighbouring data differ by at most the bound", doors.neighbours_stay_close),
+    Check("noise has the planned scale", doors.noise_has_its_scale),
+    Check("noise is drawn afresh", doors.noise_is_fresh),
+    Check("sampling is what was accounted", doors.sampling_is_as_planned),
+    Check("shapes are public", plan.shapes_are_public),
+    Check("nasty rows survive", release.nasty_rows_survive),
+    Check("no private row travels with the model", release.nothing_travels),
+    Check("a fresh process builds the same model", interference.a_fresh_process_builds_the_same),
+    Check("a release loads, samples and verifies without the data", release.works_without_data),
 )
 
 
@@ -42,7 +47,7 @@ def check_mechanism(
     *,
     budget: Budget | None = None,
     n_rows: int = 300,
-    view_type: type[View] = View,
+    primitives: Callable[[NoiseSource], Primitives] = Primitives,
 ) -> None:
     """Run every check; raise ContractError at the first clause that is broken.
 
@@ -50,11 +55,11 @@ def check_mechanism(
         mechanism: What to check.
         schema: A schema that the mechanism supports. Rows are made up from it.
         budget: What to fit with; (1, 1e-6) by default.
-        n_rows: How many rows to make up. Where the schema's relation makes the number of rows public, its own
-            `rows` counts.
-        view_type: The doors to check with: for the broken twins of the doors themselves.
+        n_rows: How many rows to make up where nothing else is said; neighbours are also tried with none and with some
+            thousands. Where the schema's relation makes the number of rows public, its own `rows` counts.
+        primitives: What the doors are built of: for the broken twins of these.
     """
-    setting = Setting(mechanism, schema, budget or Budget(epsilon=1.0, delta=1e-6), n_rows, view_type)
+    setting = Setting(mechanism, schema, budget or Budget(epsilon=1.0, delta=1e-6), n_rows, primitives)
     for check in CHECKS:
         try:
             check.run(setting)

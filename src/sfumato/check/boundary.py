@@ -1,0 +1,143 @@
+"""Rows at the edge: where a map rounds, the last bits that a row's place changes are hidden from any random row.
+
+So rows are made that stand right at an edge. Between two public rows that a map tells apart there is a place where its answer
+jumps; halving the way to it ends at two neighbouring floating-point numbers. A row there shows every last bit.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.public.probe import take
+from sfumato.public.schema import Batch, Schema
+
+Values = dict[str, NDArray[Any]]
+#: What a map gives for a batch; None where it stumbles.
+TryMap = Callable[[Batch], Values | None]
+_HALVINGS = 64  # more than float64 has bits
+_ORDERS = 6
+_TILED = 128
+_COLUMNS = 128
+
+
+def place_shows(map_of: TryMap, one: Batch, two: Batch, *, schema: Schema) -> bool:
+    """Whether some row gets another value at another place, or beside other rows, among rows at the map's edges."""
+    found = map_of(one)
+    if found is None:
+        return False
+    jumps = _jumping(found)
+    if not any(len(columns) for columns in jumps.values()):
+        return False  # nothing is rounded: random rows show every bit
+    edge = _edge_rows(map_of, one, two, jumps=jumps, schema=schema)
+    settled = None if edge is None else map_of(edge)
+    if edge is None or settled is None:
+        return False
+    n = len(next(iter(one.values())))
+    return _many_places(map_of, edge, n) or _other_neighbours(map_of, edge, settled, two, n)
+
+
+def _many_places(map_of: TryMap, edge: Batch, n: int) -> bool:
+    """Whether a batch that holds the same row again and again gives it different values."""
+    for row in np.linspace(0, n - 1, min(n, _TILED)).astype(int):
+        tiled = map_of(take(edge, np.full(n, row)))
+        if tiled is not None and any(
+            not _equal({"": values[:1].repeat(n, 0)}, {"": values}) for values in tiled.values()
+        ):
+            return True
+    return False
+
+
+def _other_neighbours(map_of: TryMap, edge: Batch, settled: Values, others: Batch, n: int) -> bool:
+    """Whether a row gets another value where others have moved, or have been replaced."""
+    rng = np.random.default_rng(n)
+    for _ in range(_ORDERS):
+        order, stay = rng.permutation(n), rng.random(n) < 0.5
+        moved = map_of(take(edge, order))
+        mixed = {name: np.where(_as_column(stay, values), values, others[name]) for name, values in edge.items()}
+        beside = map_of(mixed)
+        if moved is not None and not _equal({k: v[order] for k, v in settled.items()}, moved):
+            return True
+        if beside is not None and not _equal(_kept(settled, stay), _kept(beside, stay)):
+            return True
+    return False
+
+
+def _edge_rows(
+    map_of: TryMap, one: Batch, two: Batch, *, jumps: dict[str, NDArray[np.int64]], schema: Schema
+) -> Batch | None:
+    """For each row of the first batch a row at an edge, on the way to the row of the second; both sides in turn."""
+    low, high = dict(one), {name: np.array(values) for name, values in two.items()}
+    for name, values in one.items():
+        if not _can_move(name, values, schema):
+            high[name] = values
+        else:
+            low[name] = np.where(np.isfinite(values), values, np.where(np.isfinite(two[name]), two[name], 0))
+            high[name] = np.where(np.isfinite(two[name]), two[name], low[name]).astype(low[name].dtype)
+    left, right = map_of(low), map_of(high)
+    if left is None or right is None:
+        return None
+    here, there = _columns(left, jumps), _columns(right, jumps)
+    if not (here != there).any():
+        return None
+    rows = np.arange(len(here))
+    watched = _one_jump_each(here != there)
+    start = here[rows, watched]
+    for _ in range(_HALVINGS):
+        middle = {name: _between(low[name], high[name]) for name in low}
+        found = map_of(middle)
+        if found is None:
+            return None
+        before = _columns(found, jumps)[rows, watched] == start
+        for name in low:
+            low[name] = np.where(_as_column(before, low[name]), middle[name], low[name])
+            high[name] = np.where(_as_column(before, high[name]), high[name], middle[name])
+    return {name: np.where(_as_column(rows % 2 == 0, low[name]), low[name], high[name]) for name in low}
+
+
+def _one_jump_each(jumps: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each row a column in which it jumps: half of them among the last few, where matrix products end raggedly."""
+    rows, columns = jumps.shape
+    weight = np.random.default_rng(columns).random(jumps.shape)
+    weight[: rows // 2] += np.arange(columns) >= columns - 8
+    chosen: NDArray[np.int64] = np.where(jumps, weight, -1.0).argmax(axis=1)
+    return chosen
+
+
+def _can_move(name: str, values: NDArray[Any], schema: Schema) -> bool:
+    """Whether rows may hold anything between two values: codes and whole numbers cannot come close to an edge."""
+    column = next((c for c in schema.columns if c.name == name), None)
+    return values.dtype.kind == "f" and (column is None or column.kind in ("numeric", "datetime", "image"))
+
+
+def _jumping(found: Values) -> dict[str, NDArray[np.int64]]:
+    """The columns that hold few different values, so that something was rounded: the first and the last of them."""
+    chosen = {}
+    for name, values in found.items():
+        flat = values.reshape(len(values), -1)
+        ends = np.unique(np.r_[: min(flat.shape[1], _COLUMNS), max(0, flat.shape[1] - _COLUMNS) : flat.shape[1]])
+        kinds = np.array([len(np.unique(flat[:, column])) for column in ends])
+        chosen[name] = ends[(kinds > 1) & (kinds <= max(2, len(flat) // 2))]
+    return chosen
+
+
+def _columns(found: Values, chosen: dict[str, NDArray[np.int64]]) -> NDArray[np.float64]:
+    parts = [found[name].reshape(len(found[name]), -1)[:, columns] for name, columns in chosen.items()]
+    return np.concatenate(parts, axis=1, dtype=np.float64)
+
+
+def _between(low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
+    return low if low is high or low.dtype.kind != "f" else (low + (high - low) / 2).astype(low.dtype)
+
+
+def _as_column(flags: NDArray[np.bool_], values: NDArray[Any]) -> NDArray[np.bool_]:
+    return flags.reshape(-1, *(1,) * (values.ndim - 1))
+
+
+def _kept(values: Values, stay: NDArray[np.bool_]) -> Values:
+    return {name: v[stay] for name, v in values.items()}
+
+
+def _equal(one: Values, two: Values) -> bool:
+    return all(np.array_equal(one[name], two[name], equal_nan=one[name].dtype.kind == "f") for name in one)

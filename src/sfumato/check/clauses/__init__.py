@@ -1,0 +1,1 @@
+"""The clauses of the contract, one function each, by what they are about."""

@@ -1,0 +1,115 @@
+"""The doors: what one row can move, the noise on it, and the coins. Statistical checks raise a false alarm once in 10^6 runs."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from sfumato.check.recorder import Drawn, whitened_distance
+from sfumato.check.setting import Setting
+from sfumato.errors import ContractError
+from sfumato.public.grid import NOISE_STDDEV
+from sfumato.public.step import Poisson, SecretBins, Step, WithoutReplacement
+
+FALSE_ALARM = 1e-6
+
+
+def neighbours_stay_close(setting: Setting) -> None:
+    """With the same coins, data that differ in one unit give sums that differ by at most the accounted bound."""
+    for pair in setting.pairs():
+        for step, distance in whitened_distance(pair.one.record, pair.two.record, plan=setting.plan):
+            bound = setting.plan.step(step).diameter() if setting.size_is_public else 1.0
+            if distance > bound * setting.schema.unit.max_rows * (1 + 1e-9):
+                raise ContractError(
+                    f"step {step!r}: one row moves a sum by {distance:.3g} times what the accountant was told, at most "
+                    f"{bound:.3g} being allowed ({pair.label}). Some row is not clipped, or does not act alone."
+                )
+
+
+def noise_has_its_scale(setting: Setting) -> None:
+    """The variance of the noise is the planned one, neither less nor more."""
+    values = _noise(setting, runs=1)
+    runs = 1 + 4000 // max(1, values.size)
+    if runs > 1:
+        values = _noise(setting, runs=runs)
+    total = float((values**2).sum())
+    low, high = (float(stats.chi2.ppf(p, df=values.size)) for p in (FALSE_ALARM / 2, 1 - FALSE_ALARM / 2))
+    if not low <= total <= high:
+        ratio = np.sqrt(total / values.size)
+        raise ContractError(f"the noise has {ratio:.3g} times its planned standard deviation.")
+
+
+def noise_is_fresh(setting: Setting) -> None:
+    """No noise is used twice: not between entries, not between mixtures, not between runs."""
+    every = _noise(setting, runs=2)
+    if every.size > 1 and len(np.unique(every)) < 0.99 * every.size:
+        raise ContractError("the same noise was used more than once.")
+
+
+def _noise(setting: Setting, *, runs: int) -> NDArray[np.float64]:
+    """What was added to the sums, in units of its planned scale."""
+    found = [np.empty(0)]
+    for run in range(runs):
+        record = setting.run_well(setting.ordinary(), seed=None if run else 3).record
+        found += [(record.answers[key] - total).ravel() / NOISE_STDDEV for key, total in record.sums.items()]
+    return np.concatenate(found)
+
+
+def sampling_is_as_planned(setting: Setting) -> None:
+    """Coins are independent, subsets have their size and are drawn anew, every row has one bin."""
+    record = setting.run_well(setting.ordinary(), seed=5).record
+    for step in setting.plan.steps:
+        uses = [drawn for (name, _), drawn in sorted(record.drawn.items()) if name == step.name]
+        if not uses:
+            continue
+        if any(drawn.n_rows != setting.n_rows for drawn in uses):
+            raise ContractError(f"step {step.name!r}: some row had no coin of its own.")
+        if step.is_mixed:
+            for drawn in uses:
+                _check_members(step, *drawn.members(), n_rows=setting.n_rows)
+        elif isinstance(step.sampling, Poisson):
+            _check_uses(step, uses, rate=step.sampling.rate, n_rows=setting.n_rows)
+
+
+def _check_uses(step: Step, uses: list[Drawn], *, rate: float, n_rows: int) -> None:
+    """Every use of a sampled sum draws anew: to the account, uses are like mixtures."""
+    rows = [drawn.members()[0] for drawn in uses]
+    _check_binomial(step, np.array([len(chosen) for chosen in rows]), trials=n_rows, rate=rate)
+    _check_binomial(step, np.bincount(np.concatenate(rows), minlength=n_rows), trials=len(uses), rate=rate)
+
+
+def _check_members(step: Step, rows: NDArray[np.int64], mixtures: NDArray[np.int64], *, n_rows: int) -> None:
+    per_mixture = np.bincount(mixtures, minlength=step.mixtures)
+    per_row = np.bincount(rows, minlength=n_rows)
+    if len(np.unique(rows * step.mixtures + mixtures)) != rows.size:
+        raise ContractError(f"step {step.name!r}: a row takes part twice in one mixture.")
+    match step.sampling:
+        case Poisson(rate):
+            _check_binomial(step, per_mixture, trials=n_rows, rate=rate)
+            _check_binomial(step, per_row, trials=step.mixtures, rate=rate)
+        case WithoutReplacement(degree, population):
+            if (per_mixture != degree).any():
+                raise ContractError(f"step {step.name!r}: a mixture does not hold exactly {degree} rows.")
+            _check_binomial(step, per_row, trials=step.mixtures, rate=degree / population)
+        case SecretBins():
+            if (per_row != 1).any():
+                raise ContractError(f"step {step.name!r}: a row is not in exactly one bin.")
+            _check_binomial(step, per_mixture, trials=n_rows, rate=1 / step.mixtures)
+        case _:
+            pass
+
+
+def _check_binomial(step: Step, counts: NDArray[np.int64], *, trials: int, rate: float) -> None:
+    """Pearson's dispersion: too wide means shared coins, too narrow means batches of a fixed size."""
+    if rate >= 1:
+        return
+    expected = trials * rate
+    dispersion = float(((counts - expected) ** 2).sum() / (expected * (1 - rate)))
+    # Few trials make the statistic wider than chi-square: scale by its exact variance.
+    excess = (1 - 6 * rate * (1 - rate)) / (expected * (1 - rate))
+    spread = np.sqrt(counts.size * (2 + max(excess, 0.0)))
+    reach = stats.norm.isf(FALSE_ALARM / 2) * spread + 20  # and some room for its skewness
+    if abs(dispersion - counts.size) > reach:
+        raise ContractError(
+            f"step {step.name!r}: who takes part does not look like independent draws at rate {rate:.3g} "
+            f"(dispersion {dispersion / counts.size:.3g}, expected 1)."
+        )

@@ -1,0 +1,83 @@
+"""Steps and spending: what is planned is public, and nothing is read that was not planned."""
+
+import json
+
+from sfumato.check import rows as made
+from sfumato.check.noted import NotedDoors
+from sfumato.check.outcome import outcome_of
+from sfumato.check.recorder import Record
+from sfumato.check.setting import Run, Setting
+from sfumato.errors import ContractError
+from sfumato.fitting import mechanism_to_json
+from sfumato.private.kernel.doors import doors_of
+
+
+def steps_are_public(setting: Setting) -> None:
+    """Settings are frozen and fit into JSON, and `steps` gives the same answer before and after rows were seen."""
+    mechanism = setting.mechanism
+    recipe = getattr(type(mechanism), "__dataclass_params__", None)
+    if recipe is None or not recipe.frozen:
+        raise ContractError("a mechanism must be a frozen dataclass of public settings. Use @dataclass(frozen=True).")
+    settings = json.loads(json.dumps(mechanism_to_json(mechanism)))
+    if type(mechanism)(**settings["parameters"]) != mechanism:
+        raise ContractError("the settings do not survive JSON, so a release could not be loaded. Use plain values.")
+    before = mechanism.steps(setting.schema)
+    setting.run_well(setting.ordinary(), seed=1)
+    if mechanism.steps(setting.schema) != before:
+        raise ContractError("steps changes its answer once data was seen. It may depend on settings and schema only.")
+
+
+def spends_within_plan(setting: Setting) -> None:
+    """Every door call was planned, and no step is used more often than that."""
+    run = setting.run_well(setting.ordinary(), seed=1)
+    _refuse_overuse(setting, run.record)
+    if not run.record.sums:
+        raise ContractError("measure used no door, so it cannot have learned anything honestly.")
+
+
+def overuse_is_refused(setting: Setting) -> None:
+    """Measuring twice under one plan is refused, and the refusal is not swallowed."""
+    record = Record()
+    doors = doors_of(setting.view(setting.ordinary(), record=record, seed=1))
+    first = outcome_of(setting.mechanism, NotedDoors(doors), setting.schema)
+    again = outcome_of(setting.mechanism, NotedDoors(doors), setting.schema)
+    _refuse_overuse(setting, record)
+    if first.error is None and (again.error is None or "PlanError" not in again.error):
+        raise ContractError(
+            "measuring twice under one plan was not refused: somebody reads without being charged, or hides the refusal. "
+            "Let a PlanError of the doors pass."
+        )
+
+
+def shapes_are_public(setting: Setting) -> None:
+    """The doors' answers have the planned shapes, and a model gives the same columns for no rows, one, n and n + 1."""
+    seen = set()
+    for n_rows in setting.sizes_to_try():
+        run = setting.run_well(made.made_up(setting.schema, n_rows=n_rows, seed=2), seed=2)
+        _refuse_other_shapes(setting, run)
+        model = setting.mechanism.build(run.outcome.measurements or {}, setting.schema, seed=1)
+        sample = model.sample(1, seed=0)
+        columns = () if sample.table is None else tuple((n, str(t)) for n, t in sample.table.dtypes.items())
+        arrays = tuple(
+            None if v is None else (v.shape, v.dtype.str) for v in (sample.images, sample.labels, sample.soft_labels)
+        )
+        seen.add((columns, arrays, sample.classes, len(sample)))
+    if len(seen) > 1:
+        raise ContractError(
+            "the shape of what is released depends on the private rows. Take columns and types from the schema."
+        )
+
+
+def _refuse_overuse(setting: Setting, record: Record) -> None:
+    for step in setting.plan.steps:
+        for block in step.blocks:
+            if record.uses(step.name, block.name) > step.uses:
+                raise ContractError(f"step {step.name!r} was measured more often than it was planned and charged.")
+
+
+def _refuse_other_shapes(setting: Setting, run: Run) -> None:
+    for (step_name, _, block), answer in run.record.answers.items():
+        step = setting.plan.step(step_name)
+        width = step.block(block).width
+        if answer.shape != ((step.groups * step.mixtures, width) if step.is_mixed else (width,)):
+            raise ContractError(f"step {step_name!r}: the answer for block {block!r} has not the planned shape.")

@@ -1,0 +1,77 @@
+"""What is handed on: it survives any rows, holds none of them, and works without the data."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.check import rows as made
+from sfumato.check.canonical import arrays_in, leaves
+from sfumato.check.setting import Setting
+from sfumato.check.watch import watched
+from sfumato.errors import ContractError
+from sfumato.folder import load_release, release
+from sfumato.private.kernel.primitives import Primitives
+from sfumato.verification.verifying import verify
+
+
+def nasty_rows_survive(setting: Setting) -> None:
+    """Values that are missing, infinite or unknown are clipped or mapped, and nothing not finite comes out."""
+    run = setting.run_well(made.nasty(setting.schema, n_rows=setting.n_rows), seed=4)
+    if any(not np.isfinite(values).all() for values in arrays_in(run.outcome.measurements)):
+        raise ContractError("a measurement is not finite for nasty rows.")
+    setting.fit(made.nasty(setting.schema, n_rows=setting.n_rows))
+
+
+def nothing_travels(setting: Setting) -> None:
+    """No run of private values stands in the answers, the model, the mechanism, the certificate or the logs."""
+    raw = setting.ordinary()
+    with watched() as heard:
+        fitted = setting.fit(raw)
+    kept = (fitted.answers, fitted.model, vars(fitted.mechanism), fitted.certificate)
+    haystack = b"\n".join(part for _, part in (*leaves(kept), *heard.said))
+    for name, needle in _needles(setting, raw):
+        if needle in haystack:
+            raise ContractError(f"private values of column {name!r} travel with the model or its logs.")
+
+
+def _needles(setting: Setting, raw: made.Raw) -> list[tuple[str, bytes]]:
+    """Runs of private values that no honest output holds by chance, as bytes in several widths and as text."""
+    found = []
+    for name, values in made.encoded(raw, setting.schema).items():
+        run = _marked_run(values, length=40 if setting.schema[name].is_coded else 3)
+        if len(np.unique(run)) < 2:
+            continue
+        for kind in (np.float64, np.float32, np.int64):
+            cast = np.asarray(run, dtype=kind)
+            if len(np.unique(cast)) > 1:  # a run of zeros stands in every model
+                found.append((name, cast.tobytes()))
+        if not setting.schema[name].is_coded and not float(run[0]).is_integer():
+            found.append((name, repr(float(run[0])).encode()))
+    return found
+
+
+def _marked_run(values: NDArray[np.generic], *, length: int) -> NDArray[np.generic]:
+    """The first `length` rows in a row that hold a value."""
+    there = np.isfinite(values.reshape(len(values), -1).astype(np.float64).sum(axis=1))
+    starts = [at for at in range(len(values) - length + 1) if there[at : at + length].all()]
+    return values[starts[0] : starts[0] + length].ravel()[:64] if starts else values[:0]
+
+
+def works_without_data(setting: Setting) -> None:
+    """A release folder loads, samples the same rows for the same seed, and verifies."""
+    fitted = setting.fit(setting.ordinary())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "release"
+        release(fitted, to=path, rows=min(20, fitted.model.default_rows))
+        model = load_release(path).model()
+        few = min(3, model.default_rows)  # a model of fixed rows may hold less
+        one, two = model.sample(few, seed=1), model.sample(few, seed=1)
+        if one.table is not None and two.table is not None and not one.table.equals(two.table):
+            raise ContractError("the same seed gives other rows.")
+        found = verify(path, rebuild=True)
+        # Broken primitives are stamped for what they are; what else is wrong with them is for the other clauses.
+        problems = [p for p in found.problems if setting.primitives is Primitives or "non_private" not in p]
+        if problems:
+            raise ContractError(problems[0])

@@ -1,0 +1,228 @@
+"""The model built again in a process that has never seen a row: whatever `build` finds elsewhere is not there.
+
+A helper process imports the package once and forks for every request, so each is answered by a process as fresh as the import
+left it. It is handed the doors' answers, the schema and the name of the mechanism with its settings; no row.
+"""
+
+import atexit
+import contextlib
+import importlib
+import importlib.util
+import inspect
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import types
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.check.canonical import Leaf, digest, first_difference, leaves
+from sfumato.check.maps import digests
+from sfumato.check.noted import NotedDoors
+from sfumato.check.outcome import Outcome, outcome_of
+from sfumato.errors import ContractError
+from sfumato.fitting import mechanism_to_json
+from sfumato.mechanism import Mechanism
+from sfumato.public.answers import AnsweredDoors, Answers
+from sfumato.public.plan import Plan
+from sfumato.public.schema import Schema
+
+#: Public constants that were changed in this process, by dotted name: a fresh one changes them, too. For tests.
+CONSTANTS: dict[str, Any] = {}
+_ENVIRONMENT = dict(os.environ)
+_SERVE = "from sfumato.check.fresh import serve; serve()"
+_SAMPLE = 20
+
+
+@dataclass(frozen=True)
+class Built:
+    """What is compared: measurements, calls and maps, the model and a sample of it; and what went wrong, if so."""
+
+    error: str | None
+    parts: dict[str, list[Leaf]] = field(repr=False)
+
+    def differs_from(self, other: "Built") -> str | None:
+        """What is different, in words."""
+        if self.error != other.error:
+            return f"one process raises {self.error or 'nothing'}, the other {other.error or 'nothing'}"
+        for name, part in self.parts.items():
+            if (at := first_difference(part, other.parts[name])) is not None:
+                return f"{at} differs"
+        return None
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that a fresh process is told."""
+
+    path: list[str]
+    module: str
+    file: str | None
+    qualname: str
+    settings: dict[str, Any]
+    constants: dict[str, Any]
+    schema: Schema
+    plan: Plan
+    answers: Answers
+    seed: int
+    rows: list[int | None]
+
+
+def build_here(
+    mechanism: Mechanism, outcome: Outcome, schema: Schema, *, seed: int, rows: list[int | None] | None = None
+) -> Built:
+    """Build from an outcome in this process, right after it, and note what comes of it."""
+    parts = {"measurements": outcome.measured, "calls": outcome.calls}
+    if outcome.measurements is None:
+        return Built(outcome.error, parts)
+    try:
+        model = mechanism.build(outcome.measurements, schema, seed=seed)
+        sample = model.sample(min(_SAMPLE, model.default_rows), seed=seed)
+        parts["model"] = digest(leaves(model, name="the model"))
+        parts["sample"] = digest(leaves(sample, name="a sample of the model"))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - what a mechanism on trial raises is a finding
+        return Built(f"{type(error).__name__}: {error}", parts)
+    parts["maps"] = digests(outcome.maps, schema, rows=rows or [noted.rows for noted in outcome.maps])
+    return Built(None, parts)
+
+
+def build_elsewhere(
+    mechanism: Mechanism, schema: Schema, plan: Plan, answers: Answers, *, seed: int, rows: list[int | None]
+) -> Built:
+    """The same from the answers alone, in a fresh process."""
+    cls = type(mechanism)
+    settings = json.loads(json.dumps(mechanism_to_json(mechanism)))["parameters"]
+    request = Request(
+        list(sys.path), cls.__module__, _file_of(cls), cls.__qualname__, settings, dict(CONSTANTS), schema, plan, answers,
+        seed, rows,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Path(folder) / "request.pickle"
+        asked.write_bytes(pickle.dumps(request))
+        _helper.ask(asked)
+        answered = asked.with_suffix(".answer")
+        if not answered.exists():
+            raise ContractError("the process that was to build the model again has died. Does the mechanism exit?")
+        built: Built = pickle.loads(answered.read_bytes())
+        return built
+
+
+def can_be_loaded(mechanism: Mechanism) -> bool:
+    """Whether another process can find the class: not one made within a function, or typed into a console."""
+    cls = type(mechanism)
+    if "<locals>" in cls.__qualname__:
+        return False
+    return _file_of(cls) is not None
+
+
+def _file_of(cls: type) -> str | None:
+    try:
+        file = inspect.getsourcefile(sys.modules[cls.__module__])
+    except (KeyError, TypeError):
+        return None
+    return str(Path(file).resolve()) if file and Path(file).is_file() else None
+
+
+class _Helper:
+    """The helper process. It ends when this process closes the pipe to it, at the latest when it ends itself."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def ask(self, request: Path) -> None:
+        if self._process is None or self._process.poll() is not None:
+            # The environment as it was at the import: what a mechanism has put there since is not handed on.
+            environment = {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _SERVE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
+            atexit.register(self._close)
+        pipe, answer = self._process.stdin, self._process.stdout
+        if pipe is not None and answer is not None:
+            pipe.write(f"{request}\n")
+            pipe.flush()
+            answer.readline()
+            if not hasattr(os, "fork"):
+                self._process.wait()  # it has answered one request, and is not fresh any more
+
+    def _close(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.wait(timeout=10)
+
+
+_helper = _Helper()
+
+
+def serve() -> None:
+    """What the helper process does: a fork for every line that names a request."""
+    for line in sys.stdin:
+        if not hasattr(os, "fork"):
+            with contextlib.redirect_stdout(io.StringIO()):
+                _answer(Path(line.strip()))
+            sys.stdout.write("done\n")
+            sys.stdout.flush()
+            return  # only the first request finds the process fresh
+        child = os.fork()
+        if child == 0:
+            try:
+                os.dup2(
+                    os.open(os.devnull, os.O_WRONLY), 1
+                )  # the pipe is the helper's: what a mechanism prints is not for it
+                _answer(Path(line.strip()))
+            finally:
+                os._exit(0)  # never back into this loop, which is the helper's
+        os.waitpid(child, 0)
+        sys.stdout.write("done\n")
+        sys.stdout.flush()
+
+
+def _answer(asked: Path) -> None:
+    request: Request = pickle.loads(asked.read_bytes())
+    sys.path[:] = request.path
+    for name, value in request.constants.items():
+        module, _, constant = name.rpartition(".")
+        setattr(importlib.import_module(module), constant, value)
+    try:
+        mechanism = _load(request)(**request.settings)
+    except Exception as error:  # noqa: BLE001 - a class that cannot be made anew is a finding
+        asked.with_suffix(".answer").write_bytes(pickle.dumps(Built(f"{type(error).__name__}: {error}", {})))
+        return
+    doors = NotedDoors(AnsweredDoors(request.plan, request.answers))
+    outcome = outcome_of(mechanism, doors, request.schema)
+    built = build_here(mechanism, outcome, request.schema, seed=request.seed, rows=request.rows)
+    asked.with_suffix(".answer").write_bytes(pickle.dumps(built))
+
+
+def _load(request: Request) -> Any:
+    """The class: from its module, or from the file of a script."""
+    found: Any = _module_of(request)
+    for name in request.qualname.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def _module_of(request: Request) -> types.ModuleType:
+    try:
+        if request.module != "__main__":
+            return importlib.import_module(request.module)
+    except ImportError:
+        pass  # a module that was loaded from its file, as tests and scripts are
+    # Not under the name __main__: what stands below `if __name__ == "__main__"` is not to be run.
+    name = "__mp_main__" if request.module == "__main__" else request.module
+    spec = importlib.util.spec_from_file_location(name, str(request.file))
+    if spec is None or spec.loader is None:
+        raise ContractError(f"the module {request.module} cannot be loaded from its file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,81 @@
+"""Pairs of datasets that a guarantee must make hard to tell apart: they differ in one row, or in the rows of one person.
+
+A map that mixes rows may hide it among uniform ones, and a batch that is filled up with public rows hides it where it is not
+full. So the rows that both hold are of many kinds, there are up to some thousands of them, around the size of a batch, and the
+row that is new stands in front, in the middle or at the end.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sfumato.check import rows as made
+from sfumato.private.prepared import batch_rows
+from sfumato.public.schema import Schema
+
+Place = Literal["front", "middle", "end"]
+#: Rows that both hold, how many of them (b: rows of a batch, n: as asked for), what is new, and where.
+_SCHEDULE: tuple[tuple[made.Kind, str, made.Kind, tuple[Place, ...]], ...] = (
+    ("uniform", "n", "corners", ("front", "middle", "end")),
+    ("alike", "3b-72", "high", ("front", "middle")),
+    ("low", "b+1", "high", ("middle",)),
+    ("high", "b", "low", ("middle", "end")),
+    ("corners", "b-1", "nasty", ("end",)),
+    ("sorted", "b+1", "uniform", ("front", "middle")),
+    ("repeated", "63", "corners", ("middle",)),
+    ("nasty", "n", "high", ("front",)),
+    ("uniform", "0", "high", ("end",)),
+    ("low", "1", "high", ("front",)),
+    ("uniform", "2", "nasty", ("middle",)),
+)
+
+
+@dataclass(frozen=True)
+class Base:
+    """Rows, and all their neighbours that are tried."""
+
+    raw: made.Raw
+    label: str
+    neighbours: tuple["Neighbour", ...]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Rows of which those at `places` are new, or others than before."""
+
+    raw: made.Raw
+    places: tuple[int, ...]
+    label: str
+
+
+def bases(schema: Schema, *, n_rows: int) -> Iterator[Base]:
+    """All that are tried. Where the number of rows is public, a row is replaced, and the number stays."""
+    sizes = _sizes(schema, n_rows)
+    replacing = schema.unit.relation == "replace_one"
+    for seed, (kind, size, new, places) in enumerate(_SCHEDULE):
+        n_base = n_rows if replacing else sizes[size]
+        raw = made.dataset(schema, kind, n_rows=n_base, seed=seed)
+        extra = made.one_more(made.dataset(schema, new, n_rows=schema.unit.max_rows, seed=100 + seed), schema)
+        neighbours = tuple(_neighbour(raw, extra, n_base, place, replacing=replacing) for place in places)
+        if not replacing or n_base >= schema.unit.max_rows:
+            yield Base(raw, f"{n_base} {kind} rows", neighbours)
+
+
+def _sizes(schema: Schema, n_rows: int) -> dict[str, int]:
+    b = batch_rows(schema)
+    return {"n": n_rows, "3b-72": max(2, 3 * b - 72), "b": b, "b-1": b - 1, "b+1": b + 1} | {
+        str(few): few for few in (0, 1, 2, 63)
+    }
+
+
+def _neighbour(raw: made.Raw, extra: made.Raw, n_base: int, place: Place, *, replacing: bool) -> Neighbour:
+    n_extra = len(next(iter(extra.values())))
+    n_after = n_base if replacing else n_base + n_extra
+    first = {"front": 0, "middle": (n_after - n_extra) // 2, "end": n_after - n_extra}[place]
+    # The rows of one person do not stand side by side, where there is room.
+    apart = 7 if place == "middle" and first + 7 * n_extra < n_after else 1
+    places = tuple(first + apart * i for i in range(n_extra))
+    rest = made.taken(raw, np.setdiff1d(np.arange(n_base), places)) if replacing else raw
+    return Neighbour(made.inserted(rest, extra, places=places), places, f"a row at the {place}")

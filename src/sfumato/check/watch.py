@@ -1,0 +1,154 @@
+"""Everything by which a computation can speak, besides what it returns: texts, warnings, files, processes, the environment."""
+
+import contextlib
+import io
+import logging
+import os
+import random
+import sys
+import tempfile
+import types
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sfumato.check.canonical import Leaf, digest, leaves
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+#: Beginnings of the audit events (docs.python.org/3/library/audit_events.html) that change the world outside.
+_DEEDS = (
+    *("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.utime"),
+    *("os.setxattr", "os.mkfifo", "os.mknod", "tempfile.", "shutil.", "socket.", "subprocess.", "os.system", "os.exec"),
+    *("os.fork", "os.posix_spawn", "os.spawn", "os.startfile", "os.kill", "ftplib.", "urllib.", "http.", "smtplib."),
+    # And what looks for objects that nobody handed over.
+    *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
+)
+#: Compiled code that is kept for the next time: written by the interpreter and by numba, never from private rows.
+_COMPILERS = ("<frozen importlib._bootstrap_external>", os.path.join("numba", "core", "caching.py"))
+
+
+@dataclass
+class Heard:
+    """What was heard while something ran. `deeds` are files written, processes started, connections opened."""
+
+    said: list[Leaf] = field(default_factory=list)
+    deeds: list[str] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[Heard]:
+    """Listen to all that goes on inside, and leave the process as it was.
+
+    Global random numbers begin at the same state every time, so that they are alike in two runs that are alike.
+    """
+    heard = Heard()
+    before = dict(os.environ), os.getcwd(), random.getstate(), np.random.get_state()  # noqa: NPY002 - it is watched
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    _listen()
+    with contextlib.ExitStack() as stack:
+        printed, logged = io.StringIO(), io.StringIO()
+        warned = stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always")
+        stack.enter_context(contextlib.redirect_stdout(printed))
+        stack.enter_context(contextlib.redirect_stderr(printed))
+        files = [stack.enter_context(_taped(number)) for number in (1, 2)]
+        stack.enter_context(_log_into(logged))
+        _LISTENERS.append(heard.deeds)
+        try:
+            yield heard
+        finally:
+            _LISTENERS.remove(heard.deeds)
+            texts = [_tape(file) for file in files]
+            told = {
+                "text printed": printed.getvalue(),
+                "text written to the process's own files": texts,
+                "log": logged.getvalue(),
+                "warnings": [(w.category.__name__, str(w.message)) for w in warned],
+                "environment": repr(sorted(os.environ.items())),
+                "working directory": os.getcwd(),
+                "global random state": (repr(random.getstate()), np.random.get_state()),  # noqa: NPY002
+            }
+            heard.said += digest(leaves(told, name="outside"))
+            _restore(*before)
+
+
+def _restore(environment: dict[str, str], folder: str, state: Any, numpy_state: Any) -> None:
+    for name in set(os.environ) - set(environment):
+        del os.environ[name]
+    os.environ.update(environment)
+    os.chdir(folder)
+    random.setstate(state)
+    np.random.set_state(numpy_state)  # noqa: NPY002
+
+
+@contextlib.contextmanager
+def _taped(number: int) -> Iterator[Any]:
+    """One of the process's own files, written to a tape: what os.write and C libraries say passes Python's streams."""
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        if stream is not None and not stream.closed:
+            stream.flush()
+    with tempfile.TemporaryFile() as tape:
+        kept = os.dup(number)
+        os.dup2(tape.fileno(), number)
+        try:
+            yield tape
+        finally:
+            os.dup2(kept, number)
+            os.close(kept)
+
+
+def _tape(tape: Any) -> bytes:
+    tape.seek(0)
+    content: bytes = tape.read()
+    return content
+
+
+@contextlib.contextmanager
+def _log_into(target: io.StringIO) -> Iterator[None]:
+    root, handler = logging.getLogger(), logging.StreamHandler(target)
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)  # not lower: compilers tell every step that they take
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.removeHandler(handler)
+
+
+_LISTENERS: list[list[str]] = []
+_INSTALLED: list[bool] = []
+
+
+def _listen() -> None:
+    """Install the audit hook, once: it cannot be taken away, and costs nothing while nobody listens."""
+    if not _INSTALLED:
+        _INSTALLED.append(True)
+        sys.addaudithook(_hook)
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _LISTENERS:
+        return
+    if event == "open":
+        path, mode, flags = arguments
+        writing = bool(flags & _WRITING) if isinstance(flags, int) else any(c in str(mode) for c in "wax+")
+        if isinstance(path, int) or not writing or os.fspath(path) in (os.devnull, os.fsencode(os.devnull)):
+            return
+    elif not event.startswith(_DEEDS):
+        return
+    if not _by_a_compiler():
+        _LISTENERS[-1].append(event)
+
+
+def _by_a_compiler() -> bool:
+    frame: types.FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename.endswith(_COMPILERS):
+            return True
+        frame = frame.f_back
+    return False
