@@ -1,16 +1,14 @@
 """From private rows to a fitted release: one straight line for every mechanism."""
 
-import dataclasses
-import importlib.metadata
 import os
 from collections.abc import Callable
-from typing import Any
 
 import dp_accounting as dpa
 
 from sfumato.errors import PlanError
 from sfumato.fitted import Fitted
-from sfumato.mechanism import Mechanism, registered
+from sfumato.mechanism import Mechanism, record_of, registered
+from sfumato.mechanism import mechanism_to_json as mechanism_to_json
 from sfumato.private.kernel.discovery import discover
 from sfumato.private.kernel.doors import doors_of
 from sfumato.private.kernel.primitives import Primitives
@@ -19,9 +17,10 @@ from sfumato.private.kernel.view import View
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.answers import Answers
 from sfumato.public.budget import Budget
-from sfumato.public.certificate import make_certificate
+from sfumato.public.certificate import DiscoveryRecord, make_certificate
 from sfumato.public.plan import Plan, make_plan, refuse_sampling
 from sfumato.public.schema import Schema, sketch
+from sfumato.public.software import installed_software
 
 
 def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget, *, prior: dpa.DpEvent | None = None) -> Plan:
@@ -76,6 +75,7 @@ def fit_with(
     schema = data.schema
     chosen = method(mechanism, schema) if isinstance(mechanism, str) else mechanism
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
+    record = record_of(chosen)
 
     if schema.unknown:
         refuse_sampling(chosen.steps(sketch(schema)))  # before any row is read
@@ -98,23 +98,11 @@ def fit_with(
     certificate = make_certificate(
         plan=planned,
         schema=schema,
-        mechanism=mechanism_to_json(chosen),
+        mechanism=record,
         seed=seed,
         randomness=primitives.description,
         status=primitives.status,
-        software=_software(),
-        discovery=None if discovered is None else discovered.plan.to_json(),
+        software=installed_software(),
+        discovery=None if discovered is None else DiscoveryRecord(**discovered.plan.names),
     )
     return Fitted(chosen, schema, planned, answers, model, certificate)
-
-
-def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
-    """The mechanism's name and public settings."""
-    settings: Any = mechanism
-    if not dataclasses.is_dataclass(settings) or isinstance(settings, type):
-        raise PlanError(f"mechanism {mechanism.name!r} must be a frozen dataclass of its public settings.")
-    return {"name": mechanism.name, "parameters": dataclasses.asdict(settings)}
-
-
-def _software() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in ("sfumato", "dp-accounting", "numpy", "cryptography")}

@@ -73,18 +73,19 @@ def release(
 
 def describe_release(written: Release) -> dict[str, Any]:
     """The public facts of a release folder, as plain values."""
-    body = written.certificate.body
+    certificate = written.certificate
     return {
         "release": str(written.path),
-        "status": body["status"],
-        "mechanism": body["mechanism"],
-        "epsilon": body["claim"]["epsilon"],
-        "delta": body["claim"]["delta"],
-        "spent_epsilon": body["claim"]["spent_epsilon"],
-        "accountant": body["claim"]["accountant"],
-        "claim": body["claim"]["in_words"],
+        "status": certificate.status,
+        "mechanism": {"name": certificate.mechanism.name, "parameters": certificate.mechanism.parameters},
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "spent_epsilon": certificate.claim.spent_epsilon,
+        "accountant": certificate.claim.accountant,
+        "claim": certificate.claim.in_words,
+        "warnings": list(certificate.warnings),
         "rows": written.n_rows,
         "load": written.load_lines(),
-        "seed": body["seed"],
-        "files": sorted([*body["files"], "certificate.json"]),
+        "seed": certificate.seed,
+        "files": sorted(file.name for file in written.path.iterdir()),
     }

@@ -81,7 +81,7 @@ def _compare(
     aucs = {"real": real_score.auc, "synthetic": synthetic_score.auc, "coin": 0.5}
     rows = {"train": len(private_rows), "synthetic": len(synthetic), "test": len(private_test)}
     claim: dict[str, Any] = {
-        **fitted.certificate.body["claim"],
+        **fitted.certificate.claim.to_json(),
         "replayed_epsilon": verification.replayed_epsilon,
     }
     page = demo_page(
