@@ -57,6 +57,17 @@ def synthetic_file(synthetic: Synthetic) -> tuple[str, bytes]:
     return ARRAYS, archive_of({**arrays, "classes": np.array(synthetic.classes)})
 
 
+def settled_file(synthetic: Synthetic) -> tuple[str, bytes, Synthetic]:
+    """The file that reading and writing again leaves as it is, and the rows as its receiver will see them.
+
+    Parquet has its own unit for dates. Once read back they have it too, and the same rows then give the same bytes: so
+    `verify` can see that a file holds nothing besides its rows.
+    """
+    once = synthetic_of(*synthetic_file(synthetic))
+    name, content = synthetic_file(once)
+    return name, content, once
+
+
 def archive_of(arrays: Mapping[str, NDArray[Any] | None]) -> bytes:
     """The arrays that are there, as npz. Noise does not compress, so nobody waits for trying.
 

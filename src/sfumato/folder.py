@@ -19,9 +19,8 @@ from sfumato.contents import (
     read_head,
     read_plain,
     read_synthetic,
+    settled_file,
     sha256_of,
-    synthetic_file,
-    synthetic_of,
 )
 from sfumato.errors import ReleaseError
 from sfumato.fitted import Fitted
@@ -113,8 +112,7 @@ def release(
 def contents_of(fitted: Fitted, *, rows: int | None) -> tuple[Certificate, dict[str, bytes]]:
     """The certificate of a release and all files that it lists."""
     n_rows = fitted.model.default_rows if rows is None else rows
-    name, content = synthetic_file(fitted.model.sample(n_rows, seed=fitted.certificate.seed))
-    synthetic = synthetic_of(name, content)  # as its receiver will see it
+    name, content, synthetic = settled_file(fitted.model.sample(n_rows, seed=fitted.certificate.seed))
     warnings = release_warnings(
         schema=fitted.schema,
         plan=fitted.certificate.plan(),
