@@ -153,7 +153,12 @@ def why_not_plain(path: Path) -> str | None:
         mode = path.lstat().st_mode
     except OSError:
         return "not there"
-    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISLNK, "a link"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+    kinds = (
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISLNK, "a link"),
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+    )
     if stat.S_ISREG(mode):
         return None
     return next((words for is_kind, words in kinds if is_kind(mode)), "a device")

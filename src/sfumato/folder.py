@@ -30,14 +30,13 @@ from sfumato.outlook.warnings import release_warnings
 from sfumato.present.loading import load_lines
 from sfumato.present.report import public_report
 from sfumato.public.answers import AnsweredDoors, Answers
-from sfumato.public.certificate import NAME as CERTIFICATE
-from sfumato.public.certificate import Certificate
+from sfumato.public.certificate import NAME, Certificate
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.schema_file import parse_schema, schema_to_toml
 from sfumato.signing import SIGNATURE, SigningKey, load_signing_key
 
-ANSWERS, SCHEMA, REPORT = "answers.npz", "schema.toml", "report.html"
+CERTIFICATE, ANSWERS, SCHEMA, REPORT = NAME, "answers.npz", "schema.toml", "report.html"
 
 #: What code may raise over numbers and settings that do not belong together.
 GARBLED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
@@ -202,6 +201,15 @@ def _whole_or_absent(target: Path, *, force: bool) -> Iterator[Path]:
 
 def _name_beside(target: Path) -> Path:
     return target.absolute().parent / f".{target.name}.{secrets.token_hex(8)}"
+
+
+@contextlib.contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Around operations on files and nothing else: whatever fails in here is told as a matter of the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(target, error) from None
 
 
 def cannot_write(target: Path, error: OSError) -> ReleaseError:

@@ -56,15 +56,15 @@ def new_keys(name: str | Path, *, passphrase: bytes | None = None) -> tuple[Path
     private, public = Path(f"{name}.key"), Path(f"{name}.pub")
     for path in (private, public):
         if path.exists() or path.is_symlink():
-            raise ReleaseError(f"{path} exists already, and a key that is lost cannot be made again. Choose another name.")
+            raise ReleaseError(
+                f"{path} exists already, and a key that is lost cannot be made again. Choose another name."
+            )
     if not private.absolute().parent.is_dir():
         raise ReleaseError(f"there is no folder {private.absolute().parent} to write into. Make it first.")
     if passphrase is not None and not passphrase:
         raise ReleaseError("the passphrase is empty. Give one, or none at all.")
     key = Ed25519PrivateKey.generate()
-    hidden = (
-        serialization.NoEncryption() if passphrase is None else serialization.BestAvailableEncryption(passphrase)
-    )
+    hidden = serialization.NoEncryption() if passphrase is None else serialization.BestAvailableEncryption(passphrase)
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
     open_part = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

@@ -14,7 +14,7 @@ import dp_accounting as dpa
 from sfumato.errors import SfumatoError, VerificationError
 from sfumato.public.accounting import Spent, event_from_json, event_to_json
 from sfumato.public.assumptions import ASSUMPTIONS, Assumption
-from sfumato.public.claim import Claim
+from sfumato.public.claim import Claim, claim_of
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step, step_from_json
@@ -219,14 +219,7 @@ def make_certificate(
     """Write down the claim and its evidence. No hash of the input is among them."""
     return Certificate(
         status=status,
-        claim=Claim(
-            epsilon=plan.budget.epsilon,
-            delta=plan.budget.delta,
-            unit=plan.unit,
-            accountant=plan.spent.accountant,
-            spent_epsilon=plan.spent.epsilon,
-            numeric_error=plan.spent.numeric_error,
-        ),
+        claim=claim_of(plan),
         event=plan.event,
         scale=float(plan.scale),
         steps=plan.steps,

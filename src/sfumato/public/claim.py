@@ -6,6 +6,7 @@ from typing import Any
 
 from sfumato.errors import SfumatoError, VerificationError
 from sfumato.public.budget import Budget, PrivacyUnit
+from sfumato.public.plan import Plan
 from sfumato.public.strict_json import fields_of, read_fields
 
 ACCOUNTANTS = ("gdp", "pld", "rdp")
@@ -97,6 +98,18 @@ class Claim:
                 f"{claim.in_words} Do not believe either of them."
             )
         return claim
+
+
+def claim_of(plan: Plan) -> Claim:
+    """What a release by this plan will claim."""
+    return Claim(
+        epsilon=plan.budget.epsilon,
+        delta=plan.budget.delta,
+        unit=plan.unit,
+        accountant=plan.spent.accountant,
+        spent_epsilon=plan.spent.epsilon,
+        numeric_error=plan.spent.numeric_error,
+    )
 
 
 def exact_text(value: float) -> str:

@@ -191,7 +191,15 @@ _SAMPLINGS: dict[str, type[Sampling]] = {
 
 def step_from_json(body: Any) -> Step:
     """Read back what `Step.to_json` wrote. Whatever else it is given, it refuses."""
-    wanted = {"name": str, "share": float, "uses": int, "mixtures": int, "groups": int, "sampling": dict, "blocks": list}
+    wanted = {
+        "name": str,
+        "share": float,
+        "uses": int,
+        "mixtures": int,
+        "groups": int,
+        "sampling": dict,
+        "blocks": list,
+    }
     fields = read_fields(body, wanted, what="a step")
     sampling = dict(fields.pop("sampling"))
     kind = sampling.pop("kind", None)

@@ -65,7 +65,9 @@ def check_account(certificate: Certificate, plan: Plan, found: Findings) -> floa
         (replayed, EXACT if is_exact else REPLAYED, "amount, by independent code, to"),
     ):
         if not epsilon <= claim.epsilon * (1 + tolerance):
-            problems.append(f"the certificate claims epsilon {claim.epsilon:.6g}, and its own events {who} {epsilon:.6g}.")
+            problems.append(
+                f"the certificate claims epsilon {claim.epsilon:.6g}, and its own events {who} {epsilon:.6g}."
+            )
             break
     within = f"{(EXACT if is_exact else REPLAYED) * 100:.2g} %"
     found.settle(

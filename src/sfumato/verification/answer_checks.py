@@ -2,9 +2,9 @@
 
 import math
 
+from sfumato.contents import archive_of
 from sfumato.errors import SfumatoError
 from sfumato.folder import ANSWERS, answers_of
-from sfumato.contents import archive_of
 from sfumato.public.answers import Answers
 from sfumato.public.certificate import Certificate
 from sfumato.public.discovery import discovered_bounds
@@ -65,7 +65,7 @@ def _unplanned(answers: Answers, plans: list[Plan]) -> list[str]:
                     elif _is_too_large(answers, key):
                         problems.append(f"the answer to {key} holds a number that no sum of rows comes near.")
     extra = sorted(set(answers.integers) - expected)
-    problems += [f"{ANSWERS} holds an answer that was not planned, or not in this order: {ascii(n)}." for n in extra[:20]]
+    problems += [f"{ANSWERS} holds an answer that was not planned, or not in this order: {n!a}." for n in extra[:20]]
     if not expected:
         problems.append(f"{ANSWERS} holds no answer at all.")
     return problems
@@ -109,7 +109,9 @@ def _check_discovery(answers: Answers, schema: Schema, planned: Recomputed, foun
     for name, column in again.items():
         known = schema[name]
         spread = column.high - column.low
-        if max(abs(known.low - column.low), abs(known.high - column.high)) > _CLOSE * spread or not math.isfinite(spread):
+        if max(abs(known.low - column.low), abs(known.high - column.high)) > _CLOSE * spread or not math.isfinite(
+            spread
+        ):
             problems.append(
                 f"column {name!r} has bounds [{known.low:g}, {known.high:g}], and its noisy histogram gives "
                 f"[{column.low:g}, {column.high:g}]."

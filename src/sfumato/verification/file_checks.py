@@ -32,7 +32,9 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict
         found.problems.append(f"the folder cannot be listed ({error.strerror}).")
         return {}
     problems = _names_that_do_not_belong(listed)
-    problems += [f"{n} is listed in the certificate and missing from the folder." for n in sorted(set(listed) - present)]
+    problems += [
+        f"{n} is listed in the certificate and missing from the folder." for n in sorted(set(listed) - present)
+    ]
     extra = sorted(present - set(listed))
     problems += [f"{ascii(n)[1:-1]} is in the folder and not listed in the certificate." for n in extra[:_MOST_NAMED]]
     contents = {}
@@ -46,7 +48,9 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict
             problems.append(f"{name} differs from the file that the certificate was made for (SHA-256).")
             continue
         contents[name] = content
-    found.settle(problems, checked="every file is plain, listed and the one that the certificate was made for (SHA-256)")
+    found.settle(
+        problems, checked="every file is plain, listed and the one that the certificate was made for (SHA-256)"
+    )
     return contents
 
 
@@ -59,11 +63,9 @@ def _names_that_do_not_belong(listed: dict[str, str]) -> list[str]:
         problems.append(f"the certificate must list the synthetic rows as one file, {TABLE} or {ARRAYS}.")
     problems += [f"the certificate does not list {name}." for name in sorted(wanted - set(listed))]
     strangers = sorted(set(listed) - wanted)
+    problems += [f"the certificate lists {name!a}, which is no file of a release." for name in strangers[:_MOST_NAMED]]
     problems += [
-        f"the certificate lists {ascii(name)}, which is no file of a release." for name in strangers[:_MOST_NAMED]
-    ]
-    problems += [
-        f"the SHA-256 of {ascii(name)} in the certificate is none."
+        f"the SHA-256 of {name!a} in the certificate is none."
         for name, digest in sorted(listed.items())[:_MOST_NAMED]
         if not re.fullmatch("[0-9a-f]{64}", digest)
     ]

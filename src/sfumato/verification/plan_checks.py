@@ -42,7 +42,7 @@ def check_status(certificate: Certificate, found: Findings) -> None:
         found.problems.append(f"the release is marked {certificate.status!r}: {why}. Do not treat it as private.")
     elif certificate.randomness != SECRET_RANDOMNESS:
         found.problems.append(
-            f"the release is marked 'certified' beside the randomness {ascii(certificate.randomness)}, "
+            f"the release is marked 'certified' beside the randomness {certificate.randomness!a}, "
             f"and only {SECRET_RANDOMNESS!r} can be."
         )
 
@@ -55,7 +55,9 @@ def check_assumptions(certificate: Certificate, found: Findings) -> None:
         listed = {entry.text: entry for entry in certificate.assumptions}
         gone = [text for text in known if text not in listed]
         what = (
-            f"leaves out or edits the assumption {gone[0]!r}" if gone else "reorders, repeats or adds to the assumptions"
+            f"leaves out or edits the assumption {gone[0]!r}"
+            if gone
+            else "reorders, repeats or adds to the assumptions"
         )
         problems = [f"the certificate {what}: they must be those of this version of sfumato."]
     found.settle(problems, checked="the assumptions are those of this version, none left out")

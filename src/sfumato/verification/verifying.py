@@ -119,7 +119,7 @@ def _check_contents(
         return replayed, None
     if rebuild or (rebuild is None and is_quick(certificate, planned, rows)):
         return replayed, rebuild_rows(Release(folder, schema, certificate, answers), planned, rows, found)
-    found.declared.append("the synthetic rows, the seed and the warnings: not rebuilt here (sfumato verify --rebuild does)")
+    found.declared.append(
+        "the synthetic rows, the seed and the warnings: not rebuilt here (sfumato verify --rebuild does)"
+    )
     return replayed, None
-
-

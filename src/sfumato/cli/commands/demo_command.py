@@ -11,7 +11,7 @@ from sfumato.cli.commands.release_command import Force
 from sfumato.cli.console import AsJson, answer, progress, table_of
 from sfumato.cli.files import check_file_target, whole_or_absent
 from sfumato.cli.refusals import refusing
-from sfumato.folder import cannot_write, check_target
+from sfumato.folder import check_target
 from sfumato.lab.demo.story import Story, tell
 
 PAGE = "demo-report.html"
@@ -30,19 +30,16 @@ def demo(
     check_target(out, force=force)
     check_file_target(page, force=force)
     with progress(title="demo") as step:
-        try:
-            story = tell(out=out, on_step=step)
-        except OSError as error:
-            raise cannot_write(out, error) from None
+        story = tell(out=out, on_step=step)
         with whole_or_absent(page) as file:
             file.write(story.page.encode())
-    claim = story.fitted.certificate.body["claim"]
+    claim = story.fitted.certificate.claim
     payload = {
         "release": str(out),
         "page": str(page),
-        "epsilon": claim["epsilon"],
-        "delta": claim["delta"],
-        "claim": claim["in_words"],
+        "epsilon": claim.epsilon,
+        "delta": claim.delta,
+        "claim": claim.in_words,
         "replayed_epsilon": story.verification.replayed_epsilon,
         "verified": story.verification.ok,
         "rows": story.rows,
@@ -56,7 +53,7 @@ def _show(console: Console, story: Story, *, out: Path, page: Path) -> None:
     console.print(plan_table(story.fitted.plan))
     console.print()
     console.print(story.verification.claim, markup=False)
-    console.print(f"[green]verified[/green] by independent code: epsilon {story.verification.replayed_epsilon:.4f}\n")
+    console.print(f"[green]recomputed[/green] by independent code: epsilon {story.verification.replayed_epsilon:.4f}\n")
     console.print(f"[bold]Who has diabetes?[/bold] LightGBM, tested on {story.rows['test']:,} other people\n")
     table = table_of("trained on", "rows", "AUC", numbers=2)
     table.add_row("real people (not private)", f"{story.rows['train']:,}", f"{story.aucs['real']:.3f}")

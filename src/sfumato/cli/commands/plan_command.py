@@ -16,7 +16,7 @@ from sfumato.cli.show_plan import show_noise, show_outlook
 from sfumato.outlook.forecast import outlook
 from sfumato.outlook.preview import advice, discovery_of, noise_of, preview
 from sfumato.public.budget import Budget, default_delta
-from sfumato.public.certificate import in_words
+from sfumato.public.claim import claim_of
 from sfumato.public.plan import Plan
 from sfumato.public.schema_file import load_schema
 
@@ -53,7 +53,7 @@ def plan(
     payload: dict[str, Any] = {
         "mechanism": mechanism.name,
         **(_budget_alone(budget, schema.unit.describe()) if planned is None else planned.to_json()),
-        "claim": None if planned is None else in_words(planned),
+        "claim": None if planned is None else claim_of(planned).in_words,
         "column_noise": noise,
         "expectation": expected.to_json(),
         "discovery": discovery,
@@ -65,7 +65,7 @@ def plan(
             console.print(f"[bold]Plan of {mechanism.name}[/bold], by the accountant {planned.spent.accountant}\n")
             console.print(plan_table(planned))
             console.print("clip: what a row can add; stddev: the noise on each number.\n", style="dim")
-            console.print(in_words(planned), markup=False)
+            console.print(claim_of(planned).in_words, markup=False)
             show_noise(console, noise, schema=schema)
         if discovery is not None:
             show_discovery(console, discovery)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
-from sfumato.folder import load_release, release
+from sfumato.folder import load_release, release, writing
 from sfumato.lab.assess.utility import Score, train_and_score
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
 from sfumato.present.demo_page import demo_page
@@ -43,11 +43,14 @@ def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
     """
     schema = demo_schema()
     budget = Budget(epsilon=EPSILON, delta=default_delta(schema.rows))
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent) as folder:
+    with writing(out):
+        workshop = tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent)
+    with workshop as folder:
         on_step("making 30,000 people")
         private_rows = patient_population()
         private_file, staged = Path(folder) / "patients.csv", Path(folder) / "release"
-        private_rows.to_csv(private_file, index=False)
+        with writing(out):
+            private_rows.to_csv(private_file, index=False)
         fitted = fit("auto", Sensitive.read(private_file, schema), budget, on_step=on_step)
         on_step("writing the release")
         release(fitted, to=staged)
@@ -55,9 +58,10 @@ def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
         verification = verify(staged, rebuild=True)
         verification.raise_if_bad()
         story = _compare(fitted, verification, staged, private_rows, schema, out=out, on_step=on_step)
-        if out.exists():
-            os.replace(out, Path(folder) / "replaced")
-        os.replace(staged, out)
+        with writing(out):
+            if out.exists():
+                os.replace(out, Path(folder) / "replaced")
+            os.replace(staged, out)
     return story
 
 
