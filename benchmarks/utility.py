@@ -236,7 +236,8 @@ def write_table(method: str) -> None:
         *demand_lines(records),
         "",
         "TVD: mean total variation distance over columns and over pairs of columns, target included, numbers in 20 cells. "
-        "Class rates: the largest absolute error. Seconds: wall time from rows in memory to synthetic rows in memory. "
+        "Class rates: the largest absolute error. Seconds: wall time from rows in memory to synthetic rows in memory, and so of "
+        "the machine and of whatever else ran on it. "
         "MB: peak resident memory of the process that makes the release. A single value has no standard deviation.",
     ]
     RESULTS.mkdir(exist_ok=True)

@@ -117,13 +117,14 @@ def _on_the_mark(blocks: list[Answered]) -> Iterator[str]:
 
 
 def _between_marks(blocks: list[Answered]) -> Iterator[str]:
-    places = [_place(block.integers.ravel(), unit=block.unit) for block in blocks if block.unit is not None]
-    if not places:
+    units = [block.unit for block in blocks if block.unit is not None]
+    if not units:
         return
+    places = [_place(block.integers.ravel(), unit=block.unit) for block in blocks if block.unit is not None]
     uniform = np.sort(np.concatenate(places))
     n = uniform.size
     distance = float(np.max(np.maximum(np.arange(1, n + 1) / n - uniform, uniform - np.arange(n) / n)))
-    allowed = math.sqrt(math.log(2 / _EACH) / (2 * n)) + 1 / _LEAST_UNIT**2
+    allowed = math.sqrt(math.log(2 / _EACH) / (2 * n)) + 0.5 / min(units) + 1e-5  # whole units are no points
     if distance > allowed:
         yield (
             "the doors' counts do not lie between whole numbers as their noise would put them: "
