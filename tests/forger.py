@@ -188,7 +188,9 @@ class Forged:
     def put_rows(self, synthetic):
         name, content, synthetic = settled_file(synthetic)
         (self.path / name).write_bytes(content)
-        return self.edit(lambda body: (body.update(rows=len(synthetic)), body["files"].update({name: sha256_of(content)})))
+        return self.edit(
+            lambda body: (body.update(rows=len(synthetic)), body["files"].update({name: sha256_of(content)}))
+        )
 
     def plan_again(self, *, epsilon=None, delta=None, prior=True):
         """All numbers of the certificate for another budget, as if the release had been planned with it."""

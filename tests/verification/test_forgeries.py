@@ -34,7 +34,9 @@ KEY = "histograms/0/counts"
 
 
 def claim_in_words(folder):
-    folder.edit(lambda b: b["claim"].update(in_words=b["claim"]["in_words"].replace("1", "0.1")), words=False, report=False)
+    folder.edit(
+        lambda b: b["claim"].update(in_words=b["claim"]["in_words"].replace("1", "0.1")), words=False, report=False
+    )
 
 
 def private_rows(folder):
@@ -379,7 +381,11 @@ def other_software(folder):
 
 THE_TWELVE = {
     "a claim in words that is not the claim in numbers": ("table", claim_in_words, "not the claim in numbers"),
-    "private rows in the place of the synthetic ones": ("table", private_rows, "not those that the doors' integers give"),
+    "private rows in the place of the synthetic ones": (
+        "table",
+        private_rows,
+        "not those that the doors' integers give",
+    ),
     "an edited report": ("table", edited_report, "report.html is not the page"),
     "certified beside a known seed": ("table", certified_with_a_known_seed, "beside the randomness"),
     "deleted assumptions": ("table", deleted_assumptions, "leaves out or edits the assumption"),

@@ -1,6 +1,7 @@
 """schema.toml: the file in which a person says what is public about the data."""
 
 import json
+import sys
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -37,6 +38,8 @@ def parse_schema(text: str) -> Schema:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SchemaError(f"the schema is not valid TOML: {error}.") from None
+    except (RecursionError, ValueError):  # nested without end, or a number of thousands of digits
+        raise SchemaError("the schema is TOML that nobody writes by accident.") from None
     dataset = _section(tree, "dataset", _DATASET_KEYS)
     privacy = _section(tree, "privacy", _PRIVACY_KEYS)
     unknown = set(tree) - {"dataset", "privacy", "columns"}
@@ -125,7 +128,7 @@ def _bound(name: str, value: Any) -> float:
         return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, float) or (type(value) is int and abs(value) <= sys.float_info.max):
         return float(value)
     raise SchemaError(f"column {name!r}: bounds must be numbers, or dates such as 2020-01-31.")
 
