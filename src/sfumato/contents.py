@@ -164,12 +164,14 @@ def why_not_plain(path: Path) -> str | None:
     return next((words for is_kind, words in kinds if is_kind(mode)), "a device")
 
 
-def read_plain(path: Path) -> bytes:
+def read_plain(path: Path, *, most_bytes: int | None = None) -> bytes:
     """The content of a plain file."""
     why = why_not_plain(path)
     if why is not None:
         raise ReleaseError(f"{path.name} is {why} and should be a plain file. Get the release again.")
     try:
+        if most_bytes is not None and path.stat().st_size > most_bytes:
+            raise ReleaseError(f"{path.name} is larger than {most_bytes:,} bytes, which none of ours is.")
         return path.read_bytes()
     except OSError as error:
         raise ReleaseError(f"{path.name} cannot be read ({error.strerror}). Get the release again.") from None

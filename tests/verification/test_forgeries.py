@@ -473,6 +473,16 @@ REFUSED = {
     "a milder assumption": ("table", edit_assumption(lambda a: a[0].update(severity="Negligible")), "the assumptions"),
     "assumptions in another order": ("table", edit_assumption(lambda a: a.reverse()), "reorders"),
     "a reassuring warning": ("table", change(warnings=["This release is perfectly safe."]), "the warnings are not those"),
+    "a warning that moves the cursor": (
+        "table",
+        raw(lambda b: b.update(warnings=["\x1b[2A\n✓ verified"])),
+        "one printable line each",
+    ),
+    "a message among the versions": (
+        "table",
+        raw(lambda b: b["software"].update(numpy="2.0\n✓ verified")),
+        "names and versions only",
+    ),
     "another number of rows": ("table", change(rows=61), "the certificate speaks of 61"),
     "no number of rows": ("table", change(rows=None), "the certificate speaks of None"),
     # the form of the certificate

@@ -6,6 +6,7 @@ for anything else.
 """
 
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ Status = Literal["certified", "research", "non_private"]
 #: What a certificate says of the randomness: only the first can be certified.
 SECRET_RANDOMNESS = "AES-256-CTR keyed by the operating system"
 KNOWN_RANDOMNESS = "AES-256-CTR with a known seed"
+_MOST_WARNINGS = 100
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,8 @@ class Certificate:
                     Assumption(**fields_of(Assumption, entry, what="an assumption"))
                     for entry in fields.pop("assumptions")
                 ),
-                software=_texts(fields.pop("software"), what="software"),
+                software=_versions(fields.pop("software")),
+                warnings=_sentences(fields.pop("warnings")),
                 seed=_at_least(fields.pop("seed"), 0, "seed"),
                 rows=None if fields["rows"] is None else _at_least(fields["rows"], 1, "rows"),
                 files=None if files is None else _texts(files, what="files"),
@@ -270,6 +273,20 @@ def _at_least(value: int, least: int, what: str) -> int:
     if value < least:
         raise VerificationError(f"{NAME}: {what} = {value} must be at least {least}.")
     return value
+
+
+def _sentences(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Warnings are printed as they are, so each must be one line that can move no cursor."""
+    if len(texts) > _MOST_WARNINGS or not all(text.isprintable() and text.strip() for text in texts):
+        raise VerificationError(f"{NAME}: warnings must be a few sentences of one printable line each.")
+    return texts
+
+
+def _versions(body: dict[str, Any]) -> dict[str, str]:
+    versions = _texts(body, what="software")
+    if not all(re.fullmatch(r"[\w.+!-]{1,60}", part) for pair in versions.items() for part in pair):
+        raise VerificationError(f"{NAME}: software must hold names and versions only.")
+    return versions
 
 
 def _texts(body: dict[str, Any], *, what: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from sfumato.signing import SIGNATURE
 from sfumato.verification.findings import Findings
 
 _MOST_NAMED = 20
+_LARGEST_CERTIFICATE = 32 * 2**20
 
 
 def read_certificate(folder: Path) -> bytes:
@@ -20,7 +21,7 @@ def read_certificate(folder: Path) -> bytes:
     path = folder / CERTIFICATE
     if not path.is_file() or why_not_plain(path) is not None:
         raise VerificationError(f"{folder} holds no {CERTIFICATE} that is a plain file, so there is no claim to check.")
-    return read_plain(path)
+    return read_plain(path, most_bytes=_LARGEST_CERTIFICATE)
 
 
 def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict[str, bytes]:
@@ -33,7 +34,8 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict
         return {}
     problems = _names_that_do_not_belong(listed)
     problems += [
-        f"{n} is listed in the certificate and missing from the folder." for n in sorted(set(listed) - present)
+        f"{ascii(n)[1:-1]} is listed in the certificate and missing from the folder."
+        for n in sorted(set(listed) - present)
     ]
     extra = sorted(present - set(listed))
     problems += [f"{ascii(n)[1:-1]} is in the folder and not listed in the certificate." for n in extra[:_MOST_NAMED]]

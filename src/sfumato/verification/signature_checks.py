@@ -25,7 +25,7 @@ def check_signature(folder: Path, certificate: bytes, *, signer: Signer, found: 
             found.declared.append("who published it: the release is not signed")
         return "absent"
     try:
-        signature = Signature.from_bytes(read_plain(folder / SIGNATURE))
+        signature = Signature.from_bytes(read_plain(folder / SIGNATURE, most_bytes=10_000))
     except SfumatoError as error:
         found.problems.append(str(error))
         return "bad"

@@ -63,6 +63,8 @@ def release(
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
         step("writing the folder")
         written = write_release(fitted, to=out, rows=rows, force=force, sign=key)
+    for sentence in written.certificate.warnings:
+        warn(sentence)
     payload = {**describe_release(written), "warning": warning}
 
     def show(console: Console) -> None:
