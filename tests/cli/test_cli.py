@@ -433,7 +433,7 @@ def test_one_row_more_changes_no_message_and_no_shape(place):
         patients(201).iloc[:n_rows].to_csv("patients.csv", index=False)
         plain = release_it("--rows", 60, "--seed", 1, "--force")
         as_json = release_it("--rows", 60, "--seed", 1, "--force", "--json")
-        with np.load("out/measurements.npz") as archive:
+        with np.load("out/answers.npz") as archive:
             shapes = {name: archive[name].shape for name in archive.files}
         table = pd.read_parquet("out/synthetic.parquet")
         kinds = {name: str(kind) for name, kind in table.dtypes.items()}
