@@ -11,6 +11,7 @@ import sfumato as sf
 from sfumato.check.rows import made_up, read
 from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
 from sfumato.public.accounting import epsilon_of
+from sfumato.public.discovery import discovered_rows, plan_discovery
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 
@@ -47,18 +48,22 @@ def test_the_spent_budget_is_the_planned_one() -> None:
     assert fitted.certificate.epsilon == 1.0
 
 
+def counts_of(fitted: sf.Fitted):
+    return fitted.answers.of("histograms", 0, "counts")
+
+
 def test_seeds_are_two_different_things() -> None:
     data = read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE)
     one, two = (sf.fit("independent-histograms", data, BUDGET, seed=5) for _ in range(2))
-    assert not (one.measurements["counts"] == two.measurements["counts"]).all(), "a public seed must not fix the noise"
+    assert not (counts_of(one) == counts_of(two)).all(), "a public seed must not fix the noise"
     first, second = (
         sf.fit("independent-histograms", data, BUDGET, seed=5, source=sf.NoiseSource(research_seed=1)) for _ in range(2)
     )
-    assert (first.measurements["counts"] == second.measurements["counts"]).all()
+    assert (counts_of(first) == counts_of(second)).all()
     assert first.certificate.status == "research"
     assert (
-        sf.fit("independent-histograms", data, BUDGET).certificate.body["seed"]
-        != sf.fit("independent-histograms", data, BUDGET).certificate.body["seed"]
+        sf.fit("independent-histograms", data, BUDGET).certificate.seed
+        != sf.fit("independent-histograms", data, BUDGET).certificate.seed
     )
 
 
@@ -110,7 +115,11 @@ def test_discovery_finds_bounds_and_common_categories_only() -> None:
     assert 3e4 < income.high < 1e6
     assert town.categories == ("Pisa", "Rome", "Siena")
     assert town.missing
-    assert fitted.certificate.body["discovery"]["noisy_rows"] == pytest.approx(8000, abs=600)
+    record = fitted.certificate.discovery
+    assert (record.numbers, record.texts) == (("age", "income"), ("town",))
+    assert discovered_rows(plan_discovery(OPEN, OPEN.unknown, budget=BUDGET), fitted.answers) == pytest.approx(
+        8000, abs=600
+    )
     spent = epsilon_of(fitted.plan.event, delta=BUDGET.delta, relation="add_or_remove").epsilon
     assert 0.98 < spent <= 1.0
 

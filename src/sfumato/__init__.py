@@ -14,9 +14,11 @@ from sfumato.private.sensitive import Sensitive
 from sfumato.public.block import Block, Dense, Hot, Outer
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
+from sfumato.public.claim import Claim
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
 from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.signing import load_signing_key, new_keys
 from sfumato.verification.verifying import Verification, verify
 
 __version__ = "0.1.0"
@@ -25,6 +27,7 @@ __all__ = [
     "Block",
     "Budget",
     "Certificate",
+    "Claim",
     "ClustMix",
     "Column",
     "DPKip",
@@ -59,7 +62,9 @@ __all__ = [
     "WithoutReplacement",
     "fit",
     "load_release",
+    "load_signing_key",
     "method",
+    "new_keys",
     "plan",
     "register",
     "release",

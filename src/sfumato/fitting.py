@@ -1,14 +1,10 @@
 """From private rows to a fitted release: one straight line for every mechanism."""
 
-import dataclasses
-import importlib.metadata
 import os
 from collections.abc import Callable
-from typing import Any
 
-from sfumato.errors import PlanError
 from sfumato.fitted import Fitted
-from sfumato.mechanism import Mechanism, mechanism_for
+from sfumato.mechanism import Mechanism, mechanism_for, record_of
 from sfumato.private.discovering import discover
 from sfumato.private.doors_only import doors_of
 from sfumato.private.kernel.primitives import Primitives
@@ -17,9 +13,10 @@ from sfumato.private.kernel.view import View
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.answers import Answers
 from sfumato.public.budget import Budget
-from sfumato.public.certificate import make_certificate
+from sfumato.public.certificate import DiscoveryRecord, make_certificate
 from sfumato.public.plan import make_plan, refuse_sampling
 from sfumato.public.schema import sketch
+from sfumato.public.software import installed_software
 
 
 def fit(
@@ -58,6 +55,7 @@ def fit_with(
     schema = data.schema
     chosen = mechanism_for(mechanism, schema) if isinstance(mechanism, str) else mechanism
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
+    record = record_of(chosen)
 
     if schema.unknown:
         refuse_sampling(chosen.steps(sketch(schema)))  # before any row is read
@@ -80,23 +78,11 @@ def fit_with(
     certificate = make_certificate(
         plan=planned,
         schema=schema,
-        mechanism=mechanism_to_json(chosen),
+        mechanism=record,
         seed=seed,
         randomness=primitives.source.description,
         status=primitives.status,
-        software=_software(),
-        discovery=None if discovered is None else discovered.plan.to_json(),
+        software=installed_software(),
+        discovery=None if discovered is None else DiscoveryRecord(**discovered.plan.names),
     )
     return Fitted(chosen, schema, planned, answers, model, certificate)
-
-
-def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
-    """The mechanism's name and public settings."""
-    settings: Any = mechanism
-    if not dataclasses.is_dataclass(settings) or isinstance(settings, type):
-        raise PlanError(f"mechanism {mechanism.name!r} must be a frozen dataclass of its public settings.")
-    return {"name": mechanism.name, "parameters": dataclasses.asdict(settings)}
-
-
-def _software() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in ("sfumato", "dp-accounting", "numpy", "cryptography")}

@@ -1,39 +1,45 @@
-"""A release folder: synthetic rows, the noisy measurements behind them, schema, certificate and report.
+"""A release folder: synthetic rows, the doors' integers behind them, schema, certificate and report.
 
-A folder is whole or absent. It is written beside its place and moved there in one step.
+A folder is whole or absent. It is made in memory, written beside its place and moved there in one step.
 """
 
 import contextlib
 import errno
-import hashlib
 import os
 import secrets
 import shutil
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pandas as pd
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
-
+from sfumato.contents import (
+    DAMAGED,
+    archive_of,
+    arrays_of,
+    read_head,
+    read_plain,
+    read_synthetic,
+    settled_file,
+    sha256_of,
+)
 from sfumato.errors import ReleaseError
 from sfumato.fitted import Fitted
-from sfumato.mechanism import registered
+from sfumato.mechanism import mechanism_from
 from sfumato.model import Model, Synthetic
 from sfumato.outlook.warnings import release_warnings
 from sfumato.present.loading import load_lines
 from sfumato.present.report import public_report
 from sfumato.public.answers import AnsweredDoors, Answers
-from sfumato.public.certificate import Certificate
+from sfumato.public.certificate import NAME, Certificate
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
-from sfumato.public.schema_file import load_schema, schema_to_toml
+from sfumato.public.schema_file import parse_schema, schema_to_toml
+from sfumato.signing import SIGNATURE, SigningKey, load_signing_key
 
-CERTIFICATE, ANSWERS, SCHEMA, REPORT = "certificate.json", "answers.npz", "schema.toml", "report.html"
+CERTIFICATE, ANSWERS, SCHEMA, REPORT = NAME, "answers.npz", "schema.toml", "report.html"
+
+#: What code may raise over numbers and settings that do not belong together.
+GARBLED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -46,15 +52,14 @@ class Release:
     answers: Answers = field(repr=False)
 
     def model(self) -> Model:
-        """Build the model again from the measurements: no data needed, no budget spent."""
-        body = self.certificate.body
+        """Build the model again from the doors' answers: no data needed, no budget spent."""
+        mechanism = mechanism_from(self.certificate.mechanism)
         try:
-            mechanism = registered(body["mechanism"]["name"])(**body["mechanism"]["parameters"])
             measurements = mechanism.measure(AnsweredDoors(self.plan(), self.answers), self.schema)
-            return mechanism.build(measurements, self.schema, seed=body["seed"])
-        except (KeyError, TypeError) as error:
+            return mechanism.build(measurements, self.schema, seed=self.certificate.seed)
+        except GARBLED as error:
             raise ReleaseError(
-                f"{CERTIFICATE} does not fit the measurements ({error}). Get the release again."
+                f"{ANSWERS} and {CERTIFICATE} do not fit together ({type(error).__name__}). Get the release again."
             ) from None
 
     def plan(self) -> Plan:
@@ -68,14 +73,21 @@ class Release:
     @property
     def n_rows(self) -> int:
         """How many synthetic rows the folder holds, by the header of their file."""
-        return _read_head(self.path)[0]
+        return read_head(self.path)[0]
 
     def load_lines(self) -> dict[str, str]:
         """For each tool, one line of Python that loads the rows from where this process runs; the tool is enough."""
-        return load_lines(_read_head(self.path)[1], self.schema, folder=self.path)
+        return load_lines(read_head(self.path)[1], self.schema, folder=self.path)
 
 
-def release(fitted: Fitted, *, to: str | Path, rows: int | None = None, force: bool = False) -> Release:
+def release(
+    fitted: Fitted,
+    *,
+    to: str | Path,
+    rows: int | None = None,
+    force: bool = False,
+    sign: str | Path | SigningKey | None = None,
+) -> Release:
     """Write a release folder.
 
     Args:
@@ -83,29 +95,44 @@ def release(fitted: Fitted, *, to: str | Path, rows: int | None = None, force: b
         to: The folder to make.
         rows: How many synthetic rows; by default as many as the model suggests.
         force: Replace an existing folder.
+        sign: A private key, or the file of one without a passphrase, to sign the certificate with.
     """
     target = Path(to)
     check_target(target, force=force)
-    seed = fitted.certificate.body["seed"]
-    synthetic = fitted.model.sample(fitted.model.default_rows if rows is None else rows, seed=seed)
-    certificate = fitted.certificate.with_warnings(
-        release_warnings(
-            schema=fitted.schema,
-            plan=fitted.plan,
-            mechanism=fitted.mechanism,
-            model=fitted.model,
-            synthetic=synthetic,
-        )
-    )
-    with _whole_or_absent(target, force=force) as folder:
-        write_synthetic(synthetic, folder)
-        write_arrays(folder / ANSWERS, fitted.answers.to_arrays())
-        (folder / SCHEMA).write_text(schema_to_toml(fitted.schema), encoding="utf-8")
-        report = public_report(certificate, schema=fitted.schema, plan=fitted.plan.to_json(), synthetic=synthetic)
-        (folder / REPORT).write_text(report, encoding="utf-8")
-        certificate = certificate.with_files({f.name: sha256_of(f) for f in folder.iterdir()})
-        (folder / CERTIFICATE).write_text(certificate.to_text(), encoding="utf-8")
+    key = load_signing_key(sign) if isinstance(sign, str | Path) else sign
+    certificate, files = contents_of(fitted, rows=rows)
+    files[CERTIFICATE] = certificate.to_text().encode()
+    if key is not None:
+        files[SIGNATURE] = key.sign(files[CERTIFICATE])
+    _write(target, files, force=force)
     return Release(target, fitted.schema, certificate, fitted.answers)
+
+
+def contents_of(fitted: Fitted, *, rows: int | None) -> tuple[Certificate, dict[str, bytes]]:
+    """The certificate of a release and all files that it lists."""
+    n_rows = fitted.model.default_rows if rows is None else rows
+    name, content, synthetic = settled_file(fitted.model.sample(n_rows, seed=fitted.certificate.seed))
+    warnings = release_warnings(
+        schema=fitted.schema,
+        plan=fitted.certificate.plan(),
+        mechanism=fitted.mechanism,
+        model=fitted.model,
+        synthetic=synthetic,
+    )
+    certificate = fitted.certificate.for_rows(len(synthetic), warnings=warnings)
+    files = {
+        name: content,
+        ANSWERS: archive_of(fitted.answers.to_arrays()),
+        SCHEMA: schema_to_toml(fitted.schema).encode(),
+        REPORT: report_of(certificate, schema=fitted.schema, synthetic=synthetic),
+    }
+    return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
+
+
+def report_of(certificate: Certificate, *, schema: Schema, synthetic: Synthetic) -> bytes:
+    """The page of a release: a function of what the folder holds, so that anybody can make it again."""
+    plan = certificate.plan().to_json()
+    return public_report(certificate, schema=schema, plan=plan, synthetic=synthetic).encode()
 
 
 def load_release(path: str | Path) -> Release:
@@ -114,12 +141,20 @@ def load_release(path: str | Path) -> Release:
     if not (folder / CERTIFICATE).is_file():
         raise ReleaseError(f"{folder} holds no {CERTIFICATE}, so it is no release folder.")
     try:
-        certificate = Certificate.from_text((folder / CERTIFICATE).read_text(encoding="utf-8"))
-        with np.load(folder / ANSWERS, allow_pickle=False) as archive:
-            answers = Answers.from_arrays(dict(archive))
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        certificate = Certificate.from_text(read_plain(folder / CERTIFICATE).decode())
+        schema = parse_schema(read_plain(folder / SCHEMA).decode())
+    except UnicodeDecodeError as error:
         raise ReleaseError(f"{folder} is damaged ({type(error).__name__}). Get the release again.") from None
-    return Release(folder, load_schema(folder / SCHEMA), certificate, answers)
+    return Release(folder, schema, certificate, answers_of(read_plain(folder / ANSWERS)))
+
+
+def answers_of(content: bytes) -> Answers:
+    """The doors' integers from the content of their file."""
+    try:
+        arrays = arrays_of(content)
+    except DAMAGED as error:
+        raise ReleaseError(f"{ANSWERS} is damaged ({type(error).__name__}). Get the release again.") from None
+    return Answers.from_arrays(arrays)
 
 
 def check_target(target: Path, *, force: bool) -> None:
@@ -132,51 +167,14 @@ def check_target(target: Path, *, force: bool) -> None:
         raise ReleaseError(f"there is no folder {target.absolute().parent} to write into. Make it first.")
 
 
-def write_synthetic(synthetic: Synthetic, folder: Path) -> Path:
-    """Write synthetic rows as Parquet (tables) or npz (images)."""
-    if synthetic.table is not None:
-        path = folder / "synthetic.parquet"
-        synthetic.table.to_parquet(path, index=False)
-        return path
-    arrays = {"images": synthetic.images, "labels": synthetic.labels, "soft_labels": synthetic.soft_labels}
-    path = folder / "synthetic.npz"
-    write_arrays(path, {**arrays, "classes": np.array(synthetic.classes)})
-    return path
-
-
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any] | None]) -> None:
-    """Write the arrays that are there. Noise does not compress, so nobody waits for trying."""
-    present: dict[str, Any] = {name: values for name, values in arrays.items() if values is not None}
-    np.savez(path, **present)
-
-
-def read_synthetic(folder: Path) -> Synthetic:
-    """Read the synthetic rows of a release folder."""
-    if (folder / "synthetic.parquet").is_file():
-        return Synthetic(table=pd.read_parquet(folder / "synthetic.parquet"))
-    with np.load(folder / "synthetic.npz", allow_pickle=False) as archive:
-        return Synthetic(
-            images=archive["images"],
-            labels=archive.get("labels"),
-            soft_labels=archive.get("soft_labels"),
-            classes=tuple(str(name) for name in archive["classes"]),
-        )
-
-
-def _read_head(folder: Path) -> tuple[int, Synthetic]:
-    """The number of rows and a dataset of the same columns without rows: a table may be large, its header is not."""
-    if not (folder / "synthetic.parquet").is_file():
-        synthetic = read_synthetic(folder)
-        return len(synthetic), synthetic
-    with pq.ParquetFile(folder / "synthetic.parquet") as file:
-        table = file.schema_arrow.empty_table().to_pandas()
-        return file.metadata.num_rows, Synthetic(table=table)
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _write(target: Path, files: Mapping[str, bytes], *, force: bool) -> None:
+    """Write files that are made already: whatever fails in here is a matter of the disk."""
+    with _whole_or_absent(target, force=force) as folder:
+        for name, content in files.items():
+            with (folder / name).open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
@@ -186,8 +184,6 @@ def _whole_or_absent(target: Path, *, force: bool) -> Iterator[Path]:
     try:
         folder.mkdir(mode=0o700)
         yield folder
-        for file in folder.iterdir():
-            _flush(file)
         folder.chmod(0o755)
         if force and target.exists():
             os.replace(target, retired)
@@ -207,9 +203,13 @@ def _name_beside(target: Path) -> Path:
     return target.absolute().parent / f".{target.name}.{secrets.token_hex(8)}"
 
 
-def _flush(file: Path) -> None:
-    with file.open("rb") as handle:
-        os.fsync(handle.fileno())
+@contextlib.contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Around operations on files and nothing else: whatever fails in here is told as a matter of the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(target, error) from None
 
 
 def cannot_write(target: Path, error: OSError) -> ReleaseError:

@@ -1,13 +1,18 @@
 """What a mechanism is: steps, measure, build. It never sees epsilon, a noise scale or an array that it could keep."""
 
+import dataclasses
+import json
+import typing
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from sfumato.errors import PlanError
 from sfumato.model import Model
+from sfumato.public.certificate import MechanismRecord
 from sfumato.public.doors import Doors
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
+from sfumato.public.strict_json import read_fields
 
 #: What `measure` makes of the doors' answers, by name: a function of these noisy numbers and of public facts alone.
 Measurements = Mapping[str, Any]
@@ -62,6 +67,31 @@ def mechanism_for(name: str, schema: Schema) -> Mechanism:
     if name == "auto":
         name = "3a-image" if schema.images else "3a-table"
     return registered(name)()
+
+
+def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
+    """The mechanism's name and public settings."""
+    settings: Any = mechanism
+    if not dataclasses.is_dataclass(settings) or isinstance(settings, type):
+        raise PlanError(f"mechanism {mechanism.name!r} must be a frozen dataclass of its public settings.")
+    return {"name": mechanism.name, "parameters": dataclasses.asdict(settings)}
+
+
+def record_of(mechanism: Mechanism) -> MechanismRecord:
+    """The same for the certificate, as JSON gives it back: lists in the place of tuples."""
+    return MechanismRecord(**json.loads(json.dumps(mechanism_to_json(mechanism))))
+
+
+def mechanism_from(record: MechanismRecord) -> Mechanism:
+    """The mechanism of a certificate, with exactly the settings that are listed, each of its type."""
+    cls: Any = registered(record.name)
+    try:
+        hints = typing.get_type_hints(cls)
+    except NameError:  # types that only its own module knows
+        hints = {}
+    wanted = {entry.name: hints.get(entry.name, Any) for entry in dataclasses.fields(cls)}
+    mechanism: Mechanism = cls(**read_fields(record.parameters, wanted, what=f"mechanism {record.name!r}"))
+    return mechanism
 
 
 def registered_names() -> tuple[str, ...]:

@@ -194,7 +194,11 @@ def test_release_sample_verify(place):
     assert checked["ok"]
     assert checked["replayed_epsilon"] == pytest.approx(1.0, rel=2e-3)
     plain = run("verify", "out", "--rebuild")
-    assert plain.stdout.count("✓") == 6
+    assert plain.stdout.count("✓") == len(checked["checked"])
+    assert plain.stdout.count("–") == len(checked["declared"])
+    assert checked["problems"] == []
+    assert checked["signature"] == "absent"
+    assert "not rebuilt here" in run("verify", "out", "--no-rebuild").stdout
     assert "verified out" in plain.stdout
 
 
@@ -454,7 +458,7 @@ def _edit(change):
         path = folder / "certificate.json"
         body = json.loads(path.read_text())
         change(body)
-        path.write_text(json.dumps(body))
+        path.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n")
 
     return tamper
 
@@ -470,20 +474,20 @@ def _flip_a_byte(name):
 
 TAMPERINGS = {
     "rows": (_flip_a_byte("synthetic.parquet"), "synthetic.parquet differs"),
-    "measurements": (_flip_a_byte("measurements.npz"), "measurements.npz differs"),
+    "answers": (_flip_a_byte("answers.npz"), "answers.npz differs"),
     "report": (lambda folder: (folder / "report.html").unlink(), "report.html is listed"),
     "extra": (lambda folder: (folder / "notes.txt").write_text("x"), "notes.txt is in the folder and not listed"),
     "schema": (
         lambda folder: (folder / "schema.toml").write_text(SCHEMA.replace("[30, 200]", "[30, 210]")),
         "schema.toml",
     ),
-    "claim": (_edit(lambda body: body["claim"].update(epsilon=0.5)), "claims epsilon 0.5"),
-    "noise": (_edit(lambda body: body["steps"][0].update(noise_multiplier=50.0)), "grid of histograms/counts"),
+    "claim": (_edit(lambda body: body["claim"].update(epsilon=0.5)), "not the claim in numbers"),
+    "noise": (_edit(lambda body: body["steps"][0].update(noise_multiplier=50.0)), "noise multiplier of step"),
     "event": (_edit(lambda body: body["event"].update(noise_multiplier=50.0)), "events"),
     "status": (_edit(lambda body: body.update(status="research")), "marked 'research'"),
     "truncated": (lambda folder: (folder / "certificate.json").write_text("{"), "not JSON"),
     "other": (lambda folder: (folder / "certificate.json").write_text("{}"), "not of the format"),
-    "part": (_edit(lambda body: body.pop("steps")), "lacks or garbles"),
+    "part": (_edit(lambda body: body.pop("steps")), "lacks 'steps'"),
     "absent": (lambda folder: (folder / "certificate.json").unlink(), "no claim to check"),
 }
 
@@ -584,11 +588,10 @@ def test_a_request_to_end_while_the_folder_is_written_leaves_nothing(place, numb
     program = f"""
 import os, sys, sfumato
 from pathlib import Path
-def report(*arguments, **options):
+def fsync(handle):
     assert [name for name in os.listdir() if name.startswith(".out.")], os.listdir()
     os.kill(os.getpid(), {int(number)})
-    return "never reached"
-sys.modules["sfumato.folder"].public_report = report
+os.fsync = fsync
 from sfumato.cli import main
 sys.argv = "sfumato release patients.csv --method independent-histograms --schema schema.toml --epsilon 1 --out out".split()
 main()

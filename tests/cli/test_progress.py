@@ -11,7 +11,7 @@ import pytest
 SCRIPT = """
 import os, sys, time
 from sfumato.cli.console import progress
-from sfumato.private.kernel.quiet import silence
+from sfumato.private.quiet import silence
 
 with progress(title="release") as step:
     step("before")

@@ -26,8 +26,7 @@ from sfumato.check.maps import digests
 from sfumato.check.noted import NotedDoors
 from sfumato.check.outcome import Outcome, outcome_of
 from sfumato.errors import ContractError
-from sfumato.fitting import mechanism_to_json
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Mechanism, mechanism_to_json
 from sfumato.public.answers import AnsweredDoors, Answers
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema

@@ -12,8 +12,8 @@ from sfumato.check.boundary import place_shows
 from sfumato.check.canonical import Leaf, digest, leaves
 from sfumato.check.noted import NotedMap
 from sfumato.errors import ContractError
-from sfumato.private.kernel.quiet import silence
 from sfumato.private.prepared import batch_rows
+from sfumato.private.quiet import silence
 from sfumato.public.probe import random_batch, take
 from sfumato.public.schema import Batch, Schema
 

@@ -78,7 +78,7 @@ class Recorder(Primitives):
             new: Places of rows which the earlier data did not hold; the rows after them have moved on.
             always: Places of rows which take part in everything.
         """
-        super().__init__(inner._source)
+        super().__init__(inner.source)
         self._inner = inner
         self._record = record
         self._then = answers

@@ -13,7 +13,7 @@ from sfumato.errors import ContractError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit_with
 from sfumato.mechanism import Mechanism
-from sfumato.private.kernel.doors import doors_of
+from sfumato.private.doors_only import doors_of
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View

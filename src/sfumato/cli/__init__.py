@@ -1,4 +1,4 @@
-"""The command line: demo, schema, plan, release, sample, verify, account, data, bench, study."""
+"""The command line: demo, schema, plan, release, sample, verify, keys, account, data, bench, study."""
 
 import typer
 from typer.main import get_command
@@ -7,6 +7,7 @@ from sfumato.cli.commands.account_command import account
 from sfumato.cli.commands.bench_command import bench
 from sfumato.cli.commands.data_command import data
 from sfumato.cli.commands.demo_command import demo
+from sfumato.cli.commands.keys_command import keys
 from sfumato.cli.commands.plan_command import plan
 from sfumato.cli.commands.release_command import release
 from sfumato.cli.commands.sample_command import sample
@@ -31,10 +32,11 @@ app.command(epilog="Example: sfumato schema patients.csv > schema.toml")(schema)
 app.command(epilog="Example: sfumato plan schema.toml --epsilon 1")(plan)
 app.command(epilog="Example: sfumato release patients.csv --schema schema.toml --epsilon 1 --out release")(release)
 app.command(epilog="Example: sfumato sample release -n 100000 --out more.parquet")(sample)
-app.command(epilog="Example: sfumato verify release --rebuild")(verify)
+app.command(epilog="Example: sfumato verify release --signer statistics-office.pub")(verify)
 app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5")(
     bench
 )
+app.add_typer(keys, name="keys")
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")
 app.add_typer(study, name="study")

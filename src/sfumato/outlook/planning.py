@@ -19,7 +19,7 @@ from sfumato.outlook.sections import (
 )
 from sfumato.public.accounting import Spent
 from sfumato.public.budget import Budget
-from sfumato.public.certificate import in_words
+from sfumato.public.claim import claim_of
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
@@ -115,7 +115,7 @@ class PlannedRelease:
         return {
             "mechanism": self.mechanism.name,
             **known,
-            "claim": None if self.plan is None else in_words(self.plan),
+            "claim": None if self.plan is None else claim_of(self.plan).in_words,
             "column_noise": self.noise,
             "expectation": self.outlook.to_json(),
             "discovery": self.discovery,

@@ -6,7 +6,7 @@ from typing import Any
 
 from sfumato.outlook.forecast import SIZES, Outlook
 from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, percent, simulated_another
-from sfumato.public.certificate import in_words
+from sfumato.public.claim import claim_of
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 
@@ -42,7 +42,7 @@ def steps_section(mechanism: str, plan: Plan) -> Section:
         subtitle=f", by the accountant {plan.spent.accountant}",
         grid=steps_grid(plan),
         notes=("clip: what a row can add; stddev: the noise on each number.",),
-        after=(in_words(plan),),
+        after=(claim_of(plan).in_words,),
     )
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sfumato.mechanism import Named, registered, registered_names
+from sfumato.errors import SfumatoError
+from sfumato.mechanism import Named, mechanism_from
 from sfumato.model import Synthetic
 from sfumato.present.loading import load_lines
 from sfumato.present.marginals import Marginal, marginal
@@ -20,14 +21,18 @@ _MOST_PLOTS, _MOST_ROWS, _MOST_COLUMNS, _MOST_PICTURES = 6, 5, 10, 60
 _MOST_PIXELS = 120_000  # noise does not compress: this keeps the page below a megabyte
 
 _STATUS = {
-    "certified": "Made by the package's doors, with secret randomness. Check it with: sfumato verify",
+    "certified": "The publisher declares: made by the package's doors, with secret randomness. Check all else with: sfumato verify",
     "research": "Made with a known seed: its noise can be subtracted. Do not treat it as private.",
     "non_private": "Not made by the doors of the package. Do not treat it as private.",
 }
 
 
 def public_report(certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic) -> str:
-    """The page as text: self-contained, readable in light and dark, without scripts or outside resources."""
+    """The page as text: self-contained, readable in light and dark, without scripts or outside resources.
+
+    The same arguments give the same bytes, and of the certificate everything counts but its list of files: `verify` makes
+    the page again and compares.
+    """
     summary = summarize(certificate, schema=schema, plan=plan, synthetic=synthetic)
     drawn = {
         "plots": [marginal_svg(entry) for entry in summary["marginals"]],
@@ -40,31 +45,30 @@ def summarize(
     certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic
 ) -> dict[str, Any]:
     """All that the page says, as plain values."""
-    body = certificate.body
     quality = quality_of(
         _mechanism_of(certificate), schema=schema, plan=certificate.plan(), warnings=certificate.warnings
     )
     return {
         "title": "A differentially private release",
-        "status": body["status"],
+        "status": certificate.status,
         # Nothing useless looks green: the claim may stand, and the rows be worth nothing.
-        "badge": "doubtful" if body["status"] == "certified" and quality["verdict"] else body["status"],
+        "badge": "doubtful" if certificate.status == "certified" and quality["verdict"] else certificate.status,
         "quality": quality,
-        "status_in_words": _STATUS.get(body["status"], "This status is unknown. Do not treat it as private."),
+        "status_in_words": _STATUS[certificate.status],
         "epsilon": f"{certificate.epsilon:g}",
         "delta": f"{certificate.delta:g}",
         "factor": _factor(certificate.epsilon),
         "without": _without(schema),
-        "claim": body["claim"]["in_words"],
-        "mechanism": body["mechanism"]["name"],
-        "parameters": {key: str(value) for key, value in body["mechanism"]["parameters"].items()},
+        "claim": certificate.claim.in_words,
+        "mechanism": certificate.mechanism.name,
+        "parameters": {key: str(value) for key, value in certificate.mechanism.parameters.items()},
         "accountant": plan["accountant"],
         "spent": f"{plan['spent_epsilon']:.4f}",
         "steps": plan["steps"],
-        "was_discovered": body.get("discovery") is not None,
+        "was_discovered": certificate.discovery is not None,
         "is_by_row": schema.unit.person is None,
-        "assumptions": body["assumptions"],
-        "software": body["software"],
+        "assumptions": certificate.assumptions,
+        "software": dict(sorted(certificate.software.items())),
         "target": schema.target,
         "n_rows": len(synthetic),
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
@@ -83,13 +87,10 @@ class _Unknown:
 
 
 def _mechanism_of(certificate: Certificate) -> Named:
-    name, parameters = certificate.body["mechanism"]["name"], certificate.body["mechanism"]["parameters"]
-    if name not in registered_names():
-        return _Unknown(name)
     try:
-        return registered(name)(**parameters)
-    except TypeError:  # settings of another version
-        return _Unknown(name)
+        return mechanism_from(certificate.mechanism)
+    except SfumatoError:  # not installed here, or with the settings of another version
+        return _Unknown(certificate.mechanism.name)
 
 
 def _factor(epsilon: float) -> str:

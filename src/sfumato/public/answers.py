@@ -132,5 +132,5 @@ def _key(step: str, use: int, block: str) -> str:
 
 
 def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
-    extent = int(np.abs(values).max(initial=0))
-    return values.astype(np.int32) if extent < 2**31 else values
+    fits = values.min(initial=0) >= -(2**31) and values.max(initial=0) < 2**31
+    return values.astype(np.int32) if fits else values

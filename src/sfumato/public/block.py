@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sfumato.errors import PlanError
+from sfumato.public.strict_json import fields_of
 
 # A bound's square, and a row's, must be numbers that float64 can hold.
 _BOUNDS = (1e-100, 1e100)
@@ -127,10 +128,14 @@ def block_to_json(block: Block) -> dict[str, Any]:
     return {"kind": type(block).__name__, **asdict(block)}
 
 
-def block_from_json(body: dict[str, Any]) -> Block:
-    """Read back what `block_to_json` wrote."""
-    settings = dict(body)
-    return _KINDS[settings.pop("kind")](**settings)
+def block_from_json(body: Any) -> Block:
+    """Read back what `block_to_json` wrote. Whatever else it is given, it refuses."""
+    settings = dict(body) if isinstance(body, dict) else {}
+    kind = settings.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise PlanError("a block of a step is of no kind that is known.")
+    cls = _KINDS[kind]
+    return cls(**fields_of(cls, settings, what="a block of a step"))
 
 
 def _check(block: Block) -> None:

@@ -1,165 +1,295 @@
-"""The certificate: what is claimed about a release, and all that is needed to check it without the data."""
+"""The certificate: what is claimed about a release, and all that is needed to check it without the data.
+
+It is read as strictly as it is written: every field has a type and a range, no key is missing, unknown or there twice, and
+the text must be, to the byte, the one that `to_text` gives. So there is one certificate for one claim, and no place in it
+for anything else.
+"""
 
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sfumato.errors import VerificationError
+import dp_accounting as dpa
+
+from sfumato.errors import SfumatoError, VerificationError
 from sfumato.public.accounting import Spent, event_from_json, event_to_json
-from sfumato.public.budget import Budget, PrivacyUnit
+from sfumato.public.assumptions import ASSUMPTIONS, Assumption
+from sfumato.public.claim import Claim, claim_of
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
-from sfumato.public.step import step_from_json
+from sfumato.public.step import Step, step_from_json
+from sfumato.public.strict_json import fields_of, parse_json, read_fields
 
-FORMAT = "sfumato-certificate/1"
+NAME = "certificate.json"
+FORMAT = "sfumato-certificate/2"
+FORMER_FORMAT = "sfumato-certificate/1"
 Status = Literal["certified", "research", "non_private"]
-Severity = Literal["Critical", "Theoretical", "Negligible"]
 
-ASSUMPTIONS: tuple[tuple[Severity, str], ...] = (
-    (
-        "Critical",
-        "The schema (columns, bounds, categories, approximate size) comes from public knowledge, not from the rows.",
-    ),
-    (
-        "Critical",
-        "Nobody chose the mechanism, its settings or this very release by looking at what it did to the private rows.",
-    ),
-    (
-        "Critical",
-        "Each row (or person) enters this dataset once; other releases of the same rows add their own epsilon.",
-    ),
-    ("Theoretical", "The file format delimits the rows: a record of the file is a record of the guarantee."),
-    (
-        "Critical",
-        "Maps of the mechanism keep nothing of the rows that they are handed; the contract suite looks for it.",
-    ),
-    ("Theoretical", "Where rows are divided by their place in the file, that place does not follow from their values."),
-    (
-        "Theoretical",
-        "Maps give a row the same bits at every place of a batch, among any rows; each is tried on public rows first.",
-    ),
-    ("Theoretical", "The time that a release takes is not observed by the attacker."),
-    ("Negligible", "AES-256 in counter mode is indistinguishable from random."),
-    ("Negligible", "Noise is exact to a total variation distance of 2^-114 a draw: below 1e-24 for 10^10 draws."),
-)
+#: What a certificate says of the randomness: only the first can be certified.
+SECRET_RANDOMNESS = "AES-256-CTR keyed by the operating system"
+KNOWN_RANDOMNESS = "AES-256-CTR with a known seed"
+_MOST_WARNINGS = 100
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """A claim and its evidence, as plain JSON."""
+class DiscoveryRecord:
+    """Which columns were left open and found privately, in the order of the schema: numbers, and texts."""
 
-    body: dict[str, Any]
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MechanismRecord:
+    """A mechanism by its name and its public settings, as plain JSON values."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """A claim and its evidence. `rows` and `files` are those of the folder: none before it is written."""
+
+    status: Status
+    claim: Claim
+    event: dpa.DpEvent
+    scale: float
+    steps: tuple[Step, ...]
+    noise_multipliers: tuple[float, ...]
+    grid: dict[str, float]
+    discovery: DiscoveryRecord | None
+    mechanism: MechanismRecord
+    seed: int
+    randomness: str
+    schema_sha256: str
+    assumptions: tuple[Assumption, ...]
+    software: dict[str, str]
+    warnings: tuple[str, ...] = ()
+    rows: int | None = None
+    files: dict[str, str] | None = None
 
     @property
     def epsilon(self) -> float:
         """The claimed epsilon."""
-        return float(self.body["claim"]["epsilon"])
+        return self.claim.epsilon
 
     @property
     def delta(self) -> float:
         """The claimed delta."""
-        return float(self.body["claim"]["delta"])
-
-    @property
-    def status(self) -> str:
-        """certified, research or non_private."""
-        return str(self.body["status"])
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What maker and receiver should be told about the use of the release."""
-        return tuple(self.body.get("warnings", ()))
-
-    def with_warnings(self, warnings: tuple[str, ...]) -> "Certificate":
-        """A copy that says so."""
-        return Certificate({**self.body, "warnings": list(warnings)})
+        return self.claim.delta
 
     def plan(self) -> Plan:
-        """The plan that the certificate was issued for, from its steps and their noise."""
-        claim = self.body["claim"]
+        """The plan that the certificate was issued for, from its steps and their scale."""
+        claim = self.claim
+        spent = Spent(claim.spent_epsilon, claim.accountant, claim.numeric_error)
         return Plan(
-            budget=Budget(epsilon=self.epsilon, delta=self.delta),
-            unit=PrivacyUnit(**claim["unit"]),
-            steps=tuple(step_from_json(entry) for entry in self.body["steps"]),
-            scale=self.body["scale"],
-            event=event_from_json(self.body["event"]),
-            spent=Spent(claim["spent_epsilon"], claim["accountant"], claim["numeric_error"]),
+            budget=claim.budget, unit=claim.unit, steps=self.steps, scale=self.scale, event=self.event, spent=spent
         )
+
+    def for_rows(self, rows: int, *, warnings: tuple[str, ...]) -> "Certificate":
+        """A copy that speaks of so many synthetic rows, with what their maker and receiver should be told."""
+        return replace(self, rows=rows, warnings=warnings)
 
     def with_files(self, digests: dict[str, str]) -> "Certificate":
         """A copy that names the files of the release and their SHA-256."""
-        return Certificate({**self.body, "files": dict(sorted(digests.items()))})
+        return replace(self, files=dict(sorted(digests.items())))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the same for the same certificate."""
+        discovery = self.discovery
+        return {
+            "format": FORMAT,
+            "status": self.status,
+            "claim": self.claim.to_json(),
+            "event": event_to_json(self.event),
+            "scale": self.scale,
+            "steps": [
+                {**step.to_json(), "noise_multiplier": noise}
+                for step, noise in zip(self.steps, self.noise_multipliers, strict=True)
+            ],
+            "grid": self.grid,
+            "discovery": None
+            if discovery is None
+            else {"numbers": list(discovery.numbers), "texts": list(discovery.texts)},
+            "mechanism": {"name": self.mechanism.name, "parameters": self.mechanism.parameters},
+            "seed": self.seed,
+            "randomness": self.randomness,
+            "schema_sha256": self.schema_sha256,
+            "assumptions": [{"severity": entry.severity, "text": entry.text} for entry in self.assumptions],
+            "warnings": list(self.warnings),
+            "software": dict(sorted(self.software.items())),
+            "rows": self.rows,
+            "files": None if self.files is None else dict(sorted(self.files.items())),
+        }
 
     def to_text(self) -> str:
-        """JSON, the same for the same certificate."""
-        return json.dumps(self.body, indent=2, ensure_ascii=False) + "\n"
+        """The certificate as a file: the same bytes for the same certificate."""
+        return json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @staticmethod
+    def from_json(body: Any) -> "Certificate":
+        """Read plain values, refusing with a sentence whatever `to_json` would not have given."""
+        refuse_other_formats(body)
+        fields = read_fields(body, _FIELDS, what=NAME)
+        fields.pop("format")
+        steps, noise = _steps(fields.pop("steps"))
+        discovery, files = fields.pop("discovery"), fields.pop("files")
+        wanted = {"name": str, "parameters": dict}
+        try:
+            return Certificate(
+                status=fields.pop("status"),
+                claim=Claim.from_json(fields.pop("claim")),
+                event=event_from_json(fields.pop("event")),
+                scale=_positive(fields.pop("scale"), "scale"),
+                steps=steps,
+                noise_multipliers=noise,
+                grid={key: _positive(value, f"the grid of {key}") for key, value in fields.pop("grid").items()},
+                discovery=None
+                if discovery is None
+                else DiscoveryRecord(**fields_of(DiscoveryRecord, discovery, what="the discovery")),
+                mechanism=MechanismRecord(**read_fields(fields.pop("mechanism"), wanted, what="the mechanism")),
+                assumptions=tuple(
+                    Assumption(**fields_of(Assumption, entry, what="an assumption"))
+                    for entry in fields.pop("assumptions")
+                ),
+                software=_versions(fields.pop("software")),
+                warnings=_sentences(fields.pop("warnings")),
+                seed=_at_least(fields.pop("seed"), 0, "seed"),
+                rows=None if fields["rows"] is None else _at_least(fields["rows"], 1, "rows"),
+                files=None if files is None else _texts(files, what="files"),
+                **{key: value for key, value in fields.items() if key != "rows"},
+            )
+        except VerificationError:
+            raise
+        except SfumatoError as error:
+            raise VerificationError(f"{NAME} holds what no certificate does: {error}") from None
 
     @staticmethod
     def from_text(text: str) -> "Certificate":
         """Read a certificate, refusing what is none."""
-        try:
-            body = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise VerificationError(
-                f"certificate.json is not JSON (line {error.lineno}). Get the release again."
-            ) from None
-        if not isinstance(body, dict) or body.get("format") != FORMAT:
-            raise VerificationError(
-                f"certificate.json is not of the format {FORMAT}. Use the sfumato version that made it."
-            )
-        return Certificate(body)
+        certificate = Certificate.from_json(parse_json(text, what=NAME))
+        if certificate.to_text() != text:
+            raise VerificationError(f"{NAME} is not written as sfumato writes it. Get the release again.")
+        return certificate
+
+
+_FIELDS: dict[str, Any] = {
+    "format": str,
+    "status": Status,
+    "claim": dict,
+    "event": dict,
+    "scale": float,
+    "steps": list,
+    "grid": dict,
+    "discovery": dict | None,
+    "mechanism": dict,
+    "seed": int,
+    "randomness": str,
+    "schema_sha256": str,
+    "assumptions": list,
+    "warnings": tuple[str, ...],
+    "software": dict,
+    "rows": int | None,
+    "files": dict | None,
+}
+
+
+def refuse_other_formats(body: Any) -> None:
+    """Name the version that can read a certificate which this one cannot."""
+    found = body.get("format") if isinstance(body, dict) else None
+    if found == FORMER_FORMAT:
+        raise VerificationError(
+            f"the release was made by sfumato 0.1 ({FORMER_FORMAT}), whose folders this version does not read. "
+            "Verify it with that version, or ask for a new release."
+        )
+    if found != FORMAT:
+        raise VerificationError(f"{NAME} is not of the format {FORMAT}. Use the sfumato version that made it.")
 
 
 def make_certificate(
     *,
     plan: Plan,
     schema: Schema,
-    mechanism: dict[str, Any],
+    mechanism: MechanismRecord,
     seed: int,
     randomness: str,
     status: Status,
     software: dict[str, str],
-    discovery: dict[str, Any] | None = None,
+    discovery: DiscoveryRecord | None = None,
 ) -> Certificate:
     """Write down the claim and its evidence. No hash of the input is among them."""
     return Certificate(
-        {
-            "format": FORMAT,
-            "status": status,
-            "claim": {
-                "epsilon": plan.budget.epsilon,
-                "delta": plan.budget.delta,
-                "unit": plan.unit.to_json(),
-                "in_words": in_words(plan),
-                "accountant": plan.spent.accountant,
-                "spent_epsilon": plan.spent.epsilon,
-                "numeric_error": plan.spent.numeric_error,
-            },
-            "event": event_to_json(plan.event),
-            "scale": plan.scale,
-            "steps": [{**step.to_json(), "noise_multiplier": plan.noise_multiplier(step.name)} for step in plan.steps],
-            "grid": {
-                f"{step.name}/{block.name}": plan.units_per_one(step.name, block.name)
-                for step in plan.steps
-                for block in step.blocks
-            },
-            "discovery": discovery,
-            "mechanism": mechanism,
-            "seed": seed,
-            "randomness": randomness,
-            "schema_sha256": schema.digest(),
-            "assumptions": [{"severity": severity, "text": text} for severity, text in ASSUMPTIONS],
-            "software": software,
-            "warnings": [],
-            "files": {},
-        }
+        status=status,
+        claim=claim_of(plan),
+        event=plan.event,
+        scale=float(plan.scale),
+        steps=plan.steps,
+        noise_multipliers=tuple(float(plan.noise_multiplier(step.name)) for step in plan.steps),
+        grid=grid_of(plan),
+        discovery=discovery,
+        mechanism=mechanism,
+        seed=seed,
+        randomness=randomness,
+        schema_sha256=schema.digest(),
+        assumptions=ASSUMPTIONS,
+        software=software,
     )
 
 
-def in_words(plan: Plan) -> str:
-    """The claim as a sentence."""
-    return (
-        f"({plan.budget.epsilon:g}, {plan.budget.delta:g})-differentially private for {plan.unit.describe()}: "
-        f"its presence changes the odds of any outcome by at most a factor of e^{plan.budget.epsilon:g}, "
-        f"but for an event of probability {plan.budget.delta:g}."
-    )
+def grid_of(plan: Plan) -> dict[str, float]:
+    """Units for a one of each block, by step and block."""
+    return {
+        f"{step.name}/{block.name}": float(plan.units_per_one(step.name, block.name))
+        for step in plan.steps
+        for block in step.blocks
+    }
+
+
+def _steps(entries: list[Any]) -> tuple[tuple[Step, ...], tuple[float, ...]]:
+    steps, noise = [], []
+    for entry in entries:
+        body = dict(entry) if isinstance(entry, dict) else {}
+        noise.append(_positive(body.pop("noise_multiplier", None), "the noise multiplier of a step"))
+        try:
+            steps.append(step_from_json(body))
+        except VerificationError:
+            raise
+        except SfumatoError as error:
+            raise VerificationError(f"{NAME} lists a step that cannot be carried out: {error}") from None
+    if len({step.name for step in steps}) != len(steps):
+        raise VerificationError(f"{NAME} lists two steps of the same name.")
+    return tuple(steps), tuple(noise)
+
+
+def _positive(value: Any, what: str) -> float:
+    if type(value) not in (int, float) or not value > 0:
+        raise VerificationError(f"{NAME}: {what} must be a finite number above 0.")
+    return float(value)
+
+
+def _at_least(value: int, least: int, what: str) -> int:
+    if value < least:
+        raise VerificationError(f"{NAME}: {what} = {value} must be at least {least}.")
+    return value
+
+
+def _sentences(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Warnings are printed as they are, so each must be one line that can move no cursor."""
+    if len(texts) > _MOST_WARNINGS or not all(text.isprintable() and text.strip() for text in texts):
+        raise VerificationError(f"{NAME}: warnings must be a few sentences of one printable line each.")
+    return texts
+
+
+def _versions(body: dict[str, Any]) -> dict[str, str]:
+    versions = _texts(body, what="software")
+    if not all(re.fullmatch(r"[\w.+!-]{1,60}", part) for pair in versions.items() for part in pair):
+        raise VerificationError(f"{NAME}: software must hold names and versions only.")
+    return versions
+
+
+def _texts(body: dict[str, Any], *, what: str) -> dict[str, str]:
+    if not all(isinstance(value, str) for value in body.values()):
+        raise VerificationError(f"{NAME}: {what} must hold texts only.")
+    return dict(body)

@@ -74,9 +74,10 @@ class DiscoveryPlan:
         quantile = float(stats.norm.isf(self.failure / (rows * len(self.texts))))
         return rows * self.units_per_row + math.ceil(NOISE_STDDEV * quantile) + 1
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for the certificate: which columns, in the order in which they were asked for."""
-        return {"numbers": [c.name for c in self.numbers], "texts": [c.name for c in self.texts]}
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Which columns, in the order in which they were asked for: what the certificate holds of a discovery."""
+        return {"numbers": tuple(c.name for c in self.numbers), "texts": tuple(c.name for c in self.texts)}
 
 
 def plan_discovery(schema: Schema, columns: tuple[Column, ...], *, budget: Budget) -> DiscoveryPlan:

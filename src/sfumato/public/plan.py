@@ -88,11 +88,7 @@ def make_plan(
         refuse_sampling(steps)
 
     def event_at(scale: float) -> dpa.DpEvent:
-        events = [] if prior is None else [prior]
-        for step in steps:
-            noise = _noise_multiplier(step, steps=steps, scale=scale)
-            events.append(step.event(noise_multiplier=noise, unit=unit))
-        return events[0] if len(events) == 1 else dpa.ComposedDpEvent(events)
+        return event_of(steps, scale=scale, unit=unit, prior=prior)
 
     if not steps:
         raise PlanError("the mechanism plans no access to private rows, so there is nothing to release.")
@@ -110,6 +106,15 @@ def make_plan(
                 "holds. Use fewer mixtures, bins or categories."
             )
     return plan
+
+
+def event_of(steps: Sequence[Step], *, scale: float, unit: PrivacyUnit, prior: dpa.DpEvent | None) -> dpa.DpEvent:
+    """What the accountant is told: what was spent before, then every step at the noise that the scale gives it."""
+    events = [] if prior is None else [prior]
+    for step in steps:
+        noise = _noise_multiplier(step, steps=steps, scale=scale)
+        events.append(step.event(noise_multiplier=noise, unit=unit))
+    return events[0] if len(events) == 1 else dpa.ComposedDpEvent(events)
 
 
 def refuse_sampling(steps: Sequence[Step]) -> None:

@@ -4,6 +4,7 @@ This knows columns but not schemas, so that a schema can read and write itself.
 """
 
 import json
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
@@ -48,6 +49,8 @@ def from_toml(text: str) -> Declared:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SchemaError(f"the schema is not valid TOML: {error}.") from None
+    except (RecursionError, ValueError):  # nested without end, or a number of thousands of digits
+        raise SchemaError("the schema is TOML that nobody writes by accident.") from None
     dataset = _section(tree, "dataset", _DATASET_KEYS)
     privacy = _section(tree, "privacy", _PRIVACY_KEYS)
     unknown = set(tree) - {"dataset", "privacy", "columns"}
@@ -142,7 +145,7 @@ def _bound(name: str, value: Any) -> float:
         return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, float) or (type(value) is int and abs(value) <= sys.float_info.max):
         return float(value)
     raise SchemaError(f"column {name!r}: bounds must be numbers, or dates such as 2020-01-31.")
 

@@ -11,6 +11,7 @@ from scipy import stats
 from sfumato.errors import PlanError
 from sfumato.public.block import Block, block_from_json, block_to_json
 from sfumato.public.budget import PrivacyUnit
+from sfumato.public.strict_json import fields_of, read_fields
 
 
 @dataclass(frozen=True)
@@ -188,16 +189,22 @@ _SAMPLINGS: dict[str, type[Sampling]] = {
 }
 
 
-def step_from_json(body: dict[str, Any]) -> Step:
-    """Read back what `Step.to_json` wrote."""
-    sampling = dict(body["sampling"])
-    kind = _SAMPLINGS[sampling.pop("kind")]
-    return Step(
-        name=body["name"],
-        blocks=tuple(block_from_json(block) for block in body["blocks"]),
-        share=body["share"],
-        uses=body["uses"],
-        sampling=kind(**sampling),
-        mixtures=body["mixtures"],
-        groups=body["groups"],
-    )
+def step_from_json(body: Any) -> Step:
+    """Read back what `Step.to_json` wrote. Whatever else it is given, it refuses."""
+    wanted = {
+        "name": str,
+        "share": float,
+        "uses": int,
+        "mixtures": int,
+        "groups": int,
+        "sampling": dict,
+        "blocks": list,
+    }
+    fields = read_fields(body, wanted, what="a step")
+    sampling = dict(fields.pop("sampling"))
+    kind = sampling.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _SAMPLINGS:
+        raise PlanError(f"step {fields['name']!r}: its way of sampling is not known.")
+    cls = _SAMPLINGS[kind]
+    blocks = tuple(block_from_json(block) for block in fields.pop("blocks"))
+    return Step(**fields, blocks=blocks, sampling=cls(**fields_of(cls, sampling, what="the sampling of a step")))

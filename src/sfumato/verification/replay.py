@@ -25,7 +25,7 @@ def replay_epsilon(event_json: Mapping[str, Any], *, delta: float, relation: str
         relation: ``"add_or_remove"`` or ``"replace_one"``.
 
     Returns:
-        epsilon, within about 0.1% of the tight one; infinity if a step is not private.
+        epsilon, within about 0.002% of the tight one; infinity if a step is not private.
 
     Raises:
         AccountingError: The tree, delta or relation is not one that we know.

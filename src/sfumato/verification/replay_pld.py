@@ -20,8 +20,8 @@ from scipy.special import log_ndtr, logsumexp
 Array = NDArray[np.float64]
 Mixture = tuple[tuple[float, float], ...]
 
-_WIDTH_OVER_SPREAD = 0.03  # rounding to such a grid adds about 0.02% to the spread of a sum
-_WIDEST, _MOST_CELLS, _LONGEST = 0.05, 2.0**17, 2**22
+_WIDTH_OVER_SPREAD = 0.01  # rounding to such a grid adds about 0.001% to the spread of a sum
+_WIDEST, _MOST_CELLS, _LONGEST = 0.02, 2.0**18, 2**22
 _TRUNCATED = 1e-7  # each truncation may use this fraction of delta
 _ROUNDING = 1e-6  # fraction of delta kept for the rounding of the curves
 _UNIT = 2.3e-16

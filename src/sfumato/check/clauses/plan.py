@@ -8,8 +8,8 @@ from sfumato.check.outcome import outcome_of
 from sfumato.check.recorder import Record
 from sfumato.check.setting import Run, Setting
 from sfumato.errors import ContractError
-from sfumato.fitting import mechanism_to_json
-from sfumato.private.kernel.doors import doors_of
+from sfumato.mechanism import mechanism_to_json
+from sfumato.private.doors_only import doors_of
 
 
 def steps_are_public(setting: Setting) -> None:

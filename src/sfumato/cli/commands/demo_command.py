@@ -35,13 +35,13 @@ def demo(
         story = tell(out=out, on_step=step)
         with whole_or_absent(page) as file:
             file.write(story.page.encode())
-    claim = story.fitted.certificate.body["claim"]
+    claim = story.fitted.certificate.claim
     payload = {
         "release": str(out),
         "page": str(page),
-        "epsilon": claim["epsilon"],
-        "delta": claim["delta"],
-        "claim": claim["in_words"],
+        "epsilon": claim.epsilon,
+        "delta": claim.delta,
+        "claim": claim.in_words,
         "replayed_epsilon": story.verification.replayed_epsilon,
         "verified": story.verification.ok,
         "rows": story.rows,
@@ -61,7 +61,7 @@ def _show(console: Console, story: Story, *, out: Path, page: Path) -> None:
     console.print(story.verification.claim, markup=False)
     if verdict := verdict_on(story.warnings):
         console.print(f"[yellow]{verdict}[/yellow]")
-    console.print(f"[green]verified[/green] by independent code: epsilon {story.verification.replayed_epsilon:.4f}\n")
+    console.print(f"[green]recomputed[/green] by independent code: epsilon {story.verification.replayed_epsilon:.4f}\n")
     console.print(f"[bold]Who has diabetes?[/bold] {story.learner}, tested on {story.rows['test']:,} others\n")
     table = table_of("trained on", "rows", "AUC", numbers=2)
     table.add_row("real people (not private)", f"{story.rows['train']:,}", f"{story.aucs['real']:.3f}")

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from sfumato.cli.commands.keys_command import PassphraseFile, signing_key
 from sfumato.cli.commands.plan_command import Delta, Epsilon
 from sfumato.cli.console import AsJson, answer, progress, warn
 from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
@@ -39,6 +40,10 @@ def release(
     settings: Settings = None,
     seed: Seed = None,
     force: Force = False,
+    sign: Annotated[
+        Path | None, typer.Option(help="Sign the certificate with this private key (NAME.key).", metavar="FILE")
+    ] = None,
+    passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure private rows within the budget, and write synthetic ones with a certificate."""
@@ -46,6 +51,7 @@ def release(
     if rows is not None:
         check_row_count(rows)
     check_target(out, force=force)
+    key = signing_key(sign, passphrase_file)
     schema = load_schema(schema_file)
     budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
     mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
@@ -56,7 +62,7 @@ def release(
     with progress(title="release") as step:
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
         step("writing the folder")
-        written = write_release(fitted, to=out, rows=rows, force=force)
+        written = write_release(fitted, to=out, rows=rows, force=force, sign=key)
     payload = describe_release(written)
     for sentence in payload["warnings"]:
         warn(sentence if sentence != expected else None)
@@ -77,19 +83,19 @@ def release(
 
 def describe_release(written: Release) -> dict[str, Any]:
     """The public facts of a release folder, as plain values."""
-    body = written.certificate.body
+    certificate = written.certificate
     return {
         "release": str(written.path),
-        "status": body["status"],
-        "mechanism": body["mechanism"],
-        "epsilon": body["claim"]["epsilon"],
-        "delta": body["claim"]["delta"],
-        "spent_epsilon": body["claim"]["spent_epsilon"],
-        "accountant": body["claim"]["accountant"],
-        "claim": body["claim"]["in_words"],
-        "warnings": list(written.certificate.warnings),
+        "status": certificate.status,
+        "mechanism": {"name": certificate.mechanism.name, "parameters": certificate.mechanism.parameters},
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "spent_epsilon": certificate.claim.spent_epsilon,
+        "accountant": certificate.claim.accountant,
+        "claim": certificate.claim.in_words,
+        "warnings": list(certificate.warnings),
         "rows": written.n_rows,
         "load": written.load_lines(),
-        "seed": body["seed"],
-        "files": sorted([*body["files"], "certificate.json"]),
+        "seed": certificate.seed,
+        "files": sorted(file.name for file in written.path.iterdir()),
     }

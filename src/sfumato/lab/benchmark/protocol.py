@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from sfumato.fitting import mechanism_to_json
 from sfumato.lab.benchmark.child import Outcome, release_in_child
 from sfumato.lab.benchmark.datasets import DELTA, Benchmark, load
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
@@ -13,7 +12,7 @@ from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.learners import check_learner, default_learner
 from sfumato.lab.benchmark.metrics import class_rate_error
 from sfumato.lab.benchmark.real import Scores, real_scores, scores
-from sfumato.mechanism import Mechanism, mechanism_for
+from sfumato.mechanism import Mechanism, mechanism_for, mechanism_to_json
 from sfumato.outlook.planning import plan
 from sfumato.public.budget import Budget
 

@@ -1,9 +1,8 @@
 """The demo, told with the same functions that a user has: release, verify, train, compare."""
 
-import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pandas as pd
 
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
-from sfumato.folder import cannot_write, load_release, release
+from sfumato.folder import load_release, release, writing
 from sfumato.lab.assess.utility import Score, train_and_score
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
 from sfumato.present.demo_pages import demo_page
@@ -46,13 +45,13 @@ def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
     """
     schema = demo_schema()
     budget = Budget(epsilon=EPSILON, delta=default_delta(schema.rows))
-    with contextlib.ExitStack() as stack:
+    with writing(out):
+        workshop = tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent)
+    with workshop as folder:
         on_step("making 30,000 people")
         private_rows = patient_population()
-        with _writing(out):
-            parent = tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent)
-            folder = stack.enter_context(parent)
-            private_file, staged = Path(folder) / "patients.csv", Path(folder) / "release"
+        private_file, staged = Path(folder) / "patients.csv", Path(folder) / "release"
+        with writing(out):
             private_rows.to_csv(private_file, index=False)
         fitted = fit("auto", Sensitive.read(private_file, schema), budget, on_step=on_step)
         on_step("writing the release")
@@ -61,20 +60,11 @@ def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
         verification = verify(staged, rebuild=True)
         verification.raise_if_bad()
         story = _compare(fitted, verification, staged, private_rows, schema, out=out, on_step=on_step)
-        with _writing(out):
+        with writing(out):
             if out.exists():
                 os.replace(out, Path(folder) / "replaced")
             os.replace(staged, out)
     return story
-
-
-@contextlib.contextmanager
-def _writing(out: Path) -> Iterator[None]:
-    """Around what writes, and nothing else: a library that cannot be loaded raises OSError too."""
-    try:
-        yield
-    except OSError as error:
-        raise cannot_write(out, error) from None
 
 
 def _compare(
@@ -98,7 +88,7 @@ def _compare(
     aucs = {"real": real_score.auc, "synthetic": synthetic_score.auc, "coin": 0.5}
     rows = {"train": len(private_rows), "synthetic": len(synthetic), "test": len(private_test)}
     claim: dict[str, Any] = {
-        **fitted.certificate.body["claim"],
+        **fitted.certificate.claim.to_json(),
         "replayed_epsilon": verification.replayed_epsilon,
     }
     page = demo_page(

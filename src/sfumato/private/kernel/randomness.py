@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 from sfumato.errors import PrivacyError
+from sfumato.public.certificate import KNOWN_RANDOMNESS, SECRET_RANDOMNESS
 
 _ZEROS = memoryview(bytes(1 << 18))
 
@@ -38,7 +39,7 @@ class NoiseSource:
     @property
     def description(self) -> str:
         """What the certificate says of the randomness."""
-        return "AES-256-CTR keyed by the operating system" if self.is_secure else "AES-256-CTR with a known seed"
+        return SECRET_RANDOMNESS if self.is_secure else KNOWN_RANDOMNESS
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """The next `count` words of the stream, each uniform on 64 bits."""

@@ -1,0 +1,119 @@
+"""The doors' integers: all that was planned and nothing else, in the planned shapes, and as noisy as planned."""
+
+import math
+
+from sfumato.contents import archive_of
+from sfumato.errors import SfumatoError
+from sfumato.folder import ANSWERS, answers_of
+from sfumato.public.answers import Answers
+from sfumato.public.certificate import Certificate
+from sfumato.public.discovery import discovered_bounds
+from sfumato.public.plan import Plan
+from sfumato.public.schema import Schema
+from sfumato.public.step import Step
+from sfumato.verification.findings import Findings
+from sfumato.verification.noise_checks import FALSE_ALARM, Answered, implausible_noise, unit_of
+from sfumato.verification.plan_checks import Recomputed
+
+#: No sum of rows and noise comes near this: a row's integers are below 2^29, and there are no 2^33 of them.
+_LARGEST = 2**62
+_CLOSE = 1e-9
+
+
+def check_answers(
+    contents: dict[str, bytes], certificate: Certificate, schema: Schema, planned: Recomputed, found: Findings
+) -> Answers | None:
+    """The answers, if they are those of the plan; None if they are not."""
+    if ANSWERS not in contents:
+        return None
+    try:
+        answers = answers_of(contents[ANSWERS])
+    except SfumatoError as error:
+        found.problems.append(str(error))
+        return None
+    discovery = planned.discovery
+    plans = [planned.plan] if discovery is None else [discovery.plan, planned.plan]
+    problems = _unplanned(answers, plans)
+    if not problems and archive_of(answers.to_arrays()) != contents[ANSWERS]:
+        problems.append(f"{ANSWERS} holds something besides the doors' integers, or writes them as sfumato does not.")
+    if not found.settle(problems, checked="the doors' integers have the planned shapes, and nothing is among them"):
+        return None
+    found.settle(
+        implausible_noise([block for plan in plans for block in _answered(answers, plan)]),
+        checked="the doors' integers are as noisy as planned, as far as their last digits, marks and sizes show "
+        f"(an honest release fails this once in {1 / FALSE_ALARM:.0g})",
+    )
+    if discovery is not None:
+        _check_discovery(answers, schema, planned, found)
+    return answers
+
+
+def _unplanned(answers: Answers, plans: list[Plan]) -> list[str]:
+    """What is missing from the answers, or has no place among them."""
+    problems, expected = [], set()
+    for plan in plans:
+        for step in plan.steps:
+            uses = answers.uses(step)
+            for use in range(uses):
+                for block in step.blocks:
+                    key = f"{step.name}/{use}/{block.name}"
+                    expected.add(key)
+                    if key not in answers.integers:
+                        problems.append(f"{ANSWERS} holds no answer to {key}, though its step was used.")
+                    elif answers.integers[key].shape != shape_of(step, block.width):
+                        problems.append(f"the answer to {key} has another shape than the plan gives it.")
+                    elif _is_too_large(answers, key):
+                        problems.append(f"the answer to {key} holds a number that no sum of rows comes near.")
+    extra = sorted(set(answers.integers) - expected)
+    problems += [f"{ANSWERS} holds an answer that was not planned, or not in this order: {n!a}." for n in extra[:20]]
+    if not expected:
+        problems.append(f"{ANSWERS} holds no answer at all.")
+    return problems
+
+
+def shape_of(step: Step, width: int) -> tuple[int, ...]:
+    """The shape of what a door gives for a block: mixtures have a row each."""
+    return (step.groups * step.mixtures, width) if step.is_mixed else (width,)
+
+
+def _is_too_large(answers: Answers, key: str) -> bool:
+    values = answers.integers[key]
+    return bool(values.size and (values.max() > _LARGEST or values.min() < -_LARGEST))
+
+
+def _answered(answers: Answers, plan: Plan) -> list[Answered]:
+    return [
+        Answered(answers.of(step.name, use, block.name), unit_of(block, plan.units_per_one(step.name, block.name)))
+        for step in plan.steps
+        for use in range(answers.uses(step))
+        for block in step.blocks
+    ]
+
+
+def _check_discovery(answers: Answers, schema: Schema, planned: Recomputed, found: Findings) -> None:
+    """Bounds follow from the discovery's noisy histograms. Categories do not: counts of texts are not released."""
+    discovery = planned.discovery
+    if discovery is None:
+        return
+    if discovery.texts:
+        names = ", ".join(repr(column.name) for column in discovery.texts)
+        found.declared.append(f"that the categories of {names} passed the discovery's threshold")
+    if not discovery.numbers:
+        return
+    try:
+        again = discovered_bounds(discovery, answers)
+    except SfumatoError as error:
+        found.problems.append(f"the bounds cannot be found again: {error}")
+        return
+    problems = []
+    for name, column in again.items():
+        known = schema[name]
+        spread = column.high - column.low
+        if max(abs(known.low - column.low), abs(known.high - column.high)) > _CLOSE * spread or not math.isfinite(
+            spread
+        ):
+            problems.append(
+                f"column {name!r} has bounds [{known.low:g}, {known.high:g}], and its noisy histogram gives "
+                f"[{column.low:g}, {column.high:g}]."
+            )
+    found.settle(problems, checked="the discovered bounds follow from the discovery's noisy histograms")

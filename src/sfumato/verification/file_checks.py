@@ -1,0 +1,101 @@
+"""The files of a folder: exactly those that the certificate lists, each plain, each the one that it was made for."""
+
+import re
+from pathlib import Path
+
+from sfumato.contents import ARRAYS, TABLE, read_plain, sha256_of, why_not_plain
+from sfumato.errors import SfumatoError, VerificationError
+from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA
+from sfumato.public.certificate import Certificate
+from sfumato.public.schema import Schema
+from sfumato.public.schema_file import parse_schema, schema_to_toml
+from sfumato.signing import SIGNATURE
+from sfumato.verification.findings import Findings
+
+_MOST_NAMED = 20
+_LARGEST_CERTIFICATE = 32 * 2**20
+
+
+def read_certificate(folder: Path) -> bytes:
+    """The bytes of the certificate, or a sentence about what is in their place."""
+    path = folder / CERTIFICATE
+    if not path.is_file() or why_not_plain(path) is not None:
+        raise VerificationError(f"{folder} holds no {CERTIFICATE} that is a plain file, so there is no claim to check.")
+    return read_plain(path, most_bytes=_LARGEST_CERTIFICATE)
+
+
+def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict[str, bytes]:
+    """Look at every name in the folder, and read the listed files that are what they should be."""
+    listed = certificate.files or {}
+    try:
+        present = {path.name for path in folder.iterdir()} - {CERTIFICATE, SIGNATURE}
+    except OSError as error:
+        found.problems.append(f"the folder cannot be listed ({error.strerror}).")
+        return {}
+    problems = _names_that_do_not_belong(listed)
+    problems += [
+        f"{ascii(n)[1:-1]} is listed in the certificate and missing from the folder."
+        for n in sorted(set(listed) - present)
+    ]
+    extra = sorted(present - set(listed))
+    problems += [f"{ascii(n)[1:-1]} is in the folder and not listed in the certificate." for n in extra[:_MOST_NAMED]]
+    contents = {}
+    for name in sorted(present & set(listed)):
+        try:
+            content = read_plain(folder / name)
+        except SfumatoError as error:
+            problems.append(str(error))
+            continue
+        if sha256_of(content) != listed[name]:
+            problems.append(f"{name} differs from the file that the certificate was made for (SHA-256).")
+            continue
+        contents[name] = content
+    found.settle(
+        problems, checked="every file is plain, listed and the one that the certificate was made for (SHA-256)"
+    )
+    return contents
+
+
+def _names_that_do_not_belong(listed: dict[str, str]) -> list[str]:
+    """A release has four files besides its certificate. Another name, or a way out of the folder, is none of them."""
+    problems = []
+    rows = [name for name in (TABLE, ARRAYS) if name in listed]
+    wanted = {ANSWERS, SCHEMA, REPORT, *rows}
+    if len(rows) != 1:
+        problems.append(f"the certificate must list the synthetic rows as one file, {TABLE} or {ARRAYS}.")
+    problems += [f"the certificate does not list {name}." for name in sorted(wanted - set(listed))]
+    strangers = sorted(set(listed) - wanted)
+    problems += [f"the certificate lists {name!a}, which is no file of a release." for name in strangers[:_MOST_NAMED]]
+    problems += [
+        f"the SHA-256 of {name!a} in the certificate is none."
+        for name, digest in sorted(listed.items())[:_MOST_NAMED]
+        if not re.fullmatch("[0-9a-f]{64}", digest)
+    ]
+    return problems
+
+
+def check_schema(contents: dict[str, bytes], certificate: Certificate, found: Findings) -> Schema | None:
+    """The schema, if it is that of the certificate, complete, and its file holds nothing besides."""
+    if SCHEMA not in contents:
+        return None
+    try:
+        text = contents[SCHEMA].decode()
+        schema = parse_schema(text)
+        again = schema_to_toml(schema)
+    except SfumatoError as error:
+        found.problems.append(str(error))
+        return None
+    except (ValueError, ArithmeticError) as error:
+        found.problems.append(f"{SCHEMA} cannot be read ({type(error).__name__}).")
+        return None
+    problems = []
+    if schema.digest() != certificate.schema_sha256:
+        problems.append(f"{SCHEMA} is not the schema that the certificate was made for.")
+    if schema.unit != certificate.claim.unit:
+        problems.append(f"the unit of privacy in {SCHEMA} differs from the one in the certificate.")
+    if schema.unknown:
+        problems.append(f"{SCHEMA} leaves the column {schema.unknown[0].name!r} open: no release has that.")
+    if again != text:
+        problems.append(f"{SCHEMA} holds something besides the schema, or writes it as sfumato does not.")
+    checked = "the schema and the unit of privacy are those of the certificate, and their file holds nothing else"
+    return schema if found.settle(problems, checked=checked) else None

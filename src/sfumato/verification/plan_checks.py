@@ -1,0 +1,144 @@
+"""The plan, made again: steps from the named mechanism and the schema, noise from the scale, events from both."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import dp_accounting as dpa
+
+from sfumato.errors import SfumatoError
+from sfumato.folder import GARBLED
+from sfumato.mechanism import Mechanism, mechanism_from, record_of
+from sfumato.public.accounting import event_to_json
+from sfumato.public.assumptions import ASSUMPTIONS
+from sfumato.public.certificate import SECRET_RANDOMNESS, Certificate, DiscoveryRecord, grid_of
+from sfumato.public.discovery import DiscoveryPlan, plan_discovery
+from sfumato.public.plan import Plan, event_of, refuse_sampling
+from sfumato.public.schema import Schema
+from sfumato.public.step import Step
+from sfumato.verification.findings import Findings
+
+#: Discovery and persons take a root or a binomial on the way to their noise: another processor rounds it otherwise.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """What the certificate's mechanism, schema, scale and claim lead to, whatever else it says."""
+
+    plan: Plan
+    mechanism: Mechanism
+    discovery: DiscoveryPlan | None
+
+
+def check_status(certificate: Certificate, found: Findings) -> None:
+    """A release that says itself that it is not private is refused; a secret seed is no known one."""
+    if certificate.status != "certified":
+        why = {
+            "research": "it was made with a known seed, so its noise can be subtracted",
+            "non_private": "it was not made by the doors of the package",
+        }[certificate.status]
+        found.problems.append(f"the release is marked {certificate.status!r}: {why}. Do not treat it as private.")
+    elif certificate.randomness != SECRET_RANDOMNESS:
+        found.problems.append(
+            f"the release is marked 'certified' beside the randomness {certificate.randomness!a}, "
+            f"and only {SECRET_RANDOMNESS!r} can be."
+        )
+
+
+def check_assumptions(certificate: Certificate, found: Findings) -> None:
+    """What no check can see must be said in full, in the words and the order of this version."""
+    problems = []
+    if certificate.assumptions != ASSUMPTIONS:
+        known = {entry.text: entry for entry in ASSUMPTIONS}
+        listed = {entry.text: entry for entry in certificate.assumptions}
+        gone = [text for text in known if text not in listed]
+        what = (
+            f"leaves out or edits the assumption {gone[0]!r}"
+            if gone
+            else "reorders, repeats or adds to the assumptions"
+        )
+        problems = [f"the certificate {what}: they must be those of this version of sfumato."]
+    found.settle(problems, checked="the assumptions are those of this version, none left out")
+
+
+def recompute(certificate: Certificate, schema: Schema, found: Findings) -> Recomputed | None:
+    """Plan again, and compare with what is listed. None: no plan follows from what the certificate says."""
+    try:
+        mechanism = mechanism_from(certificate.mechanism)
+        steps = mechanism.steps(schema)
+        discovery = _discovery(certificate, schema)
+        if discovery is not None:
+            refuse_sampling(steps)
+        plan = _plan(certificate, schema, steps, prior=None if discovery is None else discovery.event)
+        problems = _differences(certificate, plan)
+        again = record_of(mechanism)
+    except SfumatoError as error:
+        found.problems.append(f"the plan cannot be made again: {error}")
+        return None
+    except GARBLED as error:
+        found.problems.append(
+            f"the plan cannot be made again: mechanism {certificate.mechanism.name!r} fails with these settings "
+            f"({type(error).__name__})."
+        )
+        return None
+    if json.dumps(again.parameters) != json.dumps(certificate.mechanism.parameters):
+        problems.append(f"the settings of {again.name!r} are not written as the mechanism itself would write them.")
+    if discovery is not None:
+        problems += _undiscovered(discovery, certificate, schema)
+    checked = "the steps are those that the mechanism plans for this schema; noise and grid follow from the scale"
+    found.settle(problems, checked=f"{checked}; the accounted events follow from all of these")
+    return Recomputed(plan, mechanism, discovery)
+
+
+def _plan(certificate: Certificate, schema: Schema, steps: tuple[Step, ...], *, prior: dpa.DpEvent | None) -> Plan:
+    event = event_of(steps, scale=certificate.scale, unit=schema.unit, prior=prior)
+    return replace(certificate.plan(), steps=tuple(steps), unit=schema.unit, event=event)
+
+
+def _discovery(certificate: Certificate, schema: Schema) -> DiscoveryPlan | None:
+    """How the recorded columns were found: it depends on their kinds, the unit and the budget alone."""
+    record = certificate.discovery
+    if record is None:
+        return None
+    named = {*record.numbers, *record.texts}
+    columns = tuple(replace(column, discover=True) for column in schema.columns if column.name in named)
+    return plan_discovery(schema, columns, budget=certificate.claim.budget)
+
+
+def _differences(certificate: Certificate, plan: Plan) -> list[str]:
+    problems = []
+    listed = json.dumps([step.to_json() for step in certificate.steps])
+    if json.dumps([step.to_json() for step in plan.steps]) != listed:
+        return ["the listed steps are not those that the mechanism plans for this schema."]
+    for step, noise in zip(certificate.steps, certificate.noise_multipliers, strict=True):
+        if noise != plan.noise_multiplier(step.name):
+            problems.append(f"the noise multiplier of step {step.name!r} does not follow from the scale.")
+    if list(certificate.grid.items()) != list(grid_of(plan).items()):
+        problems.append("the grid does not fit its noise: it is not the one that follows from the scale.")
+    if not _agree(event_to_json(certificate.event), event_to_json(plan.event)):
+        problems.append("the accounted events differ from those that the steps, the scale and the discovery cause.")
+    return problems
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_agree(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_agree(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=_ROUNDING)
+    return bool(one == other)
+
+
+def _undiscovered(discovery: DiscoveryPlan, certificate: Certificate, schema: Schema) -> list[str]:
+    """What a discovery leaves behind in a schema, besides bounds: categories in order, and a place for the others."""
+    problems = []
+    if DiscoveryRecord(**discovery.names) != certificate.discovery or not discovery.numbers + discovery.texts:
+        problems.append("the record of the discovery does not name columns of the schema, in its order, each once.")
+    for column in discovery.texts:
+        known = schema[column.name]
+        if not known.missing or list(known.categories) != sorted(known.categories):
+            problems.append(f"column {column.name!r} is not as a discovery leaves it: sorted, with missing values.")
+    return problems
