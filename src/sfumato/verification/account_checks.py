@@ -5,9 +5,10 @@ above the truth decides how small an understatement is seen:
 
 * Plain Gaussian sums have a closed form. Both codes give it to 1e-9 of its value, and no more than that is forgiven.
 * Sampled sums are composed on a grid. The package's accountant errs upwards by some .01 % (.5 % at a delta of 1e-10 and
-  thousands of uses, where rounding is taken off delta); an honest claim was calibrated with that very code, so the same code must find no more than the
-  claim, but for the rounding of Fourier transforms on another processor (1e-7). The independent replay has a finer grid:
-  it errs upwards by 1e-5 or so, less than the accountant, and may lie above a claim by 5e-5 at most.
+  thousands of uses, where rounding is taken off delta). An honest claim was calibrated with that very code, so the same
+  code must find no more than the claim, but for the rounding of Fourier transforms on another processor (1e-7). The
+  independent replay has a finer grid: it errs upwards by 1e-5 or so, less than the accountant, and may lie above a claim
+  by 5e-5 at most.
 
 So an epsilon that is understated by more than the calibration's own slack (1e-4 of epsilon; next to nothing for plain
 Gaussians) is refused. A claim that is too large is true, and passes.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.errors import SchemaError
+from sfumato.errors import SchemaError, SfumatoError
 from sfumato.private.intake.conform import conform
 from sfumato.private.intake.tables import frame_source
 from sfumato.public.schema import Batch, Schema
@@ -63,7 +63,10 @@ def _encode(frame: pd.DataFrame, schema: Schema) -> Batch:
 
 def _class_scores(train: Batch, test: Batch, schema: Schema) -> NDArray[np.float64]:
     """A score for each test row and class; a class that was never learned scores 0."""
-    from lightgbm import LGBMClassifier
+    try:
+        from lightgbm import LGBMClassifier
+    except OSError as error:  # not the package but a library of the system that it needs
+        raise SfumatoError(f"LightGBM cannot be loaded ({error}). Install that library; on Debian, libgomp1.") from None
 
     target = schema.require_coded_target()
     label = train[target.name]
