@@ -7,6 +7,7 @@ from cheats import CHEATS, MAPS, WIDE, HyperplaneHash, Plain, TwoSteps
 import schemas
 from sfumato import Budget, Column, Schema
 from sfumato.check import CHECKS, check_mechanism
+from sfumato.check.boundary import place_shows
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError
 
@@ -52,3 +53,31 @@ def test_rounding_that_depends_on_the_place_is_caught() -> None:
         pytest.skip("this machine's matrix products give a row the same bits at every place")
     with pytest.raises(ContractError, match="rounds what it computes"):
         run_clause(MAPS, HyperplaneHash(), NUMBERS)
+
+
+def test_a_matrix_product_over_rows_of_one_class_is_caught() -> None:
+    """How many rows of its class are in the batch changes a row's last bits; float32 rows come as close to an edge."""
+    rng = np.random.default_rng(0)
+    centres, classes = rng.normal(size=(10, 20, 144)), tuple("abcdefghij")
+    row = rng.normal(size=(1, 144)).astype(np.float32)
+    if ((row.repeat(50, 0) @ centres[0].T)[0] == (row.repeat(512, 0) @ centres[0].T)[0]).all():
+        pytest.skip("this machine's matrix products give a row the same bits in any number of rows")
+
+    def nearest(batch):
+        found = np.zeros((512, 1))
+        for c in range(10):
+            mine = batch["y"] == c
+            found[mine, 0] = ((centres[c] ** 2).sum(axis=1) - 2 * batch["v"][mine] @ centres[c].T).argmin(axis=1)
+        return {"code": found}
+
+    def batch():
+        return {"y": rng.integers(10, size=512), "v": rng.normal(size=(512, 144)).astype(np.float32)}
+
+    schema = Schema(columns=(Column(name="y", kind="categorical", categories=classes),))
+    assert place_shows(nearest, batch(), batch(), schema=schema)
+
+    def nearest_of_all(batch):
+        every = (centres**2).sum(axis=2) - 2 * np.einsum("nv,ckv->nck", batch["v"].astype(float), centres)
+        return {"code": every[np.arange(512), batch["y"]].argmin(axis=1)[:, None]}
+
+    assert not place_shows(nearest_of_all, batch(), batch(), schema=schema)

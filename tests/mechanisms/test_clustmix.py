@@ -117,14 +117,14 @@ class CentresFromRows(sf.ClustMix):
 
 @dataclass(frozen=True, kw_only=True)
 class ExactSizesDecide(sf.ClustMix):
-    """Clusters with an odd number of rows are dropped, and the number is the exact one."""
+    """Clusters are dropped where an odd number of rows is old, and the number is the exact one."""
 
     name: ClassVar[str] = "exact-sizes-decide"
 
     def _centres(self, view, space, *, spread, used, energy):
         seen = []
         centres, sizes = super()._centres(Spy(view, seen), space, spread=spread, used=used, energy=energy)
-        odd = sum(len(batch["place"]) for batch in seen) // self.rounds % 2
+        odd = int((seen[-1]["age"] > 50).sum()) % 2
         sizes = np.full(sizes.shape, 1e9)
         sizes[:, 1:] = 1e9 if odd else 0.0
         return centres, sizes
@@ -132,7 +132,7 @@ class ExactSizesDecide(sf.ClustMix):
 
 @dataclass(frozen=True, kw_only=True)
 class ExactRowsDecide(sf.ClustMix):
-    """The number of clusters follows from the exact number of rows, as floor(n / l_min) does."""
+    """The number of clusters follows from an exact number of rows, as floor(n / l_min) does."""
 
     name: ClassVar[str] = "exact-rows-decide"
     seen: ClassVar[list] = []
@@ -142,7 +142,7 @@ class ExactRowsDecide(sf.ClustMix):
         return super().measure(Spy(view, self.seen), schema)
 
     def _used(self, counts, least, space):
-        rows = sum(len(batch["vector"]) for batch in self.seen)  # three steps so far, so it is odd for odd n
+        rows = int((self.seen[-1]["age"] > 50).sum())
         return np.arange(self._clusters(space)) < np.full((len(counts), 1), 1 + 3 * (rows % 2))
 
 

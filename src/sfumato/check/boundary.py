@@ -14,11 +14,14 @@ from sfumato.public.probe import take
 from sfumato.public.schema import Batch, Schema
 
 Values = dict[str, NDArray[Any]]
+Sides = tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]
 #: What a map gives for a batch; None where it stumbles.
 TryMap = Callable[[Batch], Values | None]
 _HALVINGS = 64  # more than float64 has bits
 _ORDERS = 6
 _TILED = 128
+#: How far the finer searches go, relative to a column's size: float32 ends at 1e-7 of it, a matrix product rounds at 1e-16.
+_REACHES = (1e-5, 1e-11)
 _COLUMNS = 128
 
 
@@ -68,13 +71,32 @@ def _edge_rows(
     map_of: TryMap, one: Batch, two: Batch, *, jumps: dict[str, NDArray[np.int64]], schema: Schema
 ) -> Batch | None:
     """For each row of the first batch a row at an edge, on the way to the row of the second; both sides in turn."""
-    low, high = dict(one), {name: np.array(values) for name, values in two.items()}
+    low: dict[str, Any] = dict(one)
+    high: dict[str, Any] = dict(two)
     for name, values in one.items():
         if not _can_move(name, values, schema):
             high[name] = values
         else:
             low[name] = np.where(np.isfinite(values), values, np.where(np.isfinite(two[name]), two[name], 0))
             high[name] = np.where(np.isfinite(two[name]), two[name], low[name]).astype(low[name].dtype)
+    held = _held_back(low, high, schema=schema)
+    found = _halved(map_of, low, high, jumps)
+    for reach, mask in zip(_REACHES, held, strict=True):
+        if found is None or not mask:
+            break
+        low, _ = found
+        # From the edge on, a little way along entries that were held at 0: there float32 is as fine as one likes.
+        found = _halved(map_of, low, _a_little_on(low, mask, reach), jumps) or found
+    if found is None:
+        return None
+    low, high = found
+    side = np.arange(len(next(iter(low.values())))) % 2 == 0
+    return {name: np.where(_as_column(side, low[name]), low[name], high[name]) for name in low}
+
+
+def _halved(map_of: TryMap, low: Batch, high: Batch, jumps: dict[str, NDArray[np.int64]]) -> Sides | None:
+    """Row by row, halve the way between two batches until both sides of a jump are neighbours; None without a jump."""
+    low, high = dict(low), dict(high)
     left, right = map_of(low), map_of(high)
     if left is None or right is None:
         return None
@@ -86,6 +108,8 @@ def _edge_rows(
     start = here[rows, watched]
     for _ in range(_HALVINGS):
         middle = {name: _between(low[name], high[name]) for name in low}
+        if all(((middle[name] == low[name]) | (middle[name] == high[name])).all() for name in low):
+            break  # both sides are neighbours already
         found = map_of(middle)
         if found is None:
             return None
@@ -93,7 +117,31 @@ def _edge_rows(
         for name in low:
             low[name] = np.where(_as_column(before, low[name]), middle[name], low[name])
             high[name] = np.where(_as_column(before, high[name]), high[name], middle[name])
-    return {name: np.where(_as_column(rows % 2 == 0, low[name]), low[name], high[name]) for name in low}
+    return low, high
+
+
+def _held_back(low: dict[str, Any], high: dict[str, Any], *, schema: Schema) -> list[dict[str, NDArray[np.bool_]]]:
+    """Set some entries of float32 vectors to 0 on both sides, and say which, once for each finer search."""
+    held: list[dict[str, NDArray[np.bool_]]] = [{} for _ in _REACHES]
+    for name, values in low.items():
+        column = next((c for c in schema.columns if c.name == name), None)
+        if values.dtype != np.float32 or values.ndim < 2 or (column is not None and not column.low <= 0 < column.high):
+            continue
+        chance = np.random.default_rng(values[0].size).random(values.shape[1:])
+        for part, mask in enumerate(held):
+            mask[name] = (chance >= part / 8) & (chance < (part + 1) / 8)
+            for side in (low, high):
+                side[name] = np.where(mask[name], 0, side[name]).astype(values.dtype)
+    return held
+
+
+def _a_little_on(low: Batch, mask: dict[str, NDArray[np.bool_]], reach: float) -> Batch:
+    moved = dict(low)
+    for name, entries in mask.items():
+        values = low[name]
+        way = np.random.default_rng(3).random(values.shape) * reach * float(np.abs(values).mean())
+        moved[name] = np.where(entries, values + way, values).astype(values.dtype)
+    return moved
 
 
 def _one_jump_each(jumps: NDArray[np.bool_]) -> NDArray[np.int64]:
