@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from sfumato.cli import app
+from command_line import SCHEMA, answer_of, patients, release_it, run
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark.catalogue import CATALOGUE, find
 from sfumato.private.intake.drafts import draft_schema
@@ -25,25 +24,6 @@ from sfumato.public.schema import Schema
 
 SECRET = "Zanzibar-7431"
 SECRET_NUMBER = 271828182
-
-SCHEMA = """
-[dataset]
-target = "ill"
-rows = 400
-[columns.age]
-type = "integer"
-bounds = [0, 100]
-[columns.weight]
-type = "numeric"
-bounds = [30, 200]
-missing = true
-[columns.town]
-type = "categorical"
-categories = ["rome", "milan"]
-missing = true
-[columns.ill]
-type = "boolean"
-"""
 
 IMAGES = """
 [dataset]
@@ -59,16 +39,6 @@ categories = ["0", "1"]
 """
 
 
-def run(*arguments, **environment):
-    return CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "100", **environment})
-
-
-def answer_of(result):
-    """The one JSON object on stdout."""
-    assert result.stdout.count("\n") == 1, result.stdout
-    return json.loads(result.stdout)
-
-
 def refused(result, *, code=1):
     """The sentence of a refusal."""
     assert result.exit_code == code, (result.exit_code, result.output, result.exception)
@@ -76,18 +46,6 @@ def refused(result, *, code=1):
     sentence = result.stderr.strip().splitlines()[-1]
     assert sentence.startswith("sfumato: "), result.stderr
     return sentence.removeprefix("sfumato: ")
-
-
-def patients(n_rows=400):
-    rng = np.random.default_rng(n_rows)
-    return pd.DataFrame(
-        {
-            "age": rng.integers(0, 100, n_rows),
-            "weight": rng.normal(75, 12, n_rows).round(1),
-            "town": rng.choice(["rome", "milan"], n_rows),
-            "ill": rng.random(n_rows) < 0.3,
-        }
-    )
 
 
 @pytest.fixture
@@ -120,13 +78,6 @@ def released(tmp_path_factory):
     )
     assert result.exit_code == 0, result.output
     return folder / "release"
-
-
-def release_it(*more, data="patients.csv", epsilon=1, **environment):
-    return run("release", data, "--schema", "schema.toml", "--epsilon", epsilon, "--out", "out", *more, **environment)
-
-
-# ---------------------------------------------------------------------------------------------- what commands answer
 
 
 @pytest.mark.parametrize(

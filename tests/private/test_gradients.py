@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import schemas
+from attack import epsilon_lower_bound
 from sfumato import (
     Budget,
     Column,
@@ -468,7 +469,5 @@ def scores(primitives: type[Primitives], *, epsilon: float, canary: bool, releas
 
 @pytest.mark.parametrize(("primitives", "refuted"), [(Primitives, False), (NoClip, True)])
 def test_the_attack_gets_no_further_than_the_claim(primitives, refuted: bool) -> None:
-    from test_audit import epsilon_lower_bound
-
     worlds = [scores(primitives, epsilon=1.0, canary=canary, releases=120) for canary in (True, False)]
     assert (epsilon_lower_bound(*worlds, confidence=0.95) > 1.0) == refuted

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from test_cli import SCHEMA, answer_of, patients, release_it, run
 
 import schemas
 import sfumato as sf
+from command_line import SCHEMA, answer_of, patients, release_it, run
 from sfumato.mechanism import registered, registered_names
 from sfumato.outlook import forecast as outlook_module
 from sfumato.outlook.constants import constants_digest

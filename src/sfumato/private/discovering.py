@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sfumato.private.kernel.discovery import frequent_texts
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.view import View
-from sfumato.private.row_alone import n_rows_of
 from sfumato.private.sensitive import Sensitive, with_schema
 from sfumato.public.answers import Answers
 from sfumato.public.budget import Budget
@@ -22,7 +21,7 @@ from sfumato.public.discovery import (
     plan_discovery,
     with_categories,
 )
-from sfumato.public.schema import Batch, Schema
+from sfumato.public.schema import Batch, Schema, n_rows_of
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.row_alone import RowMap, frozen, n_rows_of
+from sfumato.private.row_alone import RowMap, frozen
 from sfumato.private.sensitive import Sensitive, open_batches
 from sfumato.public.doors import GroupOf, PerRecord
 from sfumato.public.probe import random_batch, take
-from sfumato.public.schema import Batch, Column, Schema
+from sfumato.public.schema import Batch, Column, Schema, n_rows_of
 
 #: Rows that take more than this are read anew on every pass: memory stays flat whatever the data's size.
 MOST_BYTES = 1280 << 20

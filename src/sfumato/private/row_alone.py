@@ -7,7 +7,6 @@ tried on public ones: the same row at another place, among other rows, must give
 are halved until it does; a single row has one place and no neighbours.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -140,8 +139,3 @@ def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
 def _close(a: NDArray[Any], b: NDArray[Any]) -> bool:
     numbers = a.dtype.kind in "biuf" and a.dtype == b.dtype and a.shape == b.shape
     return numbers and bool(np.allclose(a, b, equal_nan=True, **_CLOSE))
-
-
-def n_rows_of(batch: Mapping[str, NDArray[Any]]) -> int:
-    """How many rows a batch holds."""
-    return len(next(iter(batch.values())))

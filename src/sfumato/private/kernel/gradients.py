@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ContractError, PlanError
 from sfumato.private.prepared import regrouped
-from sfumato.private.row_alone import n_rows_of
 from sfumato.public.doors import Loss, Tensor
 from sfumato.public.gradient_step import as_tensors, gradient_block
 from sfumato.public.probe import take
-from sfumato.public.schema import Batch
+from sfumato.public.schema import Batch, n_rows_of
 from sfumato.public.step import Step
 from sfumato.public.torch_extra import is_out_of_memory, need_torch
 
