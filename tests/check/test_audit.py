@@ -19,6 +19,12 @@ SCHEMA = Schema(columns=(Column(name="image", kind="image", shape=(4, 6), bounds
 MIX = DPMix(mixtures=40, degree=3)
 
 
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch):
+    """Many releases of few rows: a batch need not hold a thousand of them."""
+    monkeypatch.setattr("sfumato.private.prepared._MOST_ROWS", 64)
+
+
 def scores(primitives: type[Primitives], *, epsilon: float, canary: bool) -> np.ndarray:
     """Log-likelihood ratios of the canary's presence, one for each release by the real code path.
 
