@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sfumato.contents import archive_of, arrays_of, read_synthetic, settled_file
 from sfumato.fitting import fit_with
 from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA, report_of
 from sfumato.mechanism import mechanism_from
+from sfumato.outlook.warnings import release_warnings
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import event_to_json
 from sfumato.public.certificate import Certificate, grid_of
@@ -183,7 +185,17 @@ class Forged:
 
     def put_rows_of_the_model(self):
         release = sf.load_release(self.path)
-        return self.put_rows(release.model().sample(release.n_rows, seed=release.certificate.seed))
+        model, certificate = release.model(), release.certificate
+        synthetic = model.sample(release.n_rows, seed=certificate.seed)
+        warnings = release_warnings(
+            schema=release.schema,
+            plan=certificate.plan(),
+            mechanism=mechanism_from(certificate.mechanism),
+            model=model,
+            synthetic=settled_file(synthetic)[2],
+        )
+        self.edit(lambda body: body.update(warnings=list(warnings)))
+        return self.put_rows(synthetic)
 
     def put_rows(self, synthetic):
         name, content, synthetic = settled_file(synthetic)
@@ -203,7 +215,8 @@ class Forged:
             columns = tuple(column for column in schema.columns if column.name in names)
             event = plan_discovery(schema, columns, budget=budget).event
         mechanism = mechanism_from(certificate.mechanism)
-        plan = make_plan(mechanism.steps(schema), budget=budget, unit=schema.unit, rows=None, prior=event)
+        with mock.patch.object(sf.Budget, "check_against"):  # no forger asks for leave
+            plan = make_plan(mechanism.steps(schema), budget=budget, unit=schema.unit, rows=None, prior=event)
 
         def follow(body):
             body["claim"] = claim_of(plan).to_json()

@@ -20,11 +20,11 @@ import numpy as np
 
 from sfumato import IndependentHistograms, register
 from sfumato.errors import PlanError
-from sfumato.private.kernel import doors as kernel_doors
+from sfumato.private import doors_only as kernel_doors
 from sfumato.private.kernel.view import View
 from sfumato.private.sensitive import open_batches
 from sfumato.public.block import Dense
-from sfumato.public.doors import Measured, values_of
+from sfumato.public.doors import Measured
 from sfumato.public.probe import random_batch
 from sfumato.public.step import Step
 
@@ -189,7 +189,9 @@ class BranchesOnTheMaximum(Plain):
     """Smooths the counts where some row is old."""
 
     def cheat(self, measured, ages):
-        return {"counts": np.round(measured["counts"]) if ages.max() > 80 and ages.min() > 20 else measured["counts"]}
+        return measured | {
+            "counts": np.round(measured["counts"]) if ages.max() > 80 and ages.min() > 20 else measured["counts"]
+        }
 
 
 # Channels that carry one bit beside the values.
@@ -427,7 +429,9 @@ class KeptInACache(Plain):
         return measured
 
     def build(self, measurements, schema, *, seed):
-        return super().build({"counts": measurements["counts"] + sum(hidden_place())}, schema, seed=seed)
+        return super().build(
+            {**measurements, "counts": measurements["counts"] + sum(hidden_place())}, schema, seed=seed
+        )
 
 
 @caught_by(FRESH)
@@ -439,7 +443,9 @@ class GlobalThatBuildReads(Plain):
         return measured
 
     def build(self, measurements, schema, *, seed):
-        return super().build({"counts": measurements["counts"] + getattr(np, "private_mean", 0)}, schema, seed=seed)
+        return super().build(
+            {**measurements, "counts": measurements["counts"] + getattr(np, "private_mean", 0)}, schema, seed=seed
+        )
 
 
 @caught_by(NEIGHBOURS)
@@ -711,7 +717,7 @@ class TwoSteps(Plain):
         codes = self.codes(schema)
         counts = doors.noisy_sum("histograms", codes)["counts"].values
         self.go_on(doors, codes, odd(doors.ages()))
-        return {"counts": counts.reshape(2, -1)}
+        return {"counts": counts.reshape(2, -1), "noise": np.ones(1)}
 
     def go_on(self, doors, codes, bit):
         doors.noisy_sum("more", codes)
@@ -772,7 +778,7 @@ class SwallowsTheRefusal(Plain):
         try:
             return super().measure(view, schema)
         except PlanError:
-            return {"counts": np.ones((2, self.steps(schema)[0].width // 2))}
+            return {"counts": np.ones((2, self.steps(schema)[0].width // 2)), "noise": np.ones(1)}
 
 
 @caught_by(SPENDING)
@@ -780,7 +786,7 @@ class UsesNoDoor(Plain):
     """Makes its numbers up."""
 
     def measure(self, view, schema):
-        return {"counts": np.ones((2, self.steps(schema)[0].width // 2))}
+        return {"counts": np.ones((2, self.steps(schema)[0].width // 2)), "noise": np.ones(1)}
 
 
 @caught_by(STEPS)
@@ -903,7 +909,7 @@ class BuildsByChance(Plain):
 
     def build(self, measurements, schema, *, seed):
         jitter = np.random.default_rng().uniform(0.5, 1.5, size=measurements["counts"].shape)
-        return super().build({"counts": measurements["counts"] * jitter}, schema, seed=seed)
+        return super().build({**measurements, "counts": measurements["counts"] * jitter}, schema, seed=seed)
 
 
 @caught_by(RELEASE)
@@ -916,7 +922,7 @@ class BuildReadsItsProcess(Plain):
     """Something that is different in every process."""
 
     def build(self, measurements, schema, *, seed):
-        return super().build({"counts": measurements["counts"] + os.getpid() % 97}, schema, seed=seed)
+        return super().build({**measurements, "counts": measurements["counts"] + os.getpid() % 97}, schema, seed=seed)
 
 
 @caught_by(SHAPES)
@@ -925,7 +931,7 @@ class ColumnsFollowCounts(Plain):
 
     def build(self, measurements, schema, *, seed):
         model = super().build(measurements, schema, seed=seed)
-        if model.total > 150:
+        if model.noisy_rows > 150:
             object.__setattr__(
                 model, "sample", lambda n, *, seed: _one_column_more(type(model).sample(model, n, seed=seed))
             )
@@ -968,7 +974,9 @@ class HyperplaneHash:
             rows = np.stack([np.nan_to_num(batch[c.name].astype(float)) for c in schema.columns], axis=1)
             return {"sides": (rows @ planes > 0).astype(float)}
 
-        return values_of(view.noisy_sum("sides", sides))
+        return {name: noisy.values for name, noisy in view.noisy_sum("sides", sides).items()}
 
     def build(self, measurements, schema, *, seed):
-        return IndependentHistograms(bins=1).build({"counts": np.ones((1, len(schema.columns)))}, schema, seed=seed)
+        return IndependentHistograms(bins=1).build(
+            {"counts": np.ones((1, len(schema.columns))), "noise": np.ones(1)}, schema, seed=seed
+        )

@@ -14,7 +14,7 @@ import pytest
 
 import sfumato
 from sfumato.errors import MissingLibraryError
-from sfumato.lab import boosting as module
+from sfumato.lab import boosted_trees as module
 from sfumato.lab.assess.utility import train_and_score
 from sfumato.lab.benchmark.learners import check_learner
 from sfumato.lab.boosted_trees import boosting, need_lightgbm

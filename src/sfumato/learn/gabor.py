@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.exact_products import GRID, on_grid, rounded_matrix
+from sfumato.public.exact_arithmetic import GRID, on_grid, rounded_matrix
 
 Maps = NDArray[np.floating[Any]]
 
@@ -35,7 +35,7 @@ def magnitudes(maps: Maps, scale: Scale, *, stride: int, largest: float = 1.0) -
     """How strongly each orientation answers at every `stride`-th place: (orientation, height, n, width).
 
     Even filters have no mean, all have norm 1, and outside of a map there is nothing. Works in the type of the maps. In
-    float64 every product is exact (`public/exact_products.py`), so what a map answers does not depend on the others.
+    float64 every product is exact (`public/exact_arithmetic.py`), so what a map answers does not depend on the others.
 
     Args:
         maps: As (height, n, width).

@@ -13,7 +13,7 @@ from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.clustmix.tilt import CELLS
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
 from sfumato.public.encoding import Encoder
-from sfumato.public.exact_products import exact_products
+from sfumato.public.exact_arithmetic import exact_products
 from sfumato.public.schema import Batch, Column, Schema
 
 Vectors = NDArray[np.float64]

@@ -12,7 +12,7 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.shrink import shrunk_means
 from sfumato.public.block import Block, Dense, Outer
 from sfumato.public.doors import Doors
-from sfumato.public.exact_products import squared_distances
+from sfumato.public.exact_arithmetic import squared_distances
 from sfumato.public.schema import Batch
 
 

@@ -14,7 +14,7 @@ from sfumato.mechanisms.common.shrink import shrunk_means
 from sfumato.public.block import Block, Hot, Outer
 from sfumato.public.doors import Doors
 from sfumato.public.encoding import one_hot
-from sfumato.public.exact_products import squared_distances
+from sfumato.public.exact_arithmetic import squared_distances
 from sfumato.public.schema import Batch
 
 Vectors = NDArray[np.float64]

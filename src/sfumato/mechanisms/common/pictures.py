@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.dct import cosine_basis
-from sfumato.public.exact_products import grid_products, on_grid, rounded_matrix
+from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matrix
 from sfumato.public.schema import Batch, Column, Schema, n_rows_of
 
 

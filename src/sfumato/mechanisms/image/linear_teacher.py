@@ -10,7 +10,7 @@ from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
 from sfumato.public.block import Dense, Outer
 from sfumato.public.doors import Doors, PerRecord
-from sfumato.public.exact_products import grid_products, on_grid, rounded_matrix
+from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matrix
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
 

@@ -22,7 +22,7 @@ from sfumato.model import FixedModel
 from sfumato.public.block import Hot, Outer
 from sfumato.public.doors import Doors
 from sfumato.public.encoding import one_hot
-from sfumato.public.exact_products import exact_products
+from sfumato.public.exact_arithmetic import exact_products
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
 from sfumato.public.torch_extra import need_torch

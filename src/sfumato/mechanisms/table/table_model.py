@@ -8,8 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Binning
-from sfumato.mechanisms.table.draw_labels import draw_labels
 from sfumato.mechanisms.table.generator import Tables
+from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import scores_of
 from sfumato.mechanisms.table.population import Population

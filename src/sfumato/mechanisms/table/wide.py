@@ -23,7 +23,7 @@ from sfumato.mechanisms.table.wide_model import WideModel, class_means
 from sfumato.public.block import Block, Dense, Hot, Outer
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.encoding import Encoder
-from sfumato.public.exact_products import exact_products
+from sfumato.public.exact_arithmetic import exact_products
 from sfumato.public.schema import Batch, Schema, n_rows_of
 from sfumato.public.step import Step
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.draw_labels import draw_labels
 from sfumato.mechanisms.table.frame import Frame
 from sfumato.mechanisms.table.gauss import Gauss
+from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.scores import Scores
 from sfumato.mechanisms.table.table_model import several_rows
 from sfumato.model import Synthetic, check_row_count
