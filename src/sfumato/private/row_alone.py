@@ -107,6 +107,11 @@ class RowMap:
                 one, two = (self._values(frozen(take(self._public, rows))) for rows in (np.arange(n), other))
             if any(v.ndim != 2 or len(v) != n for v in (*one.values(), *two.values())):
                 raise ContractError("a per_record map must give one row of values for each row of the batch.")
+            if not all(_is_plain(v.dtype) for v in one.values()):
+                raise ContractError(
+                    "a per_record map must give truth values, whole numbers, float32 or float64. What a door made of other "
+                    "types could fail over a private value."
+                )
             if one.keys() == two.keys() and all(_same(one[name][kept], two[name][places]) for name in one):
                 return one
             close = one.keys() == two.keys() and all(_close(one[name][kept], two[name][places]) for name in one)
@@ -134,6 +139,11 @@ def _with_row(public_values: NDArray[Any], private_values: NDArray[Any], at: int
 
 def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+
+
+def _is_plain(kind: np.dtype[Any]) -> bool:
+    """Types that every value of can be clipped: an object that is no number would raise behind the map's back."""
+    return kind.isnative and (kind.kind in "biu" or kind in (np.float32, np.float64))
 
 
 def _close(a: NDArray[Any], b: NDArray[Any]) -> bool:
