@@ -216,7 +216,7 @@ class Forged:
             event = plan_discovery(schema, columns, budget=budget).event
         mechanism = mechanism_from(certificate.mechanism)
         with mock.patch.object(sf.Budget, "check_against"):  # no forger asks for leave
-            plan = make_plan(mechanism.steps(schema), budget=budget, unit=schema.unit, rows=None, prior=event)
+            plan = make_plan(mechanism.steps(schema, budget), budget=budget, unit=schema.unit, rows=None, prior=event)
 
         def follow(body):
             body["claim"] = claim_of(plan).to_json()

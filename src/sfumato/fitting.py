@@ -58,12 +58,12 @@ def fit_with(
     record = record_of(chosen)
 
     if schema.unknown:
-        refuse_sampling(chosen.steps(sketch(schema)))  # before any row is read
+        refuse_sampling(chosen.steps(sketch(schema), budget))  # before any row is read
     discovered = discover(data, budget=budget, primitives=primitives, on_step=on_step) if schema.unknown else None
     prior, before = None, Answers()
     if discovered is not None:
         schema, data, prior, before = discovered.schema, discovered.data, discovered.plan.event, discovered.answers
-    planned = make_plan(chosen.steps(schema), budget=budget, unit=schema.unit, rows=schema.rows, prior=prior)
+    planned = make_plan(chosen.steps(schema, budget), budget=budget, unit=schema.unit, rows=schema.rows, prior=prior)
     view = View(data, plan=planned, primitives=primitives, schema=schema, on_step=on_step)
     measurements = chosen.measure(doors_of(view), schema)
     answers = before | view.answers

@@ -1,4 +1,4 @@
-"""What a mechanism is: steps, measure, build. It never sees epsilon, a noise scale or an array that it could keep."""
+"""What a mechanism is: steps, measure, build. It never sets a noise scale, nor sees an array that it could keep."""
 
 import dataclasses
 import json
@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from sfumato.errors import PlanError
 from sfumato.model import Model
+from sfumato.public.budget import Budget
 from sfumato.public.certificate import MechanismRecord
 from sfumato.public.doors import Doors
 from sfumato.public.schema import Schema
@@ -23,7 +24,7 @@ class Mechanism(Protocol):
 
     name: ClassVar[str]
 
-    def steps(self, schema: Schema) -> tuple[Step, ...]:
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Every planned access to private rows. Public: it sees no data."""
         ...
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato import IndependentHistograms, register
+from sfumato import Budget, IndependentHistograms, register
 from sfumato.errors import PlanError
 from sfumato.private import doors_only as kernel_doors
 from sfumato.private.kernel.view import View
@@ -42,6 +42,7 @@ FRESH = "a fresh process builds the same model"
 RELEASE = "a release loads, samples and verifies without the data"
 
 #: Every cheat and the clause that must catch it.
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
 CHEATS: list[tuple[type, str]] = []
 
 
@@ -696,13 +697,13 @@ class TwoSteps(Plain):
 
     name: ClassVar[str] = "two-steps"
 
-    def steps(self, schema):
-        (step,) = super().steps(schema)
+    def steps(self, schema, budget):
+        (step,) = super().steps(schema, budget)
         return step, replace(step, name="more", uses=2)
 
     def codes(self, schema):
         """The map of the histograms."""
-        kept, width = [], self.steps(schema)[0].width
+        kept, width = [], self.steps(schema, BUDGET)[0].width
 
         class Keeping:
             def noisy_sum(self, step, per_record):
@@ -778,7 +779,7 @@ class SwallowsTheRefusal(Plain):
         try:
             return super().measure(view, schema)
         except PlanError:
-            return {"counts": np.ones((2, self.steps(schema)[0].width // 2)), "noise": np.ones(1)}
+            return {"counts": np.ones((2, self.steps(schema, BUDGET)[0].width // 2)), "noise": np.ones(1)}
 
 
 @caught_by(SPENDING)
@@ -786,7 +787,7 @@ class UsesNoDoor(Plain):
     """Makes its numbers up."""
 
     def measure(self, view, schema):
-        return {"counts": np.ones((2, self.steps(schema)[0].width // 2)), "noise": np.ones(1)}
+        return {"counts": np.ones((2, self.steps(schema, BUDGET)[0].width // 2)), "noise": np.ones(1)}
 
 
 @caught_by(STEPS)
@@ -795,8 +796,8 @@ class StepsFollowData(Plain):
 
     seen: ClassVar[list] = []
 
-    def steps(self, schema):
-        return tuple(replace(step, share=1.0 + len(self.seen)) for step in super().steps(schema))
+    def steps(self, schema, budget):
+        return tuple(replace(step, share=1.0 + len(self.seen)) for step in super().steps(schema, budget))
 
     def cheat(self, measured, ages):
         self.seen.append(1)
@@ -811,8 +812,8 @@ class NotFrozen:
     name: ClassVar[str] = "not-frozen"
     bins: int = 8
 
-    def steps(self, schema):
-        return IndependentHistograms(bins=self.bins).steps(schema)
+    def steps(self, schema, budget):
+        return IndependentHistograms(bins=self.bins).steps(schema, budget)
 
     def measure(self, view, schema):
         return IndependentHistograms(bins=self.bins).measure(view, schema)
@@ -964,7 +965,7 @@ class HyperplaneHash:
 
     name: ClassVar[str] = "hyperplane-hash"
 
-    def steps(self, schema):
+    def steps(self, schema, budget):
         return (Step(name="sides", blocks=(Dense(name="sides", width=WIDE, l2_bound=WIDE**0.5),)),)
 
     def measure(self, view, schema):

@@ -33,7 +33,8 @@ def scores(primitives: type[Primitives], *, epsilon: float, canary: bool) -> np.
     rows = np.full((N_ROWS - 1 + canary, 4, 6), 0.5)
     if canary:
         rows[-1] = 1.0
-    plan = make_plan(MIX.steps(SCHEMA), budget=Budget(epsilon=epsilon, delta=DELTA), unit=PrivacyUnit(), rows=N_ROWS)
+    budget = Budget(epsilon=epsilon, delta=DELTA)
+    plan = make_plan(MIX.steps(SCHEMA, budget), budget=budget, unit=PrivacyUnit(), rows=N_ROWS)
     noise, rate = plan.noise_multiplier("mixtures"), MIX.degree / N_ROWS
     direction, norm = np.full(WIDTH, 1 / math.sqrt(WIDTH)), 0.5 * math.sqrt(WIDTH)
     data, found = read({"image": rows}, SCHEMA), []

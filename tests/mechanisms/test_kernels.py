@@ -21,6 +21,7 @@ from sfumato.private.kernel.randomness import NoiseSource
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of kernels are skipped")
 
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
 SMALL_DP = DPKip(points=2, n_steps=4, batch=60, coefficients=12)
 SMALL = Kip(points=2, n_features=16, n_steps=5, coefficients=12)
 
@@ -258,12 +259,12 @@ def test_settings_and_schemas_that_do_not_work_are_refused() -> None:
         (Kip(n_features=7), "even"),
     ):
         with pytest.raises(PlanError, match=match):
-            broken.steps(schemas.IMAGES)
+            broken.steps(schemas.IMAGES, BUDGET)
     with pytest.raises(PlanError, match="public number of rows"):
-        DPKip().steps(replace(schemas.IMAGES, rows=None))
+        DPKip().steps(replace(schemas.IMAGES, rows=None), BUDGET)
     for mechanism in (DPKip(), Kip()):
         with pytest.raises(SchemaError):
-            mechanism.steps(schemas.NO_TARGET)
+            mechanism.steps(schemas.NO_TARGET, BUDGET)
 
 
 def test_a_release_holds_its_points_and_no_more() -> None:

@@ -195,7 +195,7 @@ def test_everything_released_lies_on_the_public_grid(mechanism) -> None:
     view, plan = open_view(
         schemas.TABLE,
         made_up(schemas.TABLE, n_rows=300, seed=1),
-        mechanism.steps(schemas.TABLE),
+        mechanism.steps(schemas.TABLE, BUDGET),
         primitives=Primitives,
     )
     measured = mechanism.measure(view, schemas.TABLE)
@@ -222,7 +222,7 @@ def test_mixtures_of_several_batches_equal_those_of_one(monkeypatch) -> None:
     results = []
     for cells in (1 << 22, 700):
         monkeypatch.setattr("sfumato.private.kernel.view._CELLS_PER_BATCH", cells)
-        view, _ = open_view(schema, raw, mechanism.steps(schema))
+        view, _ = open_view(schema, raw, mechanism.steps(schema, BUDGET))
         results.append(mechanism.measure(view, schema)["features"])
     assert (results[0] == results[1]).all()
 
@@ -233,7 +233,7 @@ def test_groups_keep_to_themselves() -> None:
     dark = np.array([name == "a" for name in raw["label"]])
     raw["image"] = np.where(dark[:, None, None], 0.0, 255.0).astype(np.float32) * np.ones((300, 6, 6), dtype=np.float32)
     mechanism = DPMix(mixtures=30, degree=40, classwise=True)
-    view, _ = open_view(schema, raw, mechanism.steps(schema))
+    view, _ = open_view(schema, raw, mechanism.steps(schema, BUDGET))
     rows = mechanism.build(mechanism.measure(view, schema), schema, seed=0).rows
     assert rows.images[:10].max() < 0.3  # class a holds dark pictures alone
     assert rows.images[10:].min() > 0.7
@@ -359,7 +359,7 @@ def test_events_follow_relation_unit_and_sampling() -> None:
 def test_plans_that_no_proof_covers_are_refused(mechanism, unit: PrivacyUnit, message: str) -> None:
     schema = replace(schemas.TABLE, unit=unit)
     with pytest.raises(PlanError, match=message):
-        make_plan(mechanism.steps(schema), budget=BUDGET, unit=schema.unit, rows=schema.rows)
+        make_plan(mechanism.steps(schema, BUDGET), budget=BUDGET, unit=schema.unit, rows=schema.rows)
 
 
 def test_shares_divide_the_precision() -> None:
@@ -383,7 +383,9 @@ def test_default_dpmix_on_mnist_needs_the_published_noise() -> None:
         rows=60_000,
     )
     mechanism = DPMix()
-    plan = make_plan(mechanism.steps(mnist), budget=Budget(epsilon=1.0, delta=1 / 60_000), unit=mnist.unit, rows=60_000)
+    plan = make_plan(
+        mechanism.steps(mnist, BUDGET), budget=Budget(epsilon=1.0, delta=1 / 60_000), unit=mnist.unit, rows=60_000
+    )
     assert plan.noise_stddev("mixtures", "features") / mechanism.degree == pytest.approx(0.0935, abs=0.001)
     assert plan.noise_stddev("mixtures", "labels") / mechanism.degree == pytest.approx(0.0935, abs=0.001)
 
@@ -395,7 +397,7 @@ def test_everyone_is_the_default_sampling() -> None:
 def test_fixed_size_draws_need_the_declared_number_of_rows() -> None:
     schema = replace(schemas.REPLACE, rows=299)
     mechanism = DPMix(mixtures=10, degree=20, sampling="without_replacement")
-    view, _ = open_view(schema, made_up(schema, n_rows=300, seed=1), mechanism.steps(schema))
+    view, _ = open_view(schema, made_up(schema, n_rows=300, seed=1), mechanism.steps(schema, BUDGET))
     with pytest.raises(PlanError, match="the plan says 299 rows"):
         mechanism.measure(view, schema)
 

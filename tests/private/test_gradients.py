@@ -351,7 +351,7 @@ class NoisyDescent:
     rate: float = 0.1
     clip: float = 0.5
 
-    def steps(self, schema):
+    def steps(self, schema, budget):
         block = Dense(name="gradient", width=WIDTH, l2_bound=self.clip)
         return (Step(name="gradients", blocks=(block,), uses=self.uses, sampling=Poisson(self.rate)),)
 

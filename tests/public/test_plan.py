@@ -121,7 +121,7 @@ class Silent:
 
     name: ClassVar[str] = "silent"
 
-    def steps(self, schema: Schema) -> tuple[sf.Step, ...]:
+    def steps(self, schema: Schema, budget: sf.Budget) -> tuple[sf.Step, ...]:
         counts, sums = (
             sf.Hot(name="counts", width=4, n_hot=1, share=0.5),
             sf.Dense(name="sums", width=3, l2_bound=5.0, share=0.5),

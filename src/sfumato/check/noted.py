@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.check.canonical import Leaf, digest, leaves
+from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors, GroupOf, Loss, Noisy, PerRecord
 from sfumato.public.schema import Batch
 
@@ -35,6 +36,11 @@ class NotedDoors:
         self._doors = doors
         self.calls: list[Leaf] = []
         self.maps: list[NotedMap] = []
+
+    @property
+    def budget(self) -> Budget:
+        """A public fact."""
+        return self._doors.budget
 
     def noise_stddev(self, step_name: str, block: str) -> float:
         """A public fact."""

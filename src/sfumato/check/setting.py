@@ -70,7 +70,7 @@ class Setting:
     @cached_property
     def plan(self) -> Plan:
         """The plan that the mechanism asks for. Made once: an account of sampled steps takes its time."""
-        steps = self.mechanism.steps(self.schema)
+        steps = self.mechanism.steps(self.schema, self.budget)
         return make_plan(steps, budget=self.budget, unit=self.schema.unit, rows=self.schema.rows)
 
     def ordinary(self) -> made.Raw:

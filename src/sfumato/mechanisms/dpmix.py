@@ -18,6 +18,7 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.model import FixedModel
 from sfumato.public.block import Block, Dense, Hot
+from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.encoding import Encoder
 from sfumato.public.reading import Reading
@@ -57,7 +58,7 @@ class DPMix:
     label_share: float | None = None
     labels: Literal["soft", "hard"] = "soft"
 
-    def steps(self, schema: Schema) -> tuple[Step, ...]:
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """One step: all mixtures at once."""
         self._check(schema)
         n_groups = self._n_groups(schema)

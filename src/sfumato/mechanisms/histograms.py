@@ -15,6 +15,7 @@ from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.block import Hot
+from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.reading import Reading
 from sfumato.public.schema import Batch, Column, Schema
@@ -29,7 +30,7 @@ class IndependentHistograms:
     name: ClassVar[str] = "independent-histograms"
     bins: int = 32
 
-    def steps(self, schema: Schema) -> tuple[Step, ...]:
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """One sum over everyone: a row counts 1 in each column."""
         if self.bins < 1:
             raise PlanError(f"bins = {self.bins} must be at least 1.")

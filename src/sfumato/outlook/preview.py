@@ -17,13 +17,13 @@ from sfumato.public.step import Poisson, Step, WithoutReplacement
 def plan_if_known(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Plan | None:
     """The plan, or None where a discovery comes first. Refuses now what would be refused after reading rows."""
     if not schema.unknown:
-        return make_plan(mechanism.steps(schema), budget=budget, unit=schema.unit, rows=schema.rows)
+        return make_plan(mechanism.steps(schema, budget), budget=budget, unit=schema.unit, rows=schema.rows)
     budget.check_against(schema.rows)
     if schema.unit.relation != "add_or_remove":
         raise SchemaError(
             'discovery is proved for relation = "add_or_remove" only. Declare bounds and categories, or change it.'
         )
-    if any(step.is_sampled for step in mechanism.steps(sketch(schema))):
+    if any(step.is_sampled for step in mechanism.steps(sketch(schema), budget)):
         names = ", ".join(column.name for column in schema.unknown)
         raise PlanError(
             f"{mechanism.name} samples rows, and that cannot follow a discovery. "

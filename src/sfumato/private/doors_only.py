@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from sfumato.errors import PrivacyError
 from sfumato.private.kernel.view import View
+from sfumato.public.budget import Budget
 from sfumato.public.doors import GroupOf, Loss, Noisy, PerRecord
 
 
@@ -17,6 +18,11 @@ class DoorsOnly:
     """
 
     __slots__ = ("__weakref__",)
+
+    @property
+    def budget(self) -> Budget:
+        """The guarantee to meet."""
+        return _VIEWS[self].budget
 
     def noise_stddev(self, step_name: str, block: str) -> float:
         """The planned noise on each entry of a block."""

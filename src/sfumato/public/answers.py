@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ReleaseError
+from sfumato.public.budget import Budget
 from sfumato.public.doors import GroupOf, Loss, Measured, Noisy, PerRecord
 from sfumato.public.plan import Plan
 from sfumato.public.step import Step
@@ -81,6 +82,11 @@ class AnsweredDoors:
         self._plan = plan
         self._answers = answers
         self._used: dict[str, int] = {}
+
+    @property
+    def budget(self) -> Budget:
+        """The guarantee to meet: the same public fact as then."""
+        return self._plan.budget
 
     def noise_stddev(self, step_name: str, block: str) -> float:
         """The planned noise: the same public fact as then."""

@@ -42,9 +42,10 @@ class Dense:
 
 @dataclass(frozen=True, kw_only=True)
 class Hot:
-    """Codes: a row counts 1 at up to `n_hot` different positions, or its weight in [-1, 1] where it is `weighted`.
+    """Codes: a row counts 1 at up to `n_hot` different positions, or its weight where it is `weighted`.
 
     A map gives `n_hot` columns of codes, of which those outside [0, width) count nowhere, and the weight as one more.
+    A row with m codes weighs at most sqrt(n_hot / m) at each of them: the fewer codes it has, the more each may count.
 
     >>> Hot(name="age", width=20, n_hot=4).l2_bound
     2.0

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.public.budget import Budget
 from sfumato.public.schema import Batch
 
 #: What each row contributes: a map from a batch of rows to one array of rows for each block of the step.
@@ -34,6 +35,11 @@ Noisy = dict[str, Measured]
 
 class Doors(Protocol):
     """What `Mechanism.measure` may use."""
+
+    @property
+    def budget(self) -> Budget:
+        """The guarantee to meet, as `steps` was told: a public fact."""
+        ...
 
     def noise_stddev(self, step_name: str, block: str) -> float:
         """The planned noise on each entry of a block: a public fact, for shrinking what is drowned in it."""

@@ -67,7 +67,7 @@ def recompute(certificate: Certificate, schema: Schema, found: Findings) -> Reco
     """Plan again, and compare with what is listed. None: no plan follows from what the certificate says."""
     try:
         mechanism = mechanism_from(certificate.mechanism)
-        steps = mechanism.steps(schema)
+        steps = mechanism.steps(schema, certificate.claim.budget)
         discovery = _discovery(certificate, schema)
         if discovery is not None:
             refuse_sampling(steps)

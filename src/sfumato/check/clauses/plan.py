@@ -21,9 +21,9 @@ def steps_are_public(setting: Setting) -> None:
     settings = json.loads(json.dumps(mechanism_to_json(mechanism)))
     if type(mechanism)(**settings["parameters"]) != mechanism:
         raise ContractError("the settings do not survive JSON, so a release could not be loaded. Use plain values.")
-    before = mechanism.steps(setting.schema)
+    before = mechanism.steps(setting.schema, setting.budget)
     setting.run_well(setting.ordinary(), seed=1)
-    if mechanism.steps(setting.schema) != before:
+    if mechanism.steps(setting.schema, setting.budget) != before:
         raise ContractError("steps changes its answer once data was seen. It may depend on settings and schema only.")
 
 

@@ -39,6 +39,7 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.model import Model
 from sfumato.public.accounting import rows_within
 from sfumato.public.block import Block, Hot, Outer
+from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Batch, Schema
@@ -80,7 +81,7 @@ class ClustMix:
     releases: Literal["draws", "means"] = "draws"
     rows: int | None = None
 
-    def steps(self, schema: Schema) -> tuple[Step, ...]:
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone. How many clusters are in use is decided later; a row counts in one of them anyway."""
         self._check(schema)
         space = ClusterSpace(schema)

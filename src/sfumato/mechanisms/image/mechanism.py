@@ -17,6 +17,7 @@ from sfumato.mechanisms.common.pictures import n_classes
 from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.linear_teacher import LinearTeacher
+from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.reading import Reading
 from sfumato.public.schema import Schema
@@ -53,7 +54,7 @@ class ThreeAImage:
     alpha: float = 0.75
     rows: int = 180_000
 
-    def steps(self, schema: Schema) -> tuple[Step, ...]:
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: for the density, then for the teacher."""
         self._check(schema)
         if n_classes(schema) == 1:

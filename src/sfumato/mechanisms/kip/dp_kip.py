@@ -19,6 +19,7 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
 from sfumato.model import FixedModel
 from sfumato.public.block import Dense
+from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors, Loss, Tensor
 from sfumato.public.schema import Schema
 from sfumato.public.step import Poisson, Step
@@ -56,7 +57,7 @@ class DPKip:
     coefficients: int = 100
     means_share: float = 0.1
 
-    def steps(self, schema: Schema) -> tuple[Step, ...]:
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class means over everyone, to start from; then sampled gradients."""
         require_positive(**asdict(self))
         space = self._space(schema)

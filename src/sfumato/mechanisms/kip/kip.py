@@ -20,6 +20,7 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
 from sfumato.model import FixedModel
 from sfumato.public.block import Hot, Outer
+from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.encoding import one_hot
 from sfumato.public.exact_arithmetic import exact_products
@@ -56,7 +57,7 @@ class Kip:
     learning_rate: float = 0.02
     coefficients: int = 100
 
-    def steps(self, schema: Schema) -> tuple[Step, ...]:
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class means first; then, about them, the kernel statistic and the means of cells. All over everyone."""
         self._check()
         space, p = self._space(schema), self.n_features

@@ -12,6 +12,7 @@ from sfumato.mechanisms.table.narrow import Narrow
 from sfumato.mechanisms.table.readings import table_readings, wide_readings
 from sfumato.mechanisms.table.wide import Wide, is_wide
 from sfumato.model import Model
+from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.reading import Reading
 from sfumato.public.schema import Schema
@@ -30,7 +31,7 @@ class ThreeATable:
     name: ClassVar[str] = "3a-table"
     alpha: float = 1.0
 
-    def steps(self, schema: Schema) -> tuple[Step, ...]:
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Which sums are asked for: chosen from the schema alone."""
         if not 0 <= self.alpha <= 1:
             raise PlanError(f"alpha = {self.alpha} must lie between 0 (faithful) and 1 (predictive).")

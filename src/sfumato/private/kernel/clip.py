@@ -1,5 +1,6 @@
 """Clip every row and put it on the integer grid: after this, no row can count for more than the accountant was told."""
 
+import functools
 import math
 from typing import Any
 
@@ -144,12 +145,21 @@ def _drop_repeats(codes: NDArray[np.int64]) -> None:
                 codes[i, j] = -1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]
 
 
-def weights_in_units(private_rows: NDArray[Any], *, block: Hot, units: float) -> NDArray[np.int64]:
-    """What each row counts at its positions: its weight, clipped and truncated to whole units, or one."""
+def weights_in_units(
+    private_rows: NDArray[Any], codes: NDArray[np.int64], *, block: Hot, units: float
+) -> NDArray[np.int64]:
+    """What each row counts at each of its codes: one, or its weight in whole units, clipped to the norm of the block."""
     if not block.weighted:
         return np.full(len(private_rows), int(units), dtype=np.int64)
     weights = np.nan_to_num(np.asarray(private_rows)[:, -1].astype(np.float64), nan=0.0)
-    return np.trunc(np.clip(weights, -1.0, 1.0) * int(units)).astype(np.int64)
+    limit = _largest_weights(block.n_hot, int(units))[(codes >= 0).sum(axis=1)]
+    return np.clip(np.trunc(np.clip(weights, -_HUGE, _HUGE) * int(units)), -limit, limit).astype(np.int64)
+
+
+@functools.lru_cache(maxsize=64)
+def _largest_weights(n_hot: int, units: int) -> NDArray[np.int64]:
+    """The largest w with codes * w^2 <= n_hot * units^2, for every number of codes from 0 on: in integers."""
+    return np.array([math.isqrt(n_hot * units**2 // max(codes, 1)) for codes in range(n_hot + 1)], dtype=np.int64)
 
 
 @compile_kernel

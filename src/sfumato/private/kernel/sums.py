@@ -34,8 +34,9 @@ def add_rows(
                 integers = primitives.clip(values, block=block, noise_multiplier=noise_multiplier)
                 private_sum += integers.sum(axis=0, dtype=np.int64)
             case Hot():
-                units = weights_in_units(values, block=block, units=plan.units_per_one(step.name, block.name))
-                add_codes(private_sum, distinct_codes(values, block=block), units)
+                codes = distinct_codes(values, block=block)
+                units = weights_in_units(values, codes, block=block, units=plan.units_per_one(step.name, block.name))
+                add_codes(private_sum, codes, units)
             case Outer():
                 private_sum += _products(values, block=block, primitives=primitives)
 
@@ -82,7 +83,7 @@ def row_integers(
 
 def _spelled_out(values: NDArray[Any], *, block: Hot, units: float) -> NDArray[np.int64]:
     codes = distinct_codes(values, block=block)
-    private_units = weights_in_units(values, block=block, units=units)
+    private_units = weights_in_units(values, codes, block=block, units=units)
     private_integers = np.zeros((len(codes), block.width), dtype=np.int64)
     at, position = np.nonzero(codes >= 0)
     private_integers[at, codes[at, position]] = private_units[at]

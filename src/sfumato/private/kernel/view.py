@@ -27,6 +27,7 @@ from sfumato.private.sensitive import Sensitive, count_rows
 from sfumato.public import grid
 from sfumato.public.answers import Answers, by_parameter
 from sfumato.public.block import Outer
+from sfumato.public.budget import Budget
 from sfumato.public.doors import GroupOf, Loss, Noisy, PerRecord
 from sfumato.public.gradient_step import gradient_block, microbatch_rows
 from sfumato.public.plan import Plan
@@ -66,6 +67,11 @@ class View:
     def __reduce__(self) -> NoReturn:
         """Refuse to leave the private zone."""
         raise PrivacyError("a View cannot be pickled or copied: it holds private rows.")
+
+    @property
+    def budget(self) -> Budget:
+        """The guarantee to meet: a public fact."""
+        return self.__plan.budget
 
     def noise_stddev(self, step_name: str, block: str) -> float:
         """The planned noise on each entry of a block, in the block's units: a public fact."""
