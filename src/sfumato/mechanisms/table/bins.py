@@ -1,4 +1,4 @@
-"""From fine noisy counts to a few bins a column: the values that later sums can tell apart."""
+"""From the mass of fine cells to a few bins a column: the values that later sums can tell apart."""
 
 from dataclasses import dataclass
 
@@ -6,75 +6,92 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.smooth import haar_smooth, to_simplex
 
-#: A category joins the pool of rare ones below this many standard deviations of its count.
+#: A category joins the pool of rare ones below this many standard deviations of a bin's class counts.
 _SEEN = 2.0
 
 
 @dataclass(frozen=True)
+class Spike:
+    """One value that holds a part of a cell's rows."""
+
+    value: float
+    part: float
+
+
+@dataclass(frozen=True)
 class Binning:
-    """A column in at most `size` bins, and what the fine cells of a bin weigh."""
+    """A column in `size` bins, what the fine cells of a bin weigh, and the spikes within cells."""
 
     cells: Cells
     size: int
     bin_of: NDArray[np.int64]
     mass: NDArray[np.float64]
+    spikes: dict[int, Spike]
 
-    def code(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
-        """The bin of each value."""
-        return self.bin_of[self.cells.code(values)]
+    @property
+    def margin(self) -> NDArray[np.float64]:
+        """The mass of each bin."""
+        return np.bincount(self.bin_of, weights=self.mass, minlength=self.size).astype(np.float64)
 
-    def draw(self, bins: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.generic]:
-        """A value in each bin: a cell by its mass, then a value within it."""
+    @property
+    def ordered(self) -> int:
+        """How many bins lie along a line: all but the one for missing numbers, or none."""
+        return self.size - int(self.cells.has_missing_cell) if self.cells.is_ordered else 0
+
+    def cells_in(self, bins: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """A cell in each bin, by its mass."""
         order = np.argsort(self.bin_of, kind="stable")
-        weight = self.mass[order]
-        upto = np.cumsum(weight)
+        mass = self.mass[order]
+        upto = np.cumsum(
+            mass + 1e-9 * (1.0 + float(mass.sum()))
+        )  # never zero: a bin that seemed empty can be drawn from
         first = np.searchsorted(self.bin_of[order], np.arange(self.size), side="left")
         last = np.searchsorted(self.bin_of[order], np.arange(self.size), side="right") - 1
         below = np.where(first > 0, upto[first - 1], 0.0)
         inside = upto[np.maximum(last, 0)] - below
         at = np.searchsorted(upto, below[bins] + rng.random(len(bins)) * inside[bins], side="right")
-        return self.cells.draw(order[np.clip(at, first[bins], np.maximum(last[bins], first[bins]))], rng)
+        return np.asarray(order[np.clip(at, first[bins], np.maximum(last[bins], first[bins]))])
+
+    def values_in(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.generic]:
+        """A value in each cell: a spike by its part, else evenly."""
+        values = self.cells.draw(cells, rng)
+        for cell, spike in self.spikes.items():
+            at = np.flatnonzero(cells == cell)
+            values[at[rng.random(len(at)) < spike.part]] = spike.value
+        return values
 
 
-def bins_of(cells: Cells, *, most: int) -> int:
-    """How many bins a column gets: public, whatever the counts say."""
-    return min(cells.inner, most) + int(cells.has_missing_cell)
-
-
-def bin_column(cells: Cells, counts: NDArray[np.float64], *, noise: float, least: float, most: int) -> Binning:
-    """Bins from the noisy counts of the cells.
+def bin_column(
+    cells: Cells, mass: NDArray[np.float64], spikes: dict[int, Spike], *, least: float, most: int
+) -> Binning:
+    """Bins from the mass of the cells.
 
     Args:
         cells: The grid.
-        counts: A noisy count for each cell.
-        noise: The standard deviation of each count.
-        least: The smallest count that a bin of a number should hold, where that is possible.
-        most: The largest number of bins.
+        mass: Rows in each cell.
+        spikes: By cell.
+        least: The smallest mass that a bin of a number should hold, where that is possible.
+        most: The largest number of bins, the one for missing numbers not counted.
     """
-    size, inner = bins_of(cells, most=most), cells.inner
+    inner = cells.inner
     if cells.column.is_coded:
-        mass = to_simplex(counts, total=max(float(counts.sum()), noise))
-        return Binning(cells, size, _common_categories(mass, noise=noise, size=size), _never_zero(mass))
-    mass = haar_smooth(counts[:inner], noise=noise)
-    bin_of = np.arange(inner) if inner <= most else _cut(mass, least=least, most=most)
+        bin_of = _common_categories(mass, least=_SEEN / 4 * least, most=most)
+    elif inner <= min(most, float(mass[:inner].sum()) / max(least, 1e-9)):
+        bin_of = np.arange(inner)
+    else:
+        bin_of = _cut(mass[:inner], least=least, most=most)
     if cells.has_missing_cell:
-        bin_of, mass = np.append(bin_of, size - 1), np.append(mass, max(counts[inner], 0.0))
-    return Binning(cells, size, bin_of, _never_zero(mass))
+        bin_of = np.append(bin_of, bin_of.max() + 1)
+    return Binning(cells, int(bin_of.max()) + 1, bin_of, mass, spikes)
 
 
-def _never_zero(mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A little of everything, so that a bin that seemed empty can still be drawn from."""
-    return mass + 1e-9 * (1.0 + float(mass.sum()))
-
-
-def _common_categories(mass: NDArray[np.float64], *, noise: float, size: int) -> NDArray[np.int64]:
-    if len(mass) <= size:
+def _common_categories(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.int64]:
+    if len(mass) <= most:
         return np.arange(len(mass))
-    order = np.argsort(-mass, kind="stable")
-    bin_of = np.full(len(mass), size - 1)
-    common = order[: size - 1][mass[order[: size - 1]] > _SEEN * noise]
+    order = np.argsort(-mass, kind="stable")[: most - 1]
+    common = order[mass[order] > least]
+    bin_of = np.full(len(mass), len(common))
     bin_of[common] = np.arange(len(common))
     return bin_of
 
@@ -83,8 +100,8 @@ def _cut(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.in
     """Cut ordered cells: values that many rows share stand alone, the rest in bins that shrink towards the tails."""
     total = float(mass.sum())
     if total <= 0:
-        return np.arange(len(mass)) * most // len(mass)
-    least = min(max(least, 1e-6 * total), total)
+        return np.arange(len(mass)) * min(most, 2) // len(mass)
+    least = min(max(least, 1e-6 * total), total / 2)
     while True:
         bin_of = _cut_once(mass, least=least, most=most)
         if bin_of[-1] < most:
@@ -100,7 +117,7 @@ def _cut_once(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[
     rest = float(mass[~alone].sum())
     starts = np.zeros(len(mass), dtype=bool)
     seen = held = 0.0
-    for at, here in enumerate(mass):
+    for at, here in enumerate(mass.tolist()):
         if alone[at]:
             starts[at] = True
             starts[at + 1 : at + 2] = True
@@ -108,7 +125,7 @@ def _cut_once(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[
             continue
         seen, held = seen + here, held + here
         tail = max(least, 0.7 * min(seen, rest - seen))
-        if held >= min(even, tail):
+        if held >= min(even, tail) * (1 - 1e-9):
             starts[at + 1 : at + 2] = True
             held = 0.0
     starts[0] = False
@@ -118,3 +135,32 @@ def _cut_once(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[
     small = held_by < 0.2 * min(even, least)
     small[0] = False
     return np.asarray((np.cumsum(~small) - 1)[bin_of])
+
+
+def level_cut(cells: Cells, mass: NDArray[np.float64], *, most: int, least: float) -> NDArray[np.int64]:
+    """Levels of a numeric target: cut so that values within a level differ little (Lloyd and Max, by density^(1/3)).
+
+    Args:
+        cells: The grid.
+        mass: Rows in each cell, without missing ones.
+        most: The largest number of levels.
+        least: The smallest mass of a level.
+    """
+    middles = cells.middles()
+    width = (
+        np.maximum(np.gradient(middles), 1e-12 * (cells.column.high - cells.column.low))
+        if len(middles) > 1
+        else np.ones(1)
+    )
+    size = np.cbrt(np.maximum(mass, 0.0) * width**2)  # (mass / width)^(1/3) width
+    at = (np.cumsum(size) - size / 2) / max(float(size.sum()), 1e-300)
+    level = np.minimum((at * most).astype(np.int64), most - 1)
+    # Levels with too few rows join the one below; the lowest joins the one above.
+    level = np.unique(level, return_inverse=True)[1]
+    held = np.bincount(level, weights=mass)
+    starts, kept = np.zeros(len(held), dtype=bool), 0.0
+    for i in range(len(held) - 1):
+        kept += float(held[i])
+        if kept >= least and float(held[i + 1 :].sum()) >= least:
+            starts[i + 1], kept = True, 0.0
+    return np.asarray(np.cumsum(starts)[level])

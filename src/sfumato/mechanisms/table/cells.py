@@ -1,22 +1,24 @@
-"""A fine public grid for every column: the first thing that rows are counted on.
+"""A fine public grid for every column: the finest thing that rows are counted on.
 
 Categories have one cell each. Whole numbers of a short range have one cell each. Other numbers lie on a grid that is
-even in asinh: narrow cells where numbers are small, wide ones far out, so that generous bounds cost nothing.
+even in asinh: narrow cells where numbers are small, wide ones far out, so that generous bounds cost little. Zero and the
+bounds are cells of their own, because many tables have spikes there.
 """
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.public.schema import Column
 
-#: Cells of a number that has no short list of values: a power of two, for the wavelet that smooths them.
+#: Cells of a number that has no short list of values.
 CELLS = 1024
 
-#: The grid turns from even to logarithmic at this part of the range: three decades lie above it.
-_DECADES = 2000.0
+#: The grid turns from even to logarithmic at this part of the range.
+_BEND = 400.0
 
 
 @dataclass(frozen=True)
@@ -26,24 +28,31 @@ class Cells:
     >>> Cells(Column(name="age", kind="integer", bounds=(0, 100))).count
     101
     >>> grid = Cells(Column(name="gain", kind="numeric", bounds=(-1000, 1000)))
-    >>> grid.count, grid.code(np.array([-1000.0, 0.0, 1000.0]))
-    (1024, array([   0,  512, 1023]))
+    >>> grid.count, grid.code(np.array([-1000.0, -1e-9, 0.0, 1e-9, 1000.0])).tolist()
+    (1027, [0, 512, 513, 514, 1026])
     """
 
     column: Column
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether neighbouring cells are alike."""
+        return self.column.is_number or self.column.kind == "ordinal"
+
+    @cached_property
     def whole(self) -> bool:
         """Whether every whole number of the range has its own cell."""
         c = self.column
         return c.kind == "integer" and 0 <= math.floor(c.high) - math.ceil(c.low) < CELLS
 
-    @property
+    @cached_property
     def inner(self) -> int:
         """Cells without the one for missing numbers."""
         if self.column.is_coded:
             return self.column.size
-        return math.floor(self.column.high) - math.ceil(self.column.low) + 1 if self.whole else CELLS
+        if self.whole:
+            return math.floor(self.column.high) - math.ceil(self.column.low) + 1
+        return CELLS + len(self._atoms)
 
     @property
     def count(self) -> int:
@@ -55,18 +64,31 @@ class Cells:
         """Whether the last cell stands for a missing number."""
         return not self.column.is_coded and self.column.missing
 
+    @cached_property
+    def grid(self) -> NDArray[np.int64]:
+        """For each cell of a number its place on the grid of CELLS, or -1 for one that is a single value."""
+        if self.column.is_coded or self.whole:
+            return np.full(self.inner, -1)
+        places = np.arange(CELLS)
+        for at in self._atoms:
+            places = np.insert(places, at, -1)
+        return places
+
     def code(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
         """The cell of each value; each value alone decides."""
         if self.column.is_coded:
             return values.astype(np.int64)
         numbers = values.astype(np.float64)
+        absent = np.isnan(numbers)
+        numbers = np.where(absent, self.column.centre, numbers)
         if self.whole:
-            place = np.round(numbers) - math.ceil(self.column.low)
+            cell = np.clip(np.round(numbers) - math.ceil(self.column.low), 0, self.inner - 1).astype(np.int64)
         else:
-            low, high = self._range()
-            place = np.floor((self._bend(numbers) - low) / (high - low) * CELLS)
-        absent = np.isnan(place)
-        cell = np.clip(np.where(absent, self.inner // 2, place), 0, self.inner - 1).astype(np.int64)
+            low, high = self._range
+            place = np.clip(np.floor((self._bend(numbers) - low) / (high - low) * CELLS), 0, CELLS - 1)
+            cell = self._after_atoms[place.astype(np.int64)]
+            for at, value in self._atoms.items():
+                cell = np.where(numbers == value, at, cell)
         return np.where(absent, self.inner, cell) if self.has_missing_cell else cell
 
     def draw(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.generic]:
@@ -76,31 +98,59 @@ class Cells:
         if self.whole:
             values = cells + float(math.ceil(self.column.low))
         else:
-            low, high = self._range()
-            values = self._unbend(low + (cells + rng.random(len(cells))) / CELLS * (high - low))
+            at = np.minimum(cells, self.inner - 1)
+            values = self._value_at(self.grid[at] + rng.random(len(cells)))
+            for atom, value in self._atoms.items():
+                values = np.where(cells == atom, value, values)
         return np.where(cells >= self.inner, np.nan, values)
 
     def middles(self) -> NDArray[np.float64]:
         """The value in the middle of each cell of a number."""
         if self.whole:
             return math.ceil(self.column.low) + np.arange(self.inner, dtype=np.float64)
-        low, high = self._range()
-        return self._unbend(low + (np.arange(CELLS) + 0.5) / CELLS * (high - low))
+        values = self._value_at(self.grid.astype(np.float64) + 0.5)
+        values[list(self._atoms)] = list(self._atoms.values())
+        return values
 
+    def edges(self, cell: int) -> tuple[float, float]:
+        """The values between which a cell of the grid lies."""
+        low, high = self._value_at(self.grid[cell] + np.array([0.0, 1.0]))
+        return float(low), float(high)
+
+    @cached_property
+    def _atoms(self) -> dict[int, float]:
+        """Cells that are a single value: the bounds, and zero where it lies between."""
+        low, high = self.column.low, self.column.high
+        atoms = {0: low}
+        if low < 0 < high:
+            at_zero = math.floor((0.0 - self._range[0]) / (self._range[1] - self._range[0]) * CELLS)
+            atoms[at_zero + 1] = 0.0
+        return atoms | {CELLS + len(atoms): high}
+
+    @cached_property
+    def _after_atoms(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.grid >= 0)
+
+    @property
     def _scale(self) -> float:
-        return self.column.high / _DECADES - self.column.low / _DECADES
+        # A date has no natural origin: its grid is even.
+        bend = 1e-3 if self.column.kind == "datetime" else _BEND
+        return self.column.high / bend - self.column.low / bend
 
+    @property
     def _origin(self) -> float:
         return min(max(0.0, self.column.low), self.column.high)
 
     def _bend(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        bent: NDArray[np.float64] = np.arcsinh((values - self._origin()) / self._scale())
+        bent: NDArray[np.float64] = np.arcsinh((values - self._origin) / self._scale)
         return bent
 
-    def _unbend(self, bent: NDArray[np.float64]) -> NDArray[np.float64]:
-        values: NDArray[np.float64] = self._origin() + self._scale() * np.sinh(bent)
-        return values
+    def _value_at(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
+        low, high = self._range
+        values: NDArray[np.float64] = self._origin + self._scale * np.sinh(low + place / CELLS * (high - low))
+        return np.clip(values, self.column.low, self.column.high)
 
+    @cached_property
     def _range(self) -> tuple[float, float]:
         low, high = self._bend(np.array([self.column.low, self.column.high]))
         return float(low), float(high)

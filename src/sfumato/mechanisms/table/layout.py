@@ -1,7 +1,8 @@
-"""Where each column's entries lie in one long vector of counts."""
+"""Where the entries of several tables lie in one long vector of counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ class Layout:
         """All entries."""
         return sum(self.sizes)
 
-    @property
+    @cached_property
     def starts(self) -> NDArray[np.int64]:
         """Where each table begins."""
         return np.cumsum([0, *self.sizes[:-1]])

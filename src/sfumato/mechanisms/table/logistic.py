@@ -1,14 +1,9 @@
-"""Logistic regression: scores of binned rows, probabilities, and errors of bounded length."""
+"""Logistic regression: probabilities of scores, and errors of bounded length."""
 
 import math
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-def scores_of(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The sum of the weights at each row's codes, for each row of weights."""
-    return np.stack([w[codes].sum(axis=1) for w in weights], axis=1)
 
 
 def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -17,6 +12,11 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(1 / (1 + np.exp(-np.clip(scores, -40, 40))))
     weight = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+
+
+def of_all_classes(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A column for each class, also where there are two and one of them was given."""
+    return p if p.shape[1] > 1 else np.concatenate([1 - p, p], axis=1)
 
 
 def errors(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -38,3 +38,9 @@ def error_bound(n_sets: int) -> float:
 def error_slopes(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """The derivative of the expected error of each class by its own score."""
     return np.minimum(p, 1 - p) if p.shape[1] == 1 else p * (1 - p)
+
+
+def losses(p: NDArray[np.float64], labels: NDArray[np.int64], *, most: float) -> NDArray[np.float64]:
+    """The log-loss of each row, cut at `most`."""
+    of_label = of_all_classes(p)[np.arange(len(labels)), labels]
+    return np.minimum(-np.log(np.maximum(of_label, 1e-9)), most)

@@ -8,8 +8,10 @@ from typing import ClassVar
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.table.narrow import Narrow
+from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.method import Measuring
 from sfumato.mechanisms.table.readings import table_readings, wide_readings
+from sfumato.mechanisms.table.table_model import TableModel
 from sfumato.mechanisms.table.wide import Wide, is_wide
 from sfumato.model import Model
 from sfumato.public.budget import Budget
@@ -37,20 +39,21 @@ class ThreeATable:
             raise PlanError(f"alpha = {self.alpha} must lie between 0 (faithful) and 1 (predictive).")
         if schema.images:
             raise SchemaError("3a-table is for tables. Use a mechanism for images.")
-        return _path(schema).steps()
+        return Wide(schema).steps() if is_wide(schema) else Blueprint(schema, budget).steps()
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Ask the doors, each step with what the steps before it have shown."""
-        return _path(schema).measure(view)
+        if is_wide(schema):
+            return Wide(schema).measure(view)
+        return {"fitted": Measuring(Blueprint(schema, view.budget), view).run()}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Model:
         """Fit the generator to the noisy tables and give it its labels: no row is read."""
-        return _path(schema).build(measurements, alpha=self.alpha)
+        if is_wide(schema):
+            return Wide(schema).build(measurements, alpha=self.alpha)
+        fitted = measurements["fitted"]
+        return TableModel(schema, fitted, *fitted.towards_teacher(self.alpha))
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """What the noise means for each column."""
         return wide_readings(schema) if is_wide(schema) else table_readings(schema)
-
-
-def _path(schema: Schema) -> Narrow | Wide:
-    return Wide(schema) if is_wide(schema) else Narrow(schema)

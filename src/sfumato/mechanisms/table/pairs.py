@@ -1,19 +1,18 @@
-"""Noisy tables of pairs of columns: which of them say something, and what they say once the noise is taken out."""
+"""Coarse tables of all pairs of columns, by half of the classes: kept where they depart from the population so far."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.population import Edge
-from sfumato.mechanisms.table.smooth import fit_margins
+from sfumato.mechanisms.table.layout import Layout, codes_in
+
+LEVELS = 6
 
 #: A table counts when its squared excess is this many standard deviations above what noise alone would give.
 _SURE = 3.0
-
-#: In a fine table, a cell counts when it is this many standard deviations from what the coarse table predicts.
-_CELL_SURE = 2.0
 
 
 def all_pairs(n_columns: int) -> list[tuple[int, int]]:
@@ -21,87 +20,91 @@ def all_pairs(n_columns: int) -> list[tuple[int, int]]:
     return list(combinations(range(n_columns), 2))
 
 
-def levels_of(mass: NDArray[np.float64], *, order: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Bins joined to at most `most` levels of about equal mass, along an order. A heavy bin is a level of its own.
+@dataclass(frozen=True)
+class Levels:
+    """The level of each bin of every column, and the half of each class."""
 
-    >>> levels_of(np.array([1.0, 1.0, 6.0, 1.0, 1.0]), order=np.arange(5.0), most=3)
-    array([0, 0, 1, 2, 2])
+    of_bin: list[NDArray[np.int64]]
+    of_class: NDArray[np.int64]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Levels of each column."""
+        return tuple(int(level.max()) + 1 for level in self.of_bin)
+
+    @property
+    def n_halves(self) -> int:
+        """Groups of classes."""
+        return int(self.of_class.max()) + 1
+
+    def layout(self, groups: Sequence[tuple[int, ...]]) -> Layout:
+        """Tables for groups of columns, each for every half."""
+        sizes = self.sizes
+        return Layout(tuple(self.n_halves * int(np.prod([sizes[j] for j in group])) for group in groups))
+
+    def codes(
+        self, bins: NDArray[np.int64], labels: NDArray[np.int64], groups: Sequence[tuple[int, ...]]
+    ) -> NDArray[np.int64]:
+        """For each row its place in the table of every group."""
+        return codes_in(self.layout(groups), [self.code(bins, labels, group) for group in groups])
+
+    def code(self, bins: NDArray[np.int64], labels: NDArray[np.int64], group: tuple[int, ...]) -> NDArray[np.int64]:
+        """For each row its place in one table."""
+        code = self.of_class[labels]
+        for j in group:
+            code = code * self.sizes[j] + self.of_bin[j][bins[:, j]]
+        return code
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the population is to hold: for a group of columns the probability of every entry of its table."""
+
+    columns: tuple[int, ...]
+    table: NDArray[np.float64]
+    strength: float
+
+
+def departures(
+    levels: Levels,
+    groups: Sequence[tuple[int, ...]],
+    counted: NDArray[np.float64],
+    expected: Sequence[NDArray[np.float64]],
+    *,
+    total: float,
+    stddev: float,
+) -> list[Goal]:
+    """The tables that stand out, the strongest first: expectation plus what is sure of the difference.
+
+    What both halves have in common and what tells them apart are judged each by itself (James and Stein).
+
+    Args:
+        levels: Of columns and classes.
+        groups: Columns of each table.
+        counted: Noisy counts, one table after another.
+        expected: The same tables in the population, as probabilities.
+        total: Rows in all.
+        stddev: The noise of a count.
     """
-    if len(mass) <= most:
-        return np.arange(len(mass))
-    by = np.argsort(order, kind="stable")
-    weight = np.maximum(mass[by], 0.0) + 1e-12
-    middle = np.cumsum(weight) - weight / 2
-    level = np.empty(len(mass), dtype=np.int64)
-    level[by] = np.minimum((middle / weight.sum() * most).astype(np.int64), most - 1)
-    return np.unique(level, return_inverse=True)[1].astype(np.int64)
+    goals = []
+    for group, flat, share in zip(groups, levels.layout(groups).split(counted), expected, strict=True):
+        table, before = flat.reshape(levels.n_halves, -1), total * share.reshape(levels.n_halves, -1)
+        signs = np.array([[1.0]]) if levels.n_halves == 1 else np.array([[1.0, 1.0], [1.0, -1.0]])
+        kept, excess = np.zeros_like(table), 0.0
+        for sign in signs:
+            apart, size = _sure_part(sign @ (table - before), noise=stddev * np.sqrt(len(sign)))
+            kept += np.outer(sign, apart) / len(sign)
+            excess += size
+        if excess > 0:
+            goal = np.maximum(before + kept, 1e-3 * before + 1e-9) / total
+            goals.append(Goal(group, goal.ravel() / goal.sum(), float(np.sqrt(excess * table.size)) / total))
+    return sorted(goals, key=lambda goal: -goal.strength)
 
 
-def excess_of(table: NDArray[np.float64], expected: NDArray[np.float64], *, noise: float) -> tuple[float, bool]:
-    """The squared distance from what was expected, less what noise adds to it; and whether it is sure to be real."""
-    square = float(((table - expected) ** 2).sum())
-    excess = square - table.size * noise**2
-    return excess, excess > _SURE * np.sqrt(2.0 * table.size) * noise**2
-
-
-def coarse_edge(
-    pair: tuple[int, int],
-    table: NDArray[np.float64],
-    margins: tuple[NDArray[np.float64], NDArray[np.float64]],
-    levels: tuple[NDArray[np.int64], NDArray[np.int64]],
-    *,
-    total: float,
-    noise: float,
-) -> tuple[Edge, float] | None:
-    """An edge from a coarse noisy table, shrunk towards independence (James-Stein), and how strong it is."""
-    rows, columns = (_by_level(m, lv, n) for m, lv, n in zip(margins, levels, table.shape, strict=True))
-    expected = np.asarray(total * np.outer(rows, columns), dtype=np.float64)
-    excess, sure = excess_of(table, expected, noise=noise)
-    if not sure:
-        return None
-    kept = excess / float(((table - expected) ** 2).sum())
-    shrunk = np.maximum(expected + kept * (table - expected), 1e-3 * expected) / max(total, 1.0)
-    edge = Edge(pair[0], pair[1], levels[0], levels[1], fit_margins(shrunk, rows, columns))
-    return edge, float(np.sqrt(excess * table.size)) / max(total, 1.0)
-
-
-def fine_edge(
-    coarse: Edge,
-    table: NDArray[np.float64],
-    margins: tuple[NDArray[np.float64], NDArray[np.float64]],
-    *,
-    total: float,
-    noise: float,
-) -> Edge:
-    """A coarse edge made finer by a noisy table of bins: cells that stand out count, the others follow the coarse one."""
-    levels = coarse.left_level, coarse.right_level
-    rows, columns = (_by_level(m, lv, n) for m, lv, n in zip(margins, levels, coarse.target.shape, strict=True))
-    ratio = coarse.target / np.maximum(np.outer(rows, columns), 1e-12)
-    expected = total * np.outer(margins[0], margins[1]) * ratio[np.ix_(*levels)]
-    apart = table - expected
-    kept = np.maximum(expected + np.where(np.abs(apart) > _CELL_SURE * noise, apart, 0.0), 1e-3 * expected)
-    target = fit_margins(kept / max(total, 1.0), margins[0], margins[1])
-    identity = np.arange(len(margins[0])), np.arange(len(margins[1]))
-    return Edge(coarse.left, coarse.right, identity[0], identity[1], target)
-
-
-def spanning_tree(edges: Sequence[Edge], *, n_columns: int) -> list[int]:
-    """Which edges to keep so that no circle is left: greedily, in the order given."""
-    root = list(range(n_columns))
-
-    def find(at: int) -> int:
-        while root[at] != at:
-            at = root[at]
-        return at
-
-    kept = []
-    for index, edge in enumerate(edges):
-        left, right = find(edge.left), find(edge.right)
-        if left != right:
-            root[left] = right
-            kept.append(index)
-    return kept
-
-
-def _by_level(mass: NDArray[np.float64], level: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    return np.bincount(level, weights=mass, minlength=size).astype(np.float64)
+def _sure_part(apart: NDArray[np.float64], *, noise: float) -> tuple[NDArray[np.float64], float]:
+    """A difference without what noise explains, and its squared size; nothing where noise may be all of it."""
+    square = float((apart**2).sum())
+    excess = square - apart.size * noise**2
+    if excess <= _SURE * np.sqrt(2.0 * apart.size) * noise**2:
+        return np.zeros_like(apart), 0.0
+    return apart * (excess / square), excess

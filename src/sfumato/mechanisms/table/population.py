@@ -1,144 +1,155 @@
-"""A population: weighted rows of bins that agree with noisy tables. Post-processing only.
-
-Rows are first drawn from a tree: the class, then each column given its parent column and the class. That gets the
-strong pairs right, even those that determine each other. Then the rows are raked: their weights are scaled until
-every table comes out right, which is the smallest change (in relative entropy) that does so.
-"""
+"""Rows of bins that agree with all noisy tables, each with a weight: post-processing only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
-#: Rows to draw, rounds of raking, and how far a row's weight may go from the others'.
+from sfumato.mechanisms.table.links import Link
+from sfumato.mechanisms.table.pairs import Levels
+
+#: Rows of the population.
 ROWS = 100_000
-ROUNDS = 10
+_ROUNDS = 10
+#: No row weighs more than this many times what it weighed at first.
 _LARGEST_WEIGHT = 30.0
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A table of two columns, on levels that their bins fall into: how often two levels should meet."""
-
-    left: int
-    right: int
-    left_level: NDArray[np.int64]
-    right_level: NDArray[np.int64]
-    target: NDArray[np.float64]
-
-    def met(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The cell of the table that each row is in."""
-        right = self.right_level[rows[:, self.right]]
-        return np.asarray(self.left_level[rows[:, self.left]] * self.target.shape[1] + right)
+#: How far the dependence of two columns may differ between classes.
+_FARTHEST = 50.0
 
 
 @dataclass(frozen=True)
 class Population:
-    """Rows of bins, the class of each, and how much each weighs."""
+    """Rows of bins, the class of each, how much each weighs, and the Gaussian behind each (see `copula`)."""
 
     labels: NDArray[np.int64]
     rows: NDArray[np.int64]
     weights: NDArray[np.float64]
+    gauss: NDArray[np.float64]
 
-    def draw(self, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows by their weights, as evenly as whole rows allow (systematic sampling), in random order."""
+    def draw(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Places of rows by their weights, as evenly as whole rows allow (systematic sampling), in random order."""
         upto = np.cumsum(self.weights)
         places = (np.arange(n_rows) + rng.random()) / n_rows * upto[-1]
-        chosen = rng.permutation(np.minimum(np.searchsorted(upto, places), len(upto) - 1))
-        return self.labels[chosen], self.rows[chosen]
+        return rng.permutation(np.minimum(np.searchsorted(upto, places), len(upto) - 1))
+
+    def share_of(self, codes: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+        """The weight at every code, in all 1."""
+        return np.bincount(codes, weights=self.weights, minlength=size) / float(self.weights.sum())
 
 
-def draw_each(table: NDArray[np.float64], at: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """One column of the table for each row, with the probabilities of the table's row `at`."""
+def draw_each(table: NDArray[np.float64], at: NDArray[np.int64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+    """One column of the table for each row, at the quantile `uniform` of the table's row `at`."""
     upto = np.cumsum(table, axis=1)
     # Rows of the table one after another on one line, so that one sorted search serves all.
     line = (upto / np.maximum(upto[:, -1:], 1e-300) + np.arange(len(table))[:, None]).ravel()
-    drawn = np.searchsorted(line, at + rng.random(len(at)), side="right") - at * table.shape[1]
+    drawn = np.searchsorted(line, at + np.clip(uniform, 1e-9, 1 - 1e-9), side="right") - at * table.shape[1]
     return np.asarray(np.clip(drawn, 0, table.shape[1] - 1))
 
 
-def make_population(
-    classes: NDArray[np.float64],
+def first_population(
+    rates: NDArray[np.float64],
     joints: Sequence[NDArray[np.float64]],
-    tree: Sequence[Edge],
-    edges: Sequence[Edge],
+    orders: Sequence[NDArray[np.int64]],
+    correlation: NDArray[np.float64],
     *,
     seed: int,
-    rare: int | None = None,
 ) -> Population:
-    """Rows that agree with all tables as far as these agree among themselves.
-
-    Args:
-        classes: The probability of each class.
-        joints: For each column the probabilities of (class, bin) together.
-        tree: Tables of bins that form no circle.
-        edges: Further tables.
-        seed: Of the draws.
-        rare: A class with too few rows to say how its columns hang together: they are drawn one by one.
-    """
-    n_rows = ROWS
+    """The class of each row, a Gaussian with the class's correlations, and of every column the bin at its quantile."""
     rng = np.random.default_rng(seed)
     # Half of the rows are spread evenly over the classes and weigh less: a rare class needs rows to choose from.
-    odds = np.where(classes > 0, 0.5 * classes + 0.5 / len(classes), 0.0)
-    labels = draw_each(odds[None], np.zeros(n_rows, dtype=np.int64), rng)
-    weights = (classes / np.maximum(odds, 1e-300))[labels]
-    rows = np.zeros((n_rows, len(joints)), dtype=np.int64)
-    for j, parent, edge in _from_the_roots(len(joints), tree):
-        if edge is None:
-            rows[:, j] = draw_each(joints[j], labels, rng)
+    odds = np.where(rates > 0, 0.5 * rates + 0.5 / max(int((rates > 0).sum()), 1), 0.0)
+    labels = draw_each(odds[None], np.zeros(ROWS, dtype=np.int64), rng.random(ROWS))
+    gauss = rng.standard_normal((ROWS, len(joints)))
+    for c in np.unique(labels):
+        gauss[labels == c] = gauss[labels == c] @ np.linalg.cholesky(correlation[c]).T
+    quantiles = ndtr(gauss)
+    rows = np.zeros((ROWS, len(joints)), dtype=np.int64)
+    for j, (joint, order) in enumerate(zip(joints, orders, strict=True)):
+        rows[:, j] = order[draw_each(joint[:, order], labels, quantiles[:, j])]
+    weights = (rates / np.maximum(odds, 1e-300))[labels]
+    return Population(labels, rows, weights / weights.sum(), gauss)
+
+
+def with_links(
+    before: Population,
+    links: Sequence[Link],
+    joints: Sequence[NDArray[np.float64]],
+    orders: Sequence[NDArray[np.int64]],
+    correlation: NDArray[np.float64],
+    levels: Levels,
+) -> Population:
+    """Every column of a tree drawn anew, given its parent's bin and the class.
+
+    The table of a link is one for all classes. Its entries are multiplied by what the class has beyond all rows, in the
+    column and, at the level of `levels`, in the dependence of the two.
+    """
+    rates = joints[0].sum(axis=1)
+    rows = before.rows.copy()
+    for j, parent, link in _from_the_roots(len(joints), links):
+        if link is None:
             continue
-        table = edge.target if edge.left == parent else edge.target.T
-        lift = joints[j] / np.maximum(joints[j].sum(axis=0) * classes[:, None], 1e-300)
-        given = (lift[:, None, :] * table).reshape(-1, table.shape[1])
-        rows[:, j] = draw_each(given, labels * len(table) + rows[:, parent], rng)
-    if rare is not None:
-        few = np.flatnonzero(labels == rare)
-        rows[few] = np.stack([draw_each(joint, labels[few], rng) for joint in joints], axis=1)
-    weights = _rake(weights, labels, rows, joints, [*edges, *tree], free=labels != rare)
-    # Noisy tables and the limit on weights may have moved the classes.
-    weights *= (classes / np.maximum(np.bincount(labels, weights=weights, minlength=len(classes)), 1e-300))[labels]
-    return Population(labels, rows, weights)
+        table = link.given(parent)
+        lift = joints[j] / np.maximum(joints[j].sum(axis=0) * rates[:, None], 1e-300)
+        by_class = _dependence_by_class(before, levels, parent, j, n_classes=len(rates))
+        given = (lift[:, None, :] * table * by_class).reshape(-1, table.shape[1])[:, orders[j]]
+        own = correlation[before.labels, j, parent]
+        left = (before.gauss[:, j] - own * before.gauss[:, parent]) / np.sqrt(1 - np.minimum(own**2, 0.98))
+        rows[:, j] = orders[j][draw_each(given, before.labels * len(table) + rows[:, parent], ndtr(left))]
+    return Population(before.labels, rows, before.weights, before.gauss)
 
 
-def _from_the_roots(n_columns: int, tree: Sequence[Edge]) -> list[tuple[int, int, Edge | None]]:
+def _dependence_by_class(
+    population: Population, levels: Levels, parent: int, child: int, *, n_classes: int
+) -> NDArray[np.float64]:
+    """How much more two bins go together in a class than in all: for (class, parent's bin, child's bin)."""
+    shape = n_classes, levels.sizes[parent], levels.sizes[child]
+    of_parent, of_child = levels.of_bin[parent], levels.of_bin[child]
+    code = (population.labels * shape[1] + of_parent[population.rows[:, parent]]) * shape[2]
+    held = population.share_of(code + of_child[population.rows[:, child]], int(np.prod(shape))).reshape(shape) + 1e-5
+    ratio = np.clip(_dependence(held) / _dependence(held.sum(axis=0)), 1 / _FARTHEST, _FARTHEST)
+    return np.asarray(ratio[:, of_parent][:, :, of_child])
+
+
+def _dependence(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    whole = table.sum(axis=(-2, -1), keepdims=True)
+    return np.asarray(table * whole / (table.sum(axis=-1, keepdims=True) * table.sum(axis=-2, keepdims=True)))
+
+
+def _from_the_roots(n_columns: int, tree: Sequence[Link]) -> list[tuple[int, int, Link | None]]:
     """Columns in an order in which each comes after its parent."""
-    order: list[tuple[int, int, Edge | None]] = []
+    order: list[tuple[int, int, Link | None]] = []
     seen: set[int] = set()
     for root in range(n_columns):
-        waiting: list[tuple[int, int, Edge | None]] = [] if root in seen else [(root, -1, None)]
+        waiting: list[tuple[int, int, Link | None]] = [] if root in seen else [(root, -1, None)]
         while waiting:
             at = waiting.pop()
             order.append(at)
             seen.add(at[0])
-            for edge in tree:
-                for near, far in ((edge.left, edge.right), (edge.right, edge.left)):
+            for link in tree:
+                for near, far in ((link.left, link.right), (link.right, link.left)):
                     if near == at[0] and far not in seen and far not in {w[0] for w in waiting}:
-                        waiting.append((far, near, edge))
+                        waiting.append((far, near, link))
     return order
 
 
-def _rake(
-    start: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    joints: Sequence[NDArray[np.float64]],
-    edges: Sequence[Edge],
-    *,
-    free: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    n_rows = len(rows)
-    start = start / start.sum()
-    weights = start.copy()
-    tables = [(edge.met(rows).astype(np.int32), edge.target) for edge in edges]
-    tables += [((labels * joint.shape[1] + rows[:, j]).astype(np.int32), joint) for j, joint in enumerate(joints)]
-    tiny = 1e-2 / n_rows
-    for turn in range(ROUNDS):
+def raked(population: Population, goals: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> Population:
+    """Weights with which the population holds what each goal says, as far as the goals agree among themselves.
+
+    Args:
+        population: The rows.
+        goals: For each table the code of every row in it, and the probability of every code.
+    """
+    start = population.weights / population.weights.sum()
+    weights, tiny = start.copy(), 1e-2 / len(start)
+    tables = [(codes.astype(np.int32), goal) for codes, goal in goals]
+    for turn in range(_ROUNDS):
         # Noisy tables contradict each other a little: smaller and smaller steps settle between them.
-        power = 1.0 if turn < ROUNDS // 2 else 0.5
-        for met, target in tables:
-            reached = np.bincount(met, weights=weights, minlength=target.size)
-            scale = ((target.ravel() + tiny) / (reached + tiny)) ** power
-            weights *= scale[met]
-        weights = np.where(free, np.minimum(weights / weights.sum(), _LARGEST_WEIGHT * start), start)
-    return np.asarray(weights / weights.sum())
+        power = 1.0 if turn < _ROUNDS // 2 else 0.5
+        for codes, goal in tables:
+            reached = np.bincount(codes, weights=weights, minlength=goal.size)
+            weights *= (((goal + tiny) / (reached + tiny)) ** power)[codes]
+        weights = np.minimum(weights / weights.sum(), _LARGEST_WEIGHT * start)
+        weights /= weights.sum()
+    return Population(population.labels, population.rows, weights, population.gauss)

@@ -14,9 +14,9 @@ def table_readings(schema: Schema) -> tuple[Reading, ...]:
     """Fine counts of every column: a count itself, and the mean that follows from all of them."""
     readings = []
     for column in schema.columns:
-        readings.append(Reading(column=column.name, what="a count", step="cells", block="cells", unit="rows"))
+        readings.append(Reading(column=column.name, what="a count", step="fine", block="fine", unit="rows"))
         if column.is_number:
-            readings.append(mean_of_cells(column, step="cells", block="cells"))
+            readings.append(mean_of_cells(column, step="fine", block="fine"))
     return tuple(readings)
 
 

@@ -3,43 +3,30 @@
 import numpy as np
 from numpy.typing import NDArray
 
-#: A wavelet coefficient below this many standard deviations is taken for noise. Of a grid's 1024 coefficients, about
-#: three of noise alone get through.
+#: A difference between two halves below this many standard deviations is taken for noise.
 _KEEP = 3.0
-_LARGE = 64
 
 
-def haar_smooth(counts: NDArray[np.float64], *, noise: float) -> NDArray[np.float64]:
-    """Noisy counts of ordered cells, flat wherever the data do not say otherwise (Haar wavelets, hard threshold).
+def haar_within(counts: NDArray[np.float64], *, noise: float, total: float) -> NDArray[np.float64]:
+    """Noisy counts of ordered cells that hold `total` in all, flat wherever the noise explains the difference (Haar).
 
-    >>> haar_smooth(np.array([10.0, 12.0, 11.0, 90.0]), noise=5.0)
+    >>> haar_within(np.array([10.0, 12.0, 11.0, 90.0]), noise=5.0, total=123.0)
     array([11., 11., 11., 90.])
     """
     size = len(counts)
-    width = 1 << max(0, size - 1).bit_length()
-    sums, cells = np.zeros(width), np.zeros(width)
-    sums[:size], cells[:size] = counts, 1.0
-    seen = sums > _KEEP * noise  # something in this block, or in a part of it, is no noise
-    levels = []
-    while len(sums) > 1:
-        levels.append((sums, cells, seen))
-        sums, cells = sums[::2] + sums[1::2], cells[::2] + cells[1::2]
-        seen = seen[::2] | seen[1::2] | (sums > _KEEP * noise * np.sqrt(cells))
-    value = np.maximum(sums, 0.0)
-    for sums, cells, seen in reversed(levels):
-        both = cells[::2] + cells[1::2]
-        part = np.divide(cells[::2], both, out=np.full(len(both), 0.5), where=both > 0)
-        # What the left half has beyond its part of the whole, against the noise of that difference.
-        excess = sums[::2] - part * (sums[::2] + sums[1::2])
-        spread = noise * np.sqrt(part * (1 - part) * both)
-        excess = np.where(np.abs(excess) > _KEEP * spread, excess, 0.0)
-        first = np.clip(part * value + excess, 0.0, value)
-        # A large block that shows nothing is empty: else a little noise would lie far out in generous bounds.
-        large = cells[::2] >= _LARGE
-        first = np.where(large & seen[::2] & ~seen[1::2], value, first)
-        first = np.where(large & seen[1::2] & ~seen[::2], 0.0, first)
-        value = np.stack([first, value - first], axis=1).ravel()
-    return value[:size]
+    if size == 1 or total <= 0:
+        return np.full(size, max(total, 0.0) / size)
+    half = size // 2
+    excess = float(counts[:half].sum() - counts.sum() * half / size)
+    if abs(excess) < _KEEP * noise * np.sqrt(half * (size - half) / size):
+        excess = 0.0
+    left = float(np.clip(total * half / size + excess, 0.0, total))
+    return np.concatenate(
+        [
+            haar_within(counts[:half], noise=noise, total=left),
+            haar_within(counts[half:], noise=noise, total=total - left),
+        ]
+    )
 
 
 def to_simplex(counts: NDArray[np.float64], *, total: float = 1.0) -> NDArray[np.float64]:
@@ -51,7 +38,8 @@ def to_simplex(counts: NDArray[np.float64], *, total: float = 1.0) -> NDArray[np
     if total <= 0:
         return np.zeros_like(counts)
     ordered = np.sort(counts)[::-1]
-    excess = (np.cumsum(ordered) - total) / np.arange(1, len(counts) + 1)
+    ordered = ordered[np.isfinite(ordered)]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(ordered) + 1)
     last = np.flatnonzero(ordered > excess)[-1]
     return np.asarray(np.maximum(counts - excess[last], 0.0))
 

@@ -1,36 +1,94 @@
 """A fitted table: rows of a population, labels by its own rule or the teacher's, values drawn within bins."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Binning
-from sfumato.mechanisms.table.generator import Tables
+from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.labels import draw_labels
-from sfumato.mechanisms.table.layout import Layout
-from sfumato.mechanisms.table.logistic import scores_of
+from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.population import Population
 from sfumato.model import Synthetic, check_row_count
+from sfumato.public.doors import Measured
 from sfumato.public.schema import Schema
 
-_ROWS_AT_ONCE = 65_536
+#: How much more or less a row of the population may weigh for the teacher.
+_LIKELIER = 20.0
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """What was measured, as a generator: all of it noisy numbers and what follows from them.
+
+    `generator_scores` and `taught_scores` are what the two rules say of every row of the population, and `gain` is how much
+    smaller the taught one's loss was on private rows, summed, with its noise.
+    """
+
+    features: tuple[Feature, ...]
+    binnings: tuple[Binning, ...]
+    target: Binning | None
+    total: float
+    total_stddev: float
+    rates: NDArray[np.float64]
+    population: Population | None = field(repr=False)
+    generator_scores: NDArray[np.float64] | None = field(default=None, repr=False)
+    taught_scores: NDArray[np.float64] | None = field(default=None, repr=False)
+    gain: Measured | None = None
+
+    @staticmethod
+    def of_target(
+        features: tuple[Feature, ...], target: Binning | None, total: float, total_stddev: float
+    ) -> "FittedTable":
+        """A table without any other column."""
+        held = np.ones(1) if target is None else np.maximum(target.margin, 1e-9)
+        return FittedTable(features, (), target, total, total_stddev, held / held.sum(), None)
+
+    @property
+    def is_taught(self) -> bool:
+        """Whether the teacher's rule was better on private rows, as far as the noise shows."""
+        return self.taught_scores is not None and (self.gain is None or float(self.gain.values[0]) > 0)
+
+    def towards_teacher(self, alpha: float) -> tuple[Population | None, NDArray[np.float64] | None]:
+        """The population, and scores by which labels are drawn anew: the generator's (0), the teacher's (1), or between.
+
+        Classes are drawn anew: the rule averages out what is chance in the generator's own labels. Levels of a number are
+        kept, and rows weigh by how much likelier the teacher finds them: values say more than a rule of levels can.
+        """
+        before, after, population = self.generator_scores, self.taught_scores, self.population
+        if alpha == 0 or before is None or after is None or population is None or self.target is None:
+            return population, None
+        after = (1 - alpha) * before + alpha * after if self.is_taught else before
+        if not self.target.cells.column.is_number:
+            return population, after
+        own = np.arange(len(population.labels)), population.labels
+        likelier = of_all_classes(probabilities(after))[own] / of_all_classes(probabilities(before))[own]
+        weights = population.weights * np.clip(likelier, 1 / _LIKELIER, _LIKELIER)
+        held = np.bincount(population.labels, weights=weights, minlength=len(self.rates))
+        weights *= (self.rates / np.maximum(held, 1e-300))[population.labels]
+        return replace(population, weights=weights / weights.sum()), None
 
 
 @dataclass(frozen=True)
 class TableModel:
-    """A population of binned rows. `rule` draws the labels anew; without one they are the population's own."""
+    """A population of binned rows. `scores` draw the labels anew; without them they are the population's own."""
 
     schema: Schema
-    noisy_rows: float
-    noisy_rows_stddev: float
-    population: Population | None
-    binnings: tuple[Binning, ...]
-    target: Binning | None
-    rates: NDArray[np.float64]
-    rule: NDArray[np.float64] | None
+    fitted: FittedTable
+    population: Population | None = field(repr=False)
+    scores: NDArray[np.float64] | None = field(repr=False)
+
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of private rows."""
+        return self.fitted.total
+
+    @property
+    def noisy_rows_stddev(self) -> float:
+        """The noise in it."""
+        return self.fitted.total_stddev
 
     @property
     def default_rows(self) -> int:
@@ -40,29 +98,28 @@ class TableModel:
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, a label for each, and a value in every bin."""
         check_row_count(n_rows)
-        rng = np.random.default_rng(seed)
-        columns: dict[str, pd.Series[Any]] = {}  # each decoded at once: as a table they take less than as numbers
+        rng, fitted = np.random.default_rng(seed), self.fitted
+        values: dict[str, NDArray[np.generic]] = {}
         if self.population is None:
-            labels = rng.choice(len(self.rates), size=n_rows, p=self.rates)
+            labels = rng.choice(len(fitted.rates), size=n_rows, p=fitted.rates)
         else:
-            labels, rows = self.population.draw(n_rows, rng)
-            for j, binning in enumerate(self.binnings):
-                columns[binning.cells.column.name] = _decoded(binning, rows[:, j], rng)
-            if self.rule is not None:
-                labels = draw_labels(self._scores(rows, self.rule), self.rates, rng)
-        if self.target is not None:
-            columns[self.target.cells.column.name] = _decoded(self.target, labels, rng)
-        return Synthetic(table=pd.DataFrame({c.name: columns[c.name] for c in self.schema.columns}, copy=False))
-
-    def _scores(self, rows: NDArray[np.int64], rule: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What the rule says of each row, some rows at a time: the codes of all would take more memory than the rows."""
-        layout = Layout(tuple(binning.size for binning in self.binnings))
-        parts = np.array_split(rows, 1 + len(rows) // _ROWS_AT_ONCE)
-        return np.concatenate([scores_of(rule, with_intercept_code(part, layout)) for part in parts])
+            chosen = self.population.draw(n_rows, rng)
+            for j, (feature, binning) in enumerate(zip(fitted.features, fitted.binnings, strict=True)):
+                values |= _decoded(feature, binning, self.population.rows[chosen, j], rng)
+            labels = self.population.labels[chosen]
+            if self.scores is not None:
+                labels = draw_labels(self.scores[chosen], fitted.rates, rng)
+        if fitted.target is not None:
+            values |= _decoded(Feature(fitted.target.cells), fitted.target, labels, rng)
+        columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
+        return Synthetic(table=pd.DataFrame(columns, copy=False))
 
 
-def _decoded(binning: Binning, bins: NDArray[np.int64], rng: np.random.Generator) -> "pd.Series[Any]":
-    return binning.cells.column.decode(binning.draw(bins, rng))
+def _decoded(
+    feature: Feature, binning: Binning, bins: NDArray[np.int64], rng: np.random.Generator
+) -> dict[str, NDArray[np.generic]]:
+    cells = binning.cells_in(bins, rng)
+    return feature.decode(cells, binning.values_in(cells, rng))
 
 
 def several_rows(total: float) -> int:
@@ -72,36 +129,3 @@ def several_rows(total: float) -> int:
     (4000, 240000, 1000000)
     """
     return max(1, round(max(total, min(8 * total, 300_000))))
-
-
-def with_intercept_code(rows: NDArray[np.int64], layout: Layout) -> NDArray[np.int64]:
-    """Bins as places in one long vector of weights, with the place of the intercept at the end."""
-    return np.concatenate([rows + layout.starts, np.full((len(rows), 1), layout.width)], axis=1)
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Weights at every bin, and an intercept: those of the generator's own rows, and the teacher's."""
-
-    generator: NDArray[np.float64]
-    teacher: NDArray[np.float64]
-
-    def between(self, alpha: float) -> NDArray[np.float64]:
-        """The generator's (0), the teacher's (1), or a rule between the two."""
-        return alpha * self.teacher + (1 - alpha) * self.generator
-
-
-def make_model(
-    schema: Schema, tables: Tables, population: Population | None, rules: Rules | None, *, alpha: float
-) -> TableModel:
-    """A model whose labels follow the generator (alpha = 0), the teacher (1), or a rule between the two."""
-    return TableModel(
-        schema=schema,
-        noisy_rows=tables.classes.total,
-        noisy_rows_stddev=tables.classes.total_stddev,
-        population=population,
-        binnings=tables.binned.features,
-        target=tables.binned.target,
-        rates=tables.classes.rates,
-        rule=rules.between(alpha) if rules is not None and alpha > 0 else None,
-    )

@@ -1,164 +1,154 @@
-"""A teacher: logistic regression from a few noisy gradients over all rows.
+"""A teacher: the generator's rule, corrected by a few noisy gradients over all private rows.
 
-The Hessian is known without asking: it is computed on rows of the fitted generator. So each noisy gradient is a noisy
-linear equation for the weights, and the answer is the posterior mean of the weights given all equations, with the
-generator's own equation among them (a Wiener filter). Where the noise says nothing, the teacher stays with the generator.
+The rule has unknown corrections: one weight for every bin, and how far to believe the trees. How the gradient answers to
+them is known without asking, from the generator's rows (the Hessian), so each noisy gradient is a noisy linear equation, and
+the answer is the posterior mean given all of them (a Wiener filter) about the generator's own rule. Where the noise says
+nothing, the rule stays as it is.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
-from sfumato.mechanisms.table.hessian import BinnedHessian, Hessian
-from sfumato.mechanisms.table.logistic import errors, probabilities, scores_of
+from sfumato.mechanisms.table.logistic import error_slopes, probabilities
+from sfumato.mechanisms.table.rule import BELIEVED, FARTHEST, GeneratorRule, added
 from sfumato.public.doors import Measured
 
 #: How many gradients are asked for. The noise of all together does not depend on it.
 GRADIENTS = 8
 
-#: The prior, on the log-odds scale: the standard deviation of a weight, and of the difference of two neighbours.
-_PRIOR_STDDEV = 1.0
-_NEIGHBOUR_STDDEV = 0.3
+#: Corrections of neighbouring bins of a number differ by less than the corrections themselves: so many times the precision.
+_ALIKE = 10.0
+_FIRST_SCALE = 0.3
+_SCALES = (0.02, 2.0)
+_SETTLED = 2.0
 
-#: The scale of the prior is learned once so many weights are settled, and stays within this range.
-_SETTLED = 5.0
-LEARNED_SCALE = (0.1, 2.0)
-FIXED_SCALE = (1.0, 1.0)
-
-#: How wrong the Hessian may be, relative to itself, and how far the generator's rule may be from that of the rows.
+#: How wrong the Hessian may be, relative to itself.
 _HESSIAN_DOUBT = 0.3
-_FORM_DOUBT = 0.05
 
-_NEWTON_STEPS = 6
-
-#: Asks for the sum over private rows of `errors` times inputs, given the weights: in the shape of the weights.
-AskGradient = Callable[[NDArray[np.float64]], Measured]
+#: Asks for the noisy gradient at given corrections: of the bins' weights, and of the belief in the trees.
+Ask = Callable[[NDArray[np.float64]], tuple[Measured, Measured]]
 
 
 @dataclass(frozen=True)
-class NoisyGradient:
-    """A gradient, the weights at which it was taken, and the standard deviation of the noise in each entry."""
+class Pupils:
+    """Rows of the generator that stand for the private ones: their codes and what the rule says of them."""
+
+    codes: NDArray[np.int64]
+    design: Any
+    additive: NDArray[np.float64]
+    beyond: NDArray[np.float64]
+    total: float
+
+    def hessians(self, corrections: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """How fast the sum of errors grows with the corrections, of each class as if it were alone."""
+        slopes = error_slopes(probabilities(corrected(corrections, self.codes, self.additive, self.beyond)))
+        slopes = slopes * (self.total / len(self.codes))
+        return [self._hessian(slope, self.beyond[:, c]) for c, slope in enumerate(slopes.T)]
+
+    def _hessian(self, slope: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray[np.float64]:
+        full = sparse.hstack([self.design, beyond[:, None]]).tocsr()
+        dense: NDArray[np.float64] = (full.T @ full.multiply(slope[:, None]).tocsr()).toarray()
+        return dense
+
+
+def pupils(rule: GeneratorRule, rows: NDArray[np.int64], *, total: float) -> Pupils:
+    """Rows with all that is needed of them."""
+    additive = rule.additive_scores(rows)
+    return Pupils(rule.bins.codes(rows), rule.bins.one_hot(rows), additive, rule.beyond(rows, additive), total)
+
+
+def corrected(
+    corrections: NDArray[np.float64],
+    codes: NDArray[np.int64],
+    additive: NDArray[np.float64],
+    beyond: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Scores: the additive part, its corrections, and what is believed of the trees (the last entry)."""
+    return np.asarray(additive + added(corrections[:, :-1], codes) + beyond * corrections[:, -1])
+
+
+def no_corrections(n_sets: int, width: int) -> NDArray[np.float64]:
+    """The generator's own rule."""
+    start = np.zeros((n_sets, width + 1))
+    start[:, -1] = BELIEVED * FARTHEST
+    return start
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """A gradient, the corrections at which it was taken, and the standard deviation of each entry."""
 
     gradient: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    at: NDArray[np.float64]
     stddev: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Posterior:
-    """The mean of the weights, and the scale of the prior that goes best with it."""
-
-    mean: NDArray[np.float64]
-    prior_scale: float = 1.0
-
-
-def smooth_prior(width: int, *, runs: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
-    """The precision of a prior: weights are of order one, and neighbours along a number are alike.
+def teach(
+    ask: Ask, generator: Pupils, start: NDArray[np.float64], *, runs: Sequence[tuple[int, int]]
+) -> NDArray[np.float64]:
+    """Corrections from noisy gradients.
 
     Args:
-        width: How many weights there are.
-        runs: Where the weights of each number start and stop.
+        ask: Gives a noisy gradient over private rows.
+        generator: Rows that stand for them.
+        start: The corrections to begin with: none.
+        runs: Where the bins of each number start and stop.
     """
-    precision = np.eye(width) / _PRIOR_STDDEV**2
+    alike = _precision(start.shape[1], runs=runs)
+    now, scales = start, np.full(len(start), _FIRST_SCALE)
+    heard: list[_Heard] = []
+    for _ in range(GRADIENTS):
+        bins, trees = ask(now)
+        gradient = np.concatenate([bins.values.reshape(len(start), -1), trees.values[:, None]], axis=1)
+        stddev = np.append(np.full(start.shape[1] - 1, bins.stddev), trees.stddev)
+        heard.append(_Heard(gradient, now, stddev))
+        now, scales = _posterior(heard, generator, now, start, alike, scales)
+    return _posterior(heard, generator, now, start, alike, scales)[0]
+
+
+def _precision(width: int, *, runs: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    """Of corrections of size one, of which neighbours along a number are alike."""
+    precision = np.eye(width)
     for start, stop in runs:
         steps = np.arange(start, stop - 1)
         for left, right, sign in ((0, 0, 1), (1, 1, 1), (0, 1, -1), (1, 0, -1)):
-            np.add.at(precision, (steps + left, steps + right), sign / _NEIGHBOUR_STDDEV**2)
+            np.add.at(precision, (steps + left, steps + right), sign * _ALIKE)
     return precision
 
 
-def posterior(
-    observed: Sequence[NoisyGradient],
-    before: Posterior,
-    prior_precision: NDArray[np.float64],
-    hessian: Hessian,
-    *,
-    scales: tuple[float, float] = LEARNED_SCALE,
-) -> Posterior:
-    """The weights at which, by the Hessian here, all gradients would be zero as nearly as their noise allows.
+def _posterior(
+    heard: Sequence[_Heard],
+    generator: Pupils,
+    here: NDArray[np.float64],
+    start: NDArray[np.float64],
+    alike: NDArray[np.float64],
+    scales: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The corrections at which all gradients would be zero, as nearly as their noise allows; and their learned sizes.
 
-    The Hessian is not that of the private rows. So a gradient that was taken far from here counts for less. The scale of
-    the prior is learned on the way: the size of the weights against the number of them that the gradients settle (MacKay,
-    "Bayesian interpolation", 1992). Where little can be predicted, small weights keep the noise out.
+    The Hessian is not that of the private rows, so a gradient that was taken far from here counts for less. The size of
+    the corrections is learned on the way, from how many of them the gradients settle (MacKay, "Bayesian interpolation", 1992).
     """
-    here, means, size, settled = before.mean, [], 0.0, 0.0
-    for c, matrix in enumerate(hessian.at(here)):
-        precision, weighted = np.zeros(len(matrix)), np.zeros(len(matrix))
-        for one in observed:
-            away = matrix @ (one.weights[c] - here[c])
-            of_one = 1 / (one.stddev[c] ** 2 + (_HESSIAN_DOUBT * away) ** 2)
-            precision += of_one
-            weighted += of_one * (matrix @ one.weights[c] - one.gradient[c])
-        covariance = linalg.inv(prior_precision / before.prior_scale**2 + (matrix * precision) @ matrix)
-        means.append(covariance @ (matrix @ weighted))
-        size += float(means[-1] @ prior_precision @ means[-1])
-        settled += len(matrix) - float(np.sum(prior_precision * covariance)) / before.prior_scale**2
-    scale = np.sqrt(size / settled) if settled >= _SETTLED else before.prior_scale
-    return Posterior(np.stack(means), float(np.clip(scale, *scales)))
-
-
-def gradient_of_generator(
-    prior_precision: NDArray[np.float64],
-    codes: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    hessian: BinnedHessian,
-    *,
-    n_sets: int,
-    stddev: float,
-) -> NoisyGradient:
-    """What the generator's rows say, at the weights that they lead to by Newton's steps.
-
-    Their gradient is as noisy as the tables behind them, and their form is in doubt.
-
-    Args:
-        prior_precision: Of the weights.
-        codes: The generator's rows, as places in a vector of weights.
-        labels: Their classes.
-        hessian: On these rows.
-        n_sets: Sets of weights.
-        stddev: Of the noise in a count of the tables behind the generator.
-    """
-    scale = hessian.total / max(len(codes), 1)
-    now = Posterior(np.zeros((n_sets, hessian.width)))
-    for step in range(_NEWTON_STEPS + 1):
-        error = errors(probabilities(scores_of(now.mean, codes)), labels)
-        sums = [
-            np.bincount(codes.ravel(), weights=np.repeat(e, codes.shape[1]), minlength=hessian.width) for e in error.T
-        ]
-        diagonal = np.stack([np.diag(matrix) for matrix in hessian.at(now.mean)])
-        observed = NoisyGradient(
-            np.asarray(np.stack(sums) * scale, dtype=np.float64),
-            now.mean,
-            np.sqrt(stddev**2 + (_FORM_DOUBT * diagonal) ** 2),
-        )
-        if step < _NEWTON_STEPS:
-            now = posterior([observed], now, prior_precision, hessian)
-    return observed
-
-
-def teach(
-    ask: AskGradient,
-    start: NoisyGradient,
-    prior_precision: NDArray[np.float64],
-    hessian: Hessian,
-    *,
-    scales: tuple[float, float] = LEARNED_SCALE,
-) -> NDArray[np.float64]:
-    """Weights from noisy gradients of the private rows.
-
-    Args:
-        ask: Gives a noisy gradient.
-        start: What the generator says.
-        prior_precision: Of the weights.
-        hessian: Of rows that stand for the private ones.
-        scales: Between which bounds the scale of the prior is learned; or FIXED_SCALE.
-    """
-    observed, now = [start], Posterior(start.weights)
-    for _ in range(GRADIENTS):
-        noisy = ask(now.mean)
-        observed.append(NoisyGradient(noisy.values, now.mean, np.full(noisy.values.shape, noisy.stddev)))
-        now = posterior(observed, now, prior_precision, hessian, scales=scales)
-    return posterior(observed, now, prior_precision, hessian, scales=scales).mean
+    means, learned = [], scales.copy()
+    for c, hessian in enumerate(generator.hessians(here)):
+        trust, pull = np.zeros(len(hessian)), np.zeros(len(hessian))
+        for one in heard:
+            away = hessian @ (one.at[c] - here[c])
+            of_one = 1 / (one.stddev**2 + (_HESSIAN_DOUBT * away) ** 2)
+            trust += of_one
+            pull += of_one * (hessian @ one.at[c] - one.gradient[c])
+        precision = alike / scales[c] ** 2
+        precision[-1, -1] = (BELIEVED * FARTHEST) ** -2
+        covariance = linalg.inv(precision + (hessian * trust) @ hessian)
+        change = covariance @ (hessian @ (pull - trust * (hessian @ start[c])))
+        means.append(start[c] + change)
+        size = float(change[:-1] @ alike[:-1, :-1] @ change[:-1])
+        settled = len(change) - 1 - float((alike * covariance)[:-1, :-1].sum()) / scales[c] ** 2
+        if settled > _SETTLED:
+            learned[c] = np.clip(np.sqrt(size / settled), *_SCALES)
+    return np.stack(means), learned

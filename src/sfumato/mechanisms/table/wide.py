@@ -18,8 +18,8 @@ from sfumato.mechanisms.table.frame import Frame
 from sfumato.mechanisms.table.gauss import INTERCEPT, Gauss, dense_hessian, fit_gauss, quantile_of, with_intercept
 from sfumato.mechanisms.table.logistic import error_bound, errors, probabilities
 from sfumato.mechanisms.table.scores import Scores, read_scores, score_cells
-from sfumato.mechanisms.table.teacher import FIXED_SCALE, GRADIENTS, NoisyGradient, teach
 from sfumato.mechanisms.table.wide_model import WideModel, class_means
+from sfumato.mechanisms.table.wide_teacher import FIXED_SCALE, GRADIENTS, NoisyGradient, teach
 from sfumato.public.block import Block, Dense, Hot, Outer
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.encoding import Encoder

@@ -1,0 +1,203 @@
+"""What is public before any row is read: the stages of a table, the sizes of their sums, and what each gets of the budget."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.table.evidence import Evidence, evidence_of
+from sfumato.mechanisms.table.features import Feature, candidate_groups, features_of
+from sfumato.mechanisms.table.logistic import error_bound
+from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
+from sfumato.mechanisms.table.spikes import LOOKS, has_spikes, spike_width
+from sfumato.mechanisms.table.teacher import GRADIENTS
+from sfumato.mechanisms.table.triples import CUBE_LEVELS, MOST_COLUMNS, MOST_CUBES
+from sfumato.public.block import Block, Dense, Hot, Outer
+from sfumato.public.budget import Budget
+from sfumato.public.schema import Schema
+from sfumato.public.step import Step
+
+#: At most so many bins of a number and of a category, and of all columns together.
+NUMBER_BINS = 32
+CATEGORY_BINS = 64
+_ALL_BINS = 1536
+_FEWEST_BINS = 4
+
+#: Levels of a numeric target: one for so much of rho, within a range.
+_RHO_PER_LEVEL = 225.0
+_LEVELS = (6, 16)
+
+#: With more columns there are too many pairs to share the precision.
+MOST_PAIRED = 64
+#: Sums with more entries than this are left out or made smaller.
+_MOST_NUMBERS = 1 << 22
+_MOST_WEIGHTS = 1 << 16
+#: Class tables are centred, row by row, while that takes less than this many numbers.
+_MOST_CENTRED = 1 << 26
+
+_GROUPS_SHARE = 0.01
+_TREES_SHARE = 0.03
+_COARSEST = 32 + 4  # parts of a number, with single values and missing ones
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """All that follows from the schema and the budget."""
+
+    schema: Schema
+    budget: Budget
+
+    @cached_property
+    def groups(self) -> list[tuple[str, ...]]:
+        """Candidates for one-hot groups."""
+        return candidate_groups(self.schema.features)
+
+    @cached_property
+    def plain(self) -> tuple[Feature, ...]:
+        """The columns as they stand, no group joined: sizes are planned for these."""
+        return features_of(self.schema.features, [])
+
+    @cached_property
+    def joined(self) -> tuple[Feature, ...]:
+        """The columns if all candidates are groups."""
+        return features_of(self.schema.features, self.groups)
+
+    @cached_property
+    def target(self) -> Feature | None:
+        """The column of the classes."""
+        return None if self.schema.target_column is None else Feature(Cells(self.schema.target_column))
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """How much the rows can tell."""
+        return evidence_of(self.schema, self.budget, n_columns=len(self.joined))
+
+    @cached_property
+    def n_classes(self) -> int:
+        """Classes of a category, or the most levels of a number."""
+        if self.target is None:
+            return 1
+        if self.target.cells.column.is_coded:
+            return self.target.cells.count
+        levels = int(min(max(self.evidence.rho / _RHO_PER_LEVEL, _LEVELS[0]), _LEVELS[1]))
+        return levels + int(self.target.cells.has_missing_cell)
+
+    @property
+    def n_sets(self) -> int:
+        """Sets of weights of a rule."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def most_bins(self, feature: Feature) -> int:
+        """The largest number of bins of a column, the one for missing numbers not counted."""
+        most = CATEGORY_BINS if feature.cells.column.is_coded else NUMBER_BINS
+        return max(_FEWEST_BINS, min(most, _ALL_BINS // max(len(self.joined), 1)))
+
+    @cached_property
+    def width(self) -> int:
+        """Bins of all columns, at most."""
+        plain = sum(self._bins(feature) for feature in self.plain)
+        return max(plain, sum(self._bins(feature) for feature in self.joined))
+
+    def _bins(self, feature: Feature) -> int:
+        return min(feature.cells.inner, self.most_bins(feature)) + int(feature.cells.has_missing_cell)
+
+    @property
+    def k(self) -> int:
+        """Columns but the target, at most."""
+        return len(self.plain)
+
+    @cached_property
+    def centred(self) -> bool:
+        """Whether class tables are centred: less noise for few bins, more work for many rows."""
+        return self.evidence.rows * self.width <= _MOST_CENTRED
+
+    @cached_property
+    def moments_by_class(self) -> bool:
+        """Whether every class has second moments of its own."""
+        return self.n_classes * self.k**2 <= _MOST_NUMBERS
+
+    @property
+    def spiky(self) -> tuple[Feature, ...]:
+        """Columns that may have single heavy values."""
+        every = (*self.plain, *(() if self.target is None else (self.target,)))
+        return tuple(feature for feature in every if has_spikes(feature.cells))
+
+    def steps(self) -> tuple[Step, ...]:
+        """Every sum that is asked for."""
+        steps = []
+        if self.groups:
+            group_counts = Hot(name="groups", width=2 * len(self.groups), n_hot=len(self.groups))
+            steps.append(Step(name="groups", blocks=(group_counts,), share=_GROUPS_SHARE))
+        shares = self.evidence.shares()
+        for name, blocks in self._blocks().items():
+            if name in shares and blocks:
+                uses = {"spikes": LOOKS, "teacher": GRADIENTS}.get(name, 1)
+                steps.append(Step(name=name, blocks=blocks, share=shares[name], uses=uses))
+        return tuple(steps)
+
+    def has(self, stage: str) -> bool:
+        """Whether a stage is planned."""
+        return any(step.name == stage for step in self._planned)
+
+    def hot(self, stage: str) -> Hot:
+        """The first block of a stage that counts codes."""
+        block = next(step for step in self._planned if step.name == stage).blocks[0]
+        if not isinstance(block, Hot):
+            raise TypeError(stage)
+        return block
+
+    @cached_property
+    def _planned(self) -> tuple[Step, ...]:
+        return self.steps()
+
+    def _blocks(self) -> dict[str, tuple[Block, ...]]:
+        """The blocks of every stage that makes sense for these columns; which of them are planned, shares decide."""
+        n_columns = self.k + int(self.target is not None)
+        every = [*self.plain, *self.joined, *(() if self.target is None else (self.target,))]
+        coarse = sum(f.cells.count if f.cells.column.is_coded else min(f.cells.count, _COARSEST) for f in every)
+        blocks: dict[str, tuple[Block, ...]] = {
+            "coarse": (self._counts("coarse", width=coarse, n_hot=n_columns),),
+            "fine": (self._counts("fine", width=sum(f.cells.count for f in every), n_hot=n_columns),),
+        }
+        if self.spiky:
+            n_spiky = len(self.spiky)
+            blocks["spikes"] = (Hot(name="spikes", width=spike_width(n_spiky), n_hot=n_spiky, weighted=True),)
+        if self.n_classes > 1 and self.k:
+            blocks["classes"] = (self._class_tables(),)
+        if self.k >= 2 and self.k**2 <= _MOST_NUMBERS:
+            groups = self.n_classes if self.moments_by_class else 1
+            blocks["moments"] = (Outer(name="moments", shape=(self.k, self.k), l2_bound=1.0, groups=groups),)
+        if 2 <= self.k <= MOST_PAIRED:
+            n_pairs = len(all_pairs(self.k))
+            halves = min(self.n_classes, 2)
+            blocks["pairs"] = (self._counts("pairs", width=n_pairs * halves * LEVELS**2, n_hot=n_pairs),)
+            most = max(self._bins(feature) for feature in every)
+            blocks["links"] = (Hot(name="links", width=(self.k - 1) * most**2, n_hot=self.k - 1, weighted=True),)
+        if 3 <= self.k <= MOST_COLUMNS and self.n_classes > 1:
+            blocks["triples"] = (Outer(name="triples", shape=(len(all_pairs(self.k)), self.k), l2_bound=1.0),)
+            cubes = MOST_CUBES * 2 * CUBE_LEVELS**3
+            blocks["cubes"] = (Hot(name="cubes", width=cubes, n_hot=MOST_CUBES, weighted=True),)
+        if self.n_classes > 1 and self.k and self.n_sets * (self.width + 1) <= _MOST_WEIGHTS:
+            blocks["teacher"] = self._gradient()
+            blocks["judge"] = (Dense(name="judge", width=1, l2_bound=1.0),)
+        return blocks
+
+    def _counts(self, name: str, *, width: int, n_hot: int) -> Hot:
+        # Where groups may be joined there will be fewer codes than columns.
+        return Hot(name=name, width=max(width, n_hot), n_hot=n_hot, weighted=bool(self.groups))
+
+    def _class_tables(self) -> Block:
+        if self.centred:
+            return Outer(name="classes", shape=(1, self.width + 1), l2_bound=1.0, groups=self.n_classes)
+        return self._counts("classes", width=self.n_classes * self.width, n_hot=self.k)
+
+    def _gradient(self) -> tuple[Block, ...]:
+        """The errors at a row's bins: one number at all of them, or one for each class; and those of the trees."""
+        width, hot = self.width + 1, self.k + 1
+        trees = Dense(name="trees", width=self.n_sets, l2_bound=error_bound(self.n_sets), share=_TREES_SHARE)
+        if self.n_sets == 1:
+            at_bins: Block = Hot(name="bins", width=width, n_hot=hot, weighted=True, share=1 - _TREES_SHARE)
+        else:
+            bound = error_bound(self.n_sets) * math.sqrt(hot)
+            at_bins = Outer(name="bins", shape=(self.n_sets, width), l2_bound=bound, share=1 - _TREES_SHARE)
+        return at_bins, trees

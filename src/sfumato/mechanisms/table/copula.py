@@ -1,0 +1,135 @@
+"""Correlations within each class: noisy second moments of normal scores.
+
+Within a class every bin of a column has a normal score: what a standard normal variable is on average, when it falls
+where the bin lies among the class's rows. The products of two columns' scores, summed over a class, say how the two go
+together there: that is a Gaussian copula by class, and what differs between classes is an interaction with the target.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+#: Rows longer than this multiple of the mean square are shortened to it: less noise for all against some bias in few.
+_CLIP = 1.5
+_FARTHEST = 3.0
+
+#: A correlation is at most this; a matrix of them keeps eigenvalues of at least the second.
+_LARGEST = 0.98
+_LEAST_EIGENVALUE = 0.02
+
+#: A correlation that stands out by itself is kept from this many standard deviations on.
+_SURE = 4.0
+_SIMULATED = 4_000
+
+
+@dataclass(frozen=True)
+class Scores:
+    """For every column a table (class, bin) of normal scores, in units in which no row is longer than 1."""
+
+    tables: list[NDArray[np.float64]]
+    variances: NDArray[np.float64]
+    longest_square: float
+
+    def __call__(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The scores of rows. Each is short enough, or shortened."""
+        z = np.stack([table[labels, column] for table, column in zip(self.tables, bins.T, strict=True)], axis=1)
+        z /= np.sqrt(self.longest_square)
+        return np.asarray(z / np.maximum(np.sqrt((z**2).sum(axis=1, keepdims=True)), 1.0))
+
+
+def scores_of(
+    joints: Sequence[NDArray[np.float64]], orders: Sequence[NDArray[np.int64]], rates: NDArray[np.float64]
+) -> Scores:
+    """From the probabilities of (class, bin), along the order of each column's bins."""
+    tables = [_normal_scores(joint, order) for joint, order in zip(joints, orders, strict=True)]
+    given = [joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300) for joint in joints]
+    variances = np.stack([(p * z**2).sum(axis=1) for p, z in zip(given, tables, strict=True)], axis=1) + 1e-3
+    return Scores(tables, variances, max(_CLIP * float(rates @ variances.sum(axis=1)), 1e-6))
+
+
+def _normal_scores(joint: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+    p = joint[:, order] / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+    upper = np.clip(np.cumsum(p, axis=1), 0.0, 1.0)
+    lower = np.concatenate([np.zeros((len(p), 1)), upper[:, :-1]], axis=1)
+    middle = ndtri(np.clip((lower + upper) / 2, 1e-3, 1 - 1e-3))
+    mean = (_density(lower) - _density(upper)) / np.maximum(p, 1e-9)
+    scores = np.empty_like(p)
+    scores[:, order] = np.clip(np.where(p > 1e-9, mean, middle), -_FARTHEST, _FARTHEST)
+    return np.asarray(scores)
+
+
+def _density(quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The normal density where this part of the mass lies below."""
+    at = ndtri(np.clip(quantile, 1e-12, 1 - 1e-12))
+    inside = (quantile > 1e-12) & (quantile < 1 - 1e-12)
+    return np.where(inside, np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi), 0.0)
+
+
+def correlations(
+    moments: NDArray[np.float64], scores: Scores, per_class: NDArray[np.float64], *, stddev: float, by_class: bool
+) -> NDArray[np.float64]:
+    """A correlation matrix for every class: what all have in common, and what stands out of the noise in each.
+
+    Args:
+        moments: For every class (or all together) the noisy sum of products of scores.
+        scores: The scores.
+        per_class: Rows of each class.
+        stddev: The noise of an entry of `moments`.
+        by_class: Whether there is a sum for every class.
+    """
+    k, n_classes = moments.shape[1], len(per_class)
+    upper = np.triu_indices(k, 1)
+    # Both halves of a symmetric matrix carry noise of their own: their mean has less.
+    products = ((moments + moments.transpose(0, 2, 1)) / 2)[:, upper[0], upper[1]] * scores.longest_square
+    noise = stddev * scores.longest_square / np.sqrt(2.0)
+    expected = (
+        np.maximum(per_class, 1.0)[:, None]
+        * np.sqrt(scores.variances[:, upper[0]] * scores.variances[:, upper[1]]) ** 2
+    )
+    in_common = _shrunk(
+        products.sum(axis=0) / expected.sum(axis=0), np.sqrt(len(products)) * noise / expected.sum(axis=0)
+    )
+    shortened = _shortening(_matrix(in_common, k), scores)
+    in_common = np.clip(in_common / shortened, -_LARGEST, _LARGEST)
+    if not by_class or n_classes == 1:
+        return np.repeat(_matrix(in_common, k)[None], n_classes, axis=0)
+    apart = [
+        _shrunk(products[c] / expected[c] / shortened - in_common, noise / expected[c] / shortened)
+        for c in range(n_classes)
+    ]
+    return np.stack([_matrix(in_common + own, k) for own in apart])
+
+
+def _shrunk(values: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Towards 0 as far as the noise explains their size; less where one alone is far above it."""
+    size = max(float(np.mean(values**2 - noise**2)), 0.0) if len(values) else 0.0
+    among_all = size / (size + noise**2 + 1e-300)
+    alone = np.where(np.abs(values) > _SURE * noise, 1 - (noise / np.maximum(np.abs(values), 1e-9)) ** 2, 0.0)
+    return values * np.maximum(among_all, alone)
+
+
+def _matrix(correlation: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """The nearest matrix that correlations can have, roughly: eigenvalues lifted, then ones on the diagonal."""
+    full = np.eye(k)
+    full[np.triu_indices(k, 1)] = np.clip(correlation, -_LARGEST, _LARGEST)
+    full = np.triu(full) + np.triu(full, 1).T
+    values, vectors = np.linalg.eigh(full)
+    lifted = (vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T
+    deviation = np.sqrt(np.diag(lifted))
+    return np.asarray(lifted / np.outer(deviation, deviation))
+
+
+def _shortening(matrix: NDArray[np.float64], scores: Scores) -> float:
+    """By how much shortening long rows makes products too small, on rows with these correlations."""
+    k = len(matrix)
+    if k < 2:
+        return 1.0
+    rows = np.random.default_rng(0).standard_normal((_SIMULATED, k)) @ np.linalg.cholesky(matrix).T
+    rows *= np.sqrt(scores.variances.mean(axis=0))
+    short = rows * np.minimum(1.0, np.sqrt(scores.longest_square / np.maximum((rows**2).sum(axis=1), 1e-12)))[:, None]
+    upper = np.triu_indices(k, 1)
+    before, after = (rows.T @ rows)[upper], (short.T @ short)[upper]
+    return float(np.clip((before * after).sum() / max(float((before**2).sum()), 1e-12), 0.2, 1.0))

@@ -1,0 +1,35 @@
+"""Counts of codes, asked for at a door: with fewer codes than were planned for, each weighs more, and there is less noise."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.measured import scaled
+from sfumato.public.block import Hot
+from sfumato.public.doors import Doors, Measured
+from sfumato.public.schema import Batch
+
+Codes = Callable[[Batch], NDArray[np.int64]]
+
+
+def count_codes(view: Doors, step: str, block: Hot, codes: Codes, *, n_codes: int) -> Measured:
+    """The noisy number of rows at every code.
+
+    Args:
+        view: The doors.
+        step: The step, whose one block it is.
+        block: As it was planned.
+        codes: For each row at most `n_codes` different codes.
+        n_codes: How many there are; no more than planned.
+    """
+    weight = math.sqrt(block.n_hot / max(n_codes, 1)) if block.weighted else 1.0
+
+    def weighed(batch: Batch) -> dict[str, NDArray[np.float64]]:
+        found = codes(batch)
+        unused = np.full((len(found), block.n_hot - found.shape[1]), -1)
+        parts = [found, unused, np.full((len(found), 1), weight)] if block.weighted else [found, unused]
+        return {block.name: np.concatenate(parts, axis=1)}
+
+    return scaled(view.noisy_sum(step, weighed)[block.name], 1 / weight)

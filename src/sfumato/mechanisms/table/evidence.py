@@ -1,0 +1,57 @@
+"""How much the rows can tell, from public facts alone, and what each stage gets of the budget.
+
+The measure is rho: the whole table, in standard deviations of the noise on one count, when every column counts each row
+once. With a rho of a hundred there are coarse columns and their classes and no more; with thousands, everything.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.public.accounting.gdp import mu_of_budget
+from sfumato.public.budget import Budget
+from sfumato.public.schema import Schema
+
+#: Where the number of rows is not declared.
+ASSUMED_ROWS = 10_000
+
+#: What each stage gets of the precision, at three sizes of rho; between them, in proportion to log rho.
+_STAGES = ("coarse", "fine", "spikes", "classes", "moments", "pairs", "links", "triples", "cubes", "teacher", "judge")
+_AT = (
+    (120.0, (0.16, 0.24, 0.00, 0.60, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
+    (300.0, (0.10, 0.20, 0.00, 0.50, 0.20, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
+    (700.0, (0.03, 0.12, 0.02, 0.15, 0.08, 0.08, 0.06, 0.03, 0.02, 0.39, 0.02)),
+)
+#: A stage that would get less is left out: it would say nothing.
+_LEAST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Public facts: the declared rows (or what is assumed), the precision of the budget for one row, and the columns."""
+
+    rows: float
+    mu: float
+    n_columns: int
+
+    @property
+    def rho(self) -> float:
+        """All rows, over the noise of a count in every column."""
+        return self.rows * self.mu / math.sqrt(self.n_columns + 1)
+
+    def shares(self) -> dict[str, float]:
+        """The stages that are worth their share, without a cliff between small tables and large ones."""
+        at = np.log([rho for rho, _ in _AT])
+        shares = {
+            stage: float(np.interp(math.log(max(self.rho, 1e-9)), at, [row[i] for _, row in _AT]))
+            for i, stage in enumerate(_STAGES)
+        }
+        return {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}
+
+
+def evidence_of(schema: Schema, budget: Budget, *, n_columns: int) -> Evidence:
+    """From the schema and the budget."""
+    per_unit = schema.unit.max_rows * (2.0 if schema.unit.relation == "replace_one" else 1.0)
+    mu = mu_of_budget(budget.epsilon, delta=budget.delta) / per_unit
+    return Evidence(float(schema.rows or ASSUMED_ROWS), mu, n_columns)

@@ -1,0 +1,158 @@
+"""Coarse cells first, then finer ones where noisy mass supports them: how finely a column is counted follows evidence.
+
+Every cell of the grid belongs to a coarse part; a second count splits a part into as many leaves as its mass is in
+standard deviations of that count. What the noise explains stays flat, and parts far from all mass are emptied.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from sfumato.mechanisms.table.cells import CELLS, Cells
+from sfumato.mechanisms.table.smooth import haar_within, to_simplex
+
+#: Coarse parts of a number: as many as whole standard deviations in all rows, within this range.
+_PARTS = (8, 32)
+
+#: A part holds something from this many standard deviations on; only such parts and their neighbours keep mass.
+_LIT = 2.5
+
+#: Up to so many leaves are smoothed by a Gaussian process: the heights and lengths of its curve, as parts of all rows and
+#: of the grid; how many rows a single value may hold; and how rough the density may be from leaf to leaf.
+_SMOOTHED = 128
+_HEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0)
+_LENGTHS = (0.02, 0.05, 0.1, 0.2)
+_SINGLE = 0.3
+_ROUGH = 1e-6
+
+
+def coarse_parts(cells: Cells, *, rows_over_noise: float) -> NDArray[np.int64]:
+    """The coarse part of each cell: single values, categories and missing ones alone, the grid in even parts."""
+    fewest, most = _PARTS
+    n_parts = int(np.clip(2 ** np.floor(np.log2(max(rows_over_noise, 1.0))), fewest, most))
+    if cells.column.is_coded:
+        return np.arange(cells.inner)
+    if cells.whole:
+        part = np.arange(cells.inner) * min(n_parts, cells.inner) // cells.inner
+    else:
+        alone = cells.grid < 0
+        starts = alone | np.append(False, alone[:-1])
+        starts |= np.append(-1, np.diff(np.maximum(cells.grid, 0) * n_parts // CELLS)) != 0
+        part = np.unique(np.cumsum(starts), return_inverse=True)[1]
+    return np.append(part, part.max() + 1) if cells.has_missing_cell else part
+
+
+def fine_leaves(
+    cells: Cells, part: NDArray[np.int64], counts: NDArray[np.float64], *, stddev: float
+) -> NDArray[np.int64]:
+    """The leaf of each cell: a part of noisy mass m is split into about m / stddev leaves, a power of two."""
+    if cells.column.is_coded:
+        return part
+    leaf, next_leaf = np.zeros(cells.inner, dtype=np.int64), 0
+    for p in range(int(part[cells.inner - 1]) + 1):
+        at = np.flatnonzero(part[: cells.inner] == p)
+        n_leaves = int(np.clip(2 ** np.floor(np.log2(max(counts[p] / stddev, 1.0))), 1, len(at)))
+        leaf[at] = next_leaf + np.arange(len(at)) * n_leaves // len(at)
+        next_leaf += n_leaves
+    return np.append(leaf, next_leaf) if cells.has_missing_cell else leaf
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A column's two noisy counts: of the coarse parts, and of the leaves that these were split into."""
+
+    cells: Cells
+    part: NDArray[np.int64]
+    part_counts: NDArray[np.float64]
+    part_stddev: float
+    leaf: NDArray[np.int64]
+    leaf_counts: NDArray[np.float64]
+    leaf_stddev: float
+
+    def mass(self, *, total: float) -> NDArray[np.float64]:
+        """How many rows each cell holds, of so many in all."""
+        part_of_leaf = np.zeros(len(self.leaf_counts), dtype=np.int64)
+        part_of_leaf[self.leaf] = self.part
+        n_leaves = np.bincount(part_of_leaf)
+        first, second = self.part_stddev**-2, 1 / (n_leaves * self.leaf_stddev**2)
+        held = (self.part_counts * first + np.bincount(part_of_leaf, weights=self.leaf_counts) * second) / (
+            first + second
+        )
+        stddev = (first + second) ** -0.5
+        if self.cells.column.is_coded:
+            return _categories(held, stddev=float(stddev[0]), total=total)
+        if len(part_of_leaf) <= _SMOOTHED:
+            in_leaf = self._smoothed(part_of_leaf, total=total)
+            return np.asarray((in_leaf / np.bincount(self.leaf))[self.leaf])
+        held = to_simplex(self._without_far_noise(held, stddev), total=total)
+        in_leaf = np.zeros(len(part_of_leaf))
+        for p in range(len(held)):
+            at = np.flatnonzero(part_of_leaf == p)
+            in_leaf[at] = haar_within(self.leaf_counts[at], noise=self.leaf_stddev, total=float(held[p]))
+        return np.asarray((in_leaf / np.bincount(self.leaf))[self.leaf])
+
+    def _smoothed(self, part_of_leaf: NDArray[np.int64], *, total: float) -> NDArray[np.float64]:
+        """Rows in each leaf of a number that few leaves are supported for: both counts at once, by a Gaussian process.
+
+        The density is even, plus a smooth curve along the grid whose height and smoothness go best with the counts;
+        single values and missing ones are apart from it.
+        """
+        inner, n_leaves = self.cells.inner, len(part_of_leaf)
+        size = np.bincount(self.leaf, minlength=n_leaves)
+        place = np.bincount(self.leaf[:inner], weights=np.arange(inner), minlength=n_leaves) / size / inner
+        single = np.zeros(n_leaves, dtype=bool)
+        if not self.cells.whole:
+            single[self.leaf[:inner][self.cells.grid < 0]] = True
+        single[-1] |= self.cells.has_missing_cell
+        width = np.where(single, 0.0, size / inner)
+        sums = np.concatenate([np.eye(n_leaves), np.arange(len(self.part_counts))[:, None] == part_of_leaf])
+        noise = np.repeat([self.leaf_stddev**2, self.part_stddev**2], [n_leaves, len(self.part_counts)])
+        apart = np.concatenate([self.leaf_counts, self.part_counts]) - sums @ (total * width)
+        best, found = -np.inf, total * width
+        own = np.where(single, (_SINGLE * total) ** 2, _ROUGH * total**2 * width)
+        for length in _LENGTHS:
+            alike = np.exp(-((place[:, None] - place) ** 2) / (2 * length**2))
+            for height in _HEIGHTS:
+                prior = np.outer(width, width) * alike * (height * total / length) ** 2 + np.diag(own)
+                across = prior @ sums.T
+                root = linalg.cho_factor(sums @ across + np.diag(noise), lower=True)
+                answer = linalg.cho_solve(root, apart)
+                fit = -0.5 * float(apart @ answer) - float(np.log(np.diag(root[0])).sum())
+                if fit > best + 1e-9:
+                    best, found = fit, total * width + across @ answer
+                    left = np.diag(prior) - np.einsum("ij,ji->i", across, linalg.cho_solve(root, across.T))
+        sure = found > _LIT * np.sqrt(np.maximum(left, 0.0))
+        return to_simplex(np.where(sure | ~single, found, -np.inf), total=total)
+
+    def _without_far_noise(self, held: NDArray[np.float64], stddev: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Generous bounds leave many parts empty; a little noise in each would lie far out."""
+        lit = held > _LIT * stddev
+        if not lit.any():
+            return held
+        near = lit.copy()
+        near[1:] |= lit[:-1]
+        near[:-1] |= lit[1:]
+        if not self.cells.whole:
+            single = np.zeros(len(held), dtype=bool)
+            single[self.part[: self.cells.inner][self.cells.grid < 0]] = True
+            near &= lit | ~single
+        near[-1] |= self.cells.has_missing_cell
+        return np.where(near, held, -np.inf)
+
+
+def _categories(counts: NDArray[np.float64], *, stddev: float, total: float) -> NDArray[np.float64]:
+    """Categories that stand out of the noise by their counts, the others alike: noise would favour some of them."""
+    clear = counts > stddev * np.sqrt(2 * np.log(max(len(counts), 2)))
+    if clear.all() or len(counts) < 8:
+        return to_simplex(counts, total=total)
+    left = max(total - float(counts[clear].sum()), 0.0)
+    small = np.maximum(counts[~clear], 0.0)
+    # The mean of the small ones is sure, each one is not: between the two by the spread beyond that of the noise.
+    spread = max(float(np.var(counts[~clear])) - stddev**2, 0.0)
+    own = spread / (spread + stddev**2)
+    small = own * small / max(float(small.sum()), 1e-12) + (1 - own) / len(small)
+    out = np.empty_like(counts)
+    out[clear], out[~clear] = counts[clear], left * small
+    return out * (total / max(float(out.sum()), 1e-12))

@@ -1,0 +1,110 @@
+"""Single values that many rows share, found by looking closer and closer into heavy cells.
+
+Each look divides the interval that is left of every heavy cell into parts and counts them; where one part holds most of
+the cell's rows, the next look goes into that part. A row lies in at most one heavy cell of each column, so a look costs
+one count a column, whatever the number of cells.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.table.bins import Spike
+from sfumato.mechanisms.table.cells import Cells
+from sfumato.public.doors import Measured
+
+LOOKS = 4
+_PARTS = 32
+#: Cells that are looked into, of each column.
+_MOST = 32
+
+#: A heavy cell stands this many standard deviations above nothing, and so many times above its neighbours.
+_HEAVY = 8.0
+_ABOVE = 3.0
+
+#: A part is followed while it holds this much of the cell, and so many standard deviations.
+_HOLDS = 0.5
+_SURE = 4.0
+
+
+def spike_width(n_columns: int) -> int:
+    """How many counts a look has room for."""
+    return n_columns * _MOST * _PARTS
+
+
+def has_spikes(cells: Cells) -> bool:
+    """Whether a column has cells of more than one value."""
+    return cells.column.is_number and not cells.whole
+
+
+@dataclass(frozen=True)
+class Zoom:
+    """The heavy cells of one column, and the interval that is left of each; `is_open` while there is one."""
+
+    cells: Cells
+    heavy: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    whole: NDArray[np.float64]
+    held: NDArray[np.float64]
+    is_open: NDArray[np.bool_]
+
+    def codes(self, values: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each row the part of its heavy cell that it lies in; -1 for rows in no open one."""
+        place = np.full(self.cells.count, -1)
+        place[self.heavy[self.is_open]] = np.flatnonzero(self.is_open)
+        at = place[cells]
+        low, high = self.low[at], self.high[at]
+        # Twice nothing is nothing: an interval of no width holds its one value in part 0.
+        part = np.floor((values - low) / np.where(high > low, high - low, 1.0) * _PARTS)
+        inside = (at >= 0) & (part >= 0) & (part < _PARTS)
+        return np.where(inside, at * _PARTS + np.where(inside, part, 0), -1).astype(np.int64)
+
+    def narrowed(self, counts: NDArray[np.float64], *, stddev: float) -> "Zoom":
+        """Into the fullest part of each cell, where it holds most of the cell."""
+        table = counts.reshape(_MOST, _PARTS)[: len(self.heavy)]
+        top = table.argmax(axis=1)
+        held = table[np.arange(len(table)), top]
+        is_open = self.is_open & (held >= np.maximum(_HOLDS * self.whole, _SURE * stddev))
+        step = (self.high - self.low) / _PARTS
+        low = np.where(is_open, self.low + step * top, self.low)
+        high = np.where(is_open, self.low + step * (top + 1), self.high)
+        return Zoom(self.cells, self.heavy, low, high, self.whole, np.where(is_open, held, self.held), is_open)
+
+    def spikes(self) -> dict[int, Spike]:
+        """The values that were followed to the end."""
+        return {
+            int(self.heavy[i]): Spike(
+                _roundest(float(self.low[i]), float(self.high[i])),
+                float(np.clip(self.held[i] / self.whole[i], 0.0, 1.0)),
+            )
+            for i in np.flatnonzero(self.is_open)
+        }
+
+
+def heavy_cells(cells: Cells, mass: NDArray[np.float64], *, stddev: float) -> Zoom:
+    """Where to look: cells far heavier than the lighter of their neighbours."""
+    inner = mass[: cells.inner]
+    lighter = np.minimum(np.append(inner[1:], 0.0), np.append(0.0, inner[:-1]))
+    heavy = np.flatnonzero((inner > np.maximum(_HEAVY * stddev, _ABOVE * lighter)) & (cells.grid >= 0))
+    heavy = np.sort(heavy[np.argsort(-inner[heavy], kind="stable")[:_MOST]])
+    edges = np.array([cells.edges(int(cell)) for cell in heavy]).reshape(-1, 2)
+    nothing = np.zeros(len(heavy))
+    return Zoom(cells, heavy, edges[:, 0], edges[:, 1], inner[heavy], nothing, np.ones(len(heavy), dtype=bool))
+
+
+def split_by_column(measured: Measured, zooms: Sequence[Zoom]) -> list[NDArray[np.float64]]:
+    """The counts of each column."""
+    return list(measured.values[: spike_width(len(zooms))].reshape(len(zooms), -1))
+
+
+def _roundest(low: float, high: float) -> float:
+    """The number between the two with the fewest decimals: people write round numbers."""
+    for decimals in range(-6, 13):
+        unit = 10.0**-decimals
+        value = round(float(np.ceil(low / unit - 1e-9)) * unit, max(decimals, 0))
+        if low - 1e-12 * abs(low) <= value < high:
+            return value
+    return (low + high) / 2
