@@ -8,17 +8,17 @@ from .case import made
 from .drawing import Drawn, Rng, category, coded, factor_normals, flag, levels, number, table, whole, yes, zipf
 
 
-@made("mixed-800", 20_000, "mixed types, 800 categories, 2.8 % positives")
+@made("mixed-800", 20_001, "mixed types, 800 categories, 2.8 % positives")
 @made(
     "mixed-800-persons", 20_001, "mixed types, 800 categories, 2.8 % positives, persons with 3 rows each", persons=True
 )
-@made("mixed-800-number", 20_000, "mixed types, 800 categories, a number as target", numeric=True)
+@made("mixed-800-number", 20_001, "mixed types, 800 categories, a number as target", numeric=True)
 def mixed(n: int, rng: Rng, *, persons: bool = False, numeric: bool = False) -> Drawn:
-    # The rows do not depend on the variant: what a person's three rows share is nothing but the person.
+    # The same rows with and without persons: what the three rows of one share is nothing but the person.
     z = factor_normals(rng, n, 8)
     product, shop = zipf(rng, n, 800, power=0.8), rng.integers(12, size=n)
-    score = 0.45 * z[:, 0] - 0.35 * z[:, 1] + 0.3 * z[:, 2] * (z[:, 3] > 0) + 0.5 * rng.normal(size=12)[shop]
-    score += 0.5 * rng.normal(size=800)[product]
+    score = 0.8 * z[:, 0] - 0.6 * z[:, 1] + 0.5 * z[:, 2] * (z[:, 3] > 0) + 0.5 * rng.normal(size=12)[shop]
+    score += 0.4 * rng.normal(size=800)[product]
     values = {
         "amount": np.exp(3 + z[:, 0]),
         "age": np.round(45 + 15 * z[:, 1]),
@@ -38,7 +38,7 @@ def mixed(n: int, rng: Rng, *, persons: bool = False, numeric: bool = False) -> 
     if persons:
         values["person"] = np.arange(n) // 3
     if numeric:
-        values["paid"] = 100 + 20 * (score + 0.85 * rng.normal(size=n))
+        values["paid"] = 100 + 20 * (score + 1.1 * rng.normal(size=n))
         return table(values, [*columns, number("paid", -100, 400)], "paid", unit=unit)
     values["returned"] = yes(rng, score, rate=0.028)
     return table(values, [*columns, flag("returned")], "returned", unit=unit)

@@ -28,7 +28,7 @@ def xor(n: int, rng: Rng, *, among: int, coded_columns: bool = False) -> Drawn:
 @made("product", 20_000, "a number as target with a product of two columns")
 def product(n: int, rng: Rng) -> Drawn:
     x = rng.normal(size=(n, 8))
-    y = x[:, 0] - 0.5 * x[:, 1] + 1.2 * x[:, 2] * x[:, 3] + 0.65 * rng.normal(size=n)
+    y = x[:, 0] - 0.5 * x[:, 1] + 1.2 * x[:, 2] * x[:, 3] + 0.55 * rng.normal(size=n)
     values = {f"x{j}": x[:, j] for j in range(8)}
     return table({**values, "y": y}, [*(number(f"x{j}", -10, 10) for j in range(8)), number("y", -50, 50)], "y")
 
@@ -43,7 +43,7 @@ def difference(n: int, rng: Rng) -> Drawn:
         "actual": planned + late,
         "distance": np.round(800 * np.exp(0.5 * z[:, 2])),
         "carrier": coded("carrier", rng.integers(8, size=n), 8),
-        "delay": np.round(0.9 * late + 4 * rng.normal(size=n) + 0.002 * 800 * z[:, 2]),
+        "delay": np.round(0.9 * late + 2 * rng.normal(size=n) + 1.5 * z[:, 2]),
     }
     columns = [
         whole("planned", 0, 2_000), whole("actual", 0, 3_000), whole("distance", 0, 10_000), category("carrier", 8),

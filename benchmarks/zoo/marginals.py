@@ -15,8 +15,8 @@ Codes = NDArray[np.int64]
 LEVELS = 10
 #: Pairs and triples beyond so many are drawn, always the same ones.
 MOST_SETS = 60
-#: A value in this share of the rows is a spike.
-SPIKE = 0.01
+#: A value in this share of the rows is a spike, and in so many at least: of a hundred rows every value is 1 %.
+SPIKE, FEWEST = 0.01, 5
 
 
 def distances(real: Batch, released: Batch, schema: sf.Schema) -> dict[str, float | None]:
@@ -118,13 +118,10 @@ def spikes_kept(real: Batch, released: Batch, schema: sf.Schema) -> float | None
     """The share of values in 1 % of the real rows and more whose released share is within a factor of two."""
     kept = []
     for column in schema.columns:
-        if not column.is_number:
-            continue
-        values, counts = np.unique(real[column.name], return_counts=True)
-        share = counts / len(real[column.name])
-        for value, expected in zip(values[share >= SPIKE], share[share >= SPIKE], strict=True):
-            if counts[values == value][0] < 2 or np.isnan(value):
-                continue  # of a hundred rows every value is 1 %
-            found = np.mean(released[column.name] == value)
-            kept.append(expected / 2 <= found <= 2 * expected)
+        if column.is_number:
+            rows = real[column.name]
+            values, counts = np.unique(rows[~np.isnan(rows)], return_counts=True)
+            for at in np.flatnonzero(counts >= max(FEWEST, SPIKE * len(rows))):
+                expected, found = counts[at] / len(rows), np.mean(released[column.name] == values[at])
+                kept.append(expected / 2 <= found <= 2 * expected)
     return float(np.mean(kept)) if kept else None

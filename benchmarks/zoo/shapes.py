@@ -32,7 +32,7 @@ def heavy_tails(n: int, rng: Rng) -> Drawn:
 def sentinels(n: int, rng: Rng) -> Drawn:
     z = factor_normals(rng, n, 7)
     rates = np.array([-3.4, -3.0, -2.9, -1.8, -1.7, -1.1, -0.2, -0.1, 0.7, 1.1, 1.4])
-    called = rng.random(n) < np.clip(0.037 * np.exp(0.8 * z[:, 0]), 0, 0.5)
+    called = rng.random(n) < np.clip(0.027 * np.exp(0.8 * z[:, 0]), 0, 0.5)
     economy = levels(z[:, 1], 11)
     gains = np.where(z[:, 3] > 1.3, np.round(np.exp(7 + z[:, 4])), 0)
     owed = np.where(rng.random(n) < 0.3, -1, np.round(np.exp(4 + z[:, 5])))
