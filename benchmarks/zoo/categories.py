@@ -40,7 +40,7 @@ def mixed(n: int, rng: Rng, *, persons: bool = False, numeric: bool = False) -> 
     if numeric:
         values["paid"] = 100 + 20 * (score + 1.18 * rng.normal(size=n))
         return table(values, [*columns, number("paid", -100, 400)], "paid", unit=unit)
-    values["returned"] = yes(rng, 1.3 * score, rate=0.028)
+    values["returned"] = yes(rng, 1.17 * score, rate=0.028)
     return table(values, [*columns, flag("returned")], "returned", unit=unit)
 
 

@@ -71,13 +71,14 @@ def _sets(n: int, ways: int) -> list[tuple[int, ...]]:
     return [tuple(rng.choice(n, ways, replace=False)) for _ in range(MOST_SETS)]
 
 
-def correlation_error(real: Batch, released: Batch, schema: sf.Schema) -> float | None:
-    """Mean absolute error of Spearman correlations over all pairs of numbers."""
+def correlation_errors(real: Batch, released: Batch, schema: sf.Schema) -> dict[str, float | None]:
+    """Mean absolute error of Spearman correlations over all pairs of numbers, and how large the real ones are."""
     names = [column.name for column in schema.columns if column.is_number]
     if len(names) < 2:
-        return None
-    gap = np.abs(_spearman(real, names) - _spearman(released, names))
-    return float(gap[np.triu_indices(len(names), 1)].mean())
+        return {"correlation": None, "correlation_size": None}
+    pairs = np.triu_indices(len(names), 1)
+    true, found = _spearman(real, names)[pairs], _spearman(released, names)[pairs]
+    return {"correlation": float(np.abs(true - found).mean()), "correlation_size": float(np.abs(true).mean())}
 
 
 def _spearman(batch: Batch, names: list[str]) -> NDArray[np.float64]:
@@ -97,13 +98,13 @@ def _spearman(batch: Batch, names: list[str]) -> NDArray[np.float64]:
     return x @ x.T
 
 
-def cramer_error(real: Batch, released: Batch, schema: sf.Schema) -> float | None:
-    """Mean absolute error of Cramer's V over all pairs of coded columns."""
-    columns = [column for column in schema.columns if column.is_coded]
-    if len(columns) < 2:
-        return None
-    gaps = [abs(_cramer(real, a, b) - _cramer(released, a, b)) for a, b in combinations(columns, 2)]
-    return float(np.mean(gaps))
+def cramer_errors(real: Batch, released: Batch, schema: sf.Schema) -> dict[str, float | None]:
+    """The same of Cramer's V over all pairs of coded columns."""
+    pairs = list(combinations([column for column in schema.columns if column.is_coded], 2))
+    if not pairs:
+        return {"cramer": None, "cramer_size": None}
+    true, found = (np.array([_cramer(batch, a, b) for a, b in pairs]) for batch in (real, released))
+    return {"cramer": float(np.abs(true - found).mean()), "cramer_size": float(true.mean())}
 
 
 def _cramer(batch: Batch, a: sf.Column, b: sf.Column) -> float:

@@ -15,7 +15,7 @@ from sfumato.public.schema import Batch
 
 from .case import Split
 from .learning import every_column, utility
-from .marginals import correlation_error, cramer_error, distances, spikes_kept
+from .marginals import correlation_errors, cramer_errors, distances, spikes_kept
 
 
 def scores(split: Split, released: pd.DataFrame) -> dict[str, float | None]:
@@ -24,8 +24,8 @@ def scores(split: Split, released: pd.DataFrame) -> dict[str, float | None]:
     real, test, rows = (encode(frame, split.schema) for frame in (split.train, split.test, released))
     found = {
         **distances(real, rows, schema),
-        "correlation": correlation_error(real, rows, schema),
-        "cramer": cramer_error(real, rows, schema) if schema.target is None else None,
+        **correlation_errors(real, rows, schema),
+        **(cramer_errors(real, rows, schema) if schema.target is None else {}),
         "class_rates": _class_rates(real, rows, schema),
         "spikes": spikes_kept(real, rows, split.schema),
     }
