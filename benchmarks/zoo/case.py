@@ -34,12 +34,14 @@ class Case:
         what: What it is for, in one line.
         load: Reads or draws its rows, the same ones each time.
         slow: Whether it runs only when it is asked for by name.
+        made: Whether its rows are made up, so that no file is needed.
     """
 
     name: str
     what: str
     load: Callable[[], Split] = field(repr=False)
     slow: bool = False
+    made: bool = False
 
 
 CASES: dict[str, Case] = {}
@@ -55,7 +57,7 @@ def made(name: str, rows: int, what: str, *, slow: bool = False, **settings: Any
     """Register a made-up population with so many training rows; `settings` go to the function that draws."""
 
     def register(draw: Draw) -> Draw:
-        add(Case(name, what, lambda: _drawn(draw, rows, settings), slow))
+        add(Case(name, what, lambda: _drawn(draw, rows, settings), slow, made=True))
         return draw
 
     return register

@@ -55,7 +55,7 @@ def _named(cases: list[str], found: list[Figures]) -> str:
 
 def _rougher(figures: Figures) -> bool:
     mine, theirs = (spread(figures.runs.get(name, []), "tvd_1") for name in (AUTO, HISTOGRAMS))
-    return mine is not None and worse(theirs, mine)  # of a distance less is better
+    return mine is not None and theirs is not None and worse(theirs, mine)  # of a distance less is better
 
 
 def _table(found: list[Figures]) -> Iterator[str]:

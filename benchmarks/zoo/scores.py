@@ -47,7 +47,7 @@ def encode(frame: pd.DataFrame, schema: sf.Schema) -> Batch:
     for column in schema.columns:
         if column.kind == "datetime":
             when = pd.to_datetime(pd.Series(batch[column.name]), unit="s")
-            parts = {"hour": when.dt.hour, "weekday": when.dt.weekday, "month": when.dt.month}
+            parts = {"hour": when.dt.hour, "weekday": when.dt.day_of_week, "month": when.dt.month}
             batch |= {f"{column.name} {part}": np.asarray(values, dtype=float) for part, values in parts.items()}
     return batch
 

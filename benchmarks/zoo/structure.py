@@ -41,9 +41,9 @@ def dates(n: int, rng: Rng) -> Drawn:
     drawn = _START + rng.integers(_YEAR // 3_600, size=8 * n) * 3_600 + rng.integers(3_600, size=8 * n)
     when = pd.to_datetime(drawn, unit="s")
     busy = np.exp(-(((when.hour - 17) / 4.0) ** 2)) + 0.7 * np.exp(-(((when.hour - 8) / 1.5) ** 2)) + 0.05
-    busy *= np.where(when.weekday >= 5, 0.5, 1.0) * (1 + 0.5 * np.cos(2 * np.pi * (when.dayofyear - 200) / 365))
+    busy *= np.where(when.day_of_week >= 5, 0.5, 1.0) * (1 + 0.5 * np.cos(2 * np.pi * (when.day_of_year - 200) / 365))
     when = when[rng.random(8 * n) < busy / busy.max()][:n]
-    night, weekend = (when.hour < 7) | (when.hour >= 21), when.weekday >= 5
+    night, weekend = (when.hour < 7) | (when.hour >= 21), when.day_of_week >= 5
     x = rng.normal(size=(len(when), 3))
     score = 2.5 * night - 1.2 * weekend + 2.0 * (weekend & (when.hour >= 18)) + 0.6 * x[:, 0]
     values = {

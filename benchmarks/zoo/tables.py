@@ -37,7 +37,7 @@ def _split(frame: pd.DataFrame, schema: sf.Schema) -> Split:
         frame = frame[frame[schema.target].notna()]
     units = frame[schema.unit.person].to_numpy() if schema.unit.person else np.arange(len(frame))
     shuffled = np.random.default_rng(0).permutation(np.unique(units))
-    training = np.isin(units, shuffled[: round(_TRAIN * len(shuffled))])
+    training = np.isin(units, shuffled[: int(_TRAIN * len(shuffled))])
     return split_by(frame, training, schema)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 import sfumato as sf
+from sfumato.errors import ModelError
 
 from .case import Split
 from .cases import CASES
@@ -28,7 +29,7 @@ def main(name: str, method: str, seed: str, epsilon: str) -> None:
     schema = split.schema
     facts = {"rows": len(split.train), "columns": len(schema.columns), "target": _kind(schema)}
     try:
-        found = _run(split, method, int(seed), float(epsilon))
+        found = run(split, method, seed=int(seed), epsilon=float(epsilon))
     except sf.SfumatoError as error:  # a sentence of the package: it does not take this table
         found = {"status": "refused", "sentence": str(error)}
     except Exception as error:  # noqa: BLE001 (whatever it is, it belongs into the table)
@@ -42,7 +43,8 @@ def _kind(schema: sf.Schema) -> str:
     return "none" if target is None else "number" if target.is_number else f"{target.size} classes"
 
 
-def _run(split: Split, method: str, seed: int, epsilon: float) -> dict[str, Any]:
+def run(split: Split, method: str, *, seed: int, epsilon: float) -> dict[str, Any]:
+    """Release and score, or score the real training rows themselves."""
     if method == REAL:
         released, cost = split.train, {"seconds": None, "memory_mb": None}
     else:
@@ -57,11 +59,19 @@ def _release(split: Split, method: str, seed: int, budget: sf.Budget) -> tuple[p
         _CLEAR.write_text("5")  # forget the peak of drawing the rows
     start = time.process_time()
     fitted = sf.fit(method, sf.Sensitive.read(split.train, split.schema), budget, seed=seed)
-    synthetic = fitted.model.sample(len(split.train), seed=seed)
+    synthetic = _sampled(fitted.model, len(split.train), seed)
     seconds = time.process_time() - start
     if synthetic.table is None or not {c.name for c in split.schema.columns} <= set(synthetic.table.columns):
         raise sf.SfumatoError("it releases encoded features and no rows.")
-    return synthetic.table, {"seconds": round(seconds, 2), "memory_mb": _peak_mb()}
+    return synthetic.table, {"released": len(synthetic.table), "seconds": round(seconds, 2), "memory_mb": _peak_mb()}
+
+
+def _sampled(model: sf.Model, n_rows: int, seed: int) -> sf.Synthetic:
+    """As many rows as the real ones; of a mechanism that holds fewer, those."""
+    try:
+        return model.sample(n_rows, seed=seed)
+    except ModelError:
+        return model.sample(model.default_rows, seed=seed)
 
 
 def _peak_mb() -> float | None:
