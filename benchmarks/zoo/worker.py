@@ -15,11 +15,10 @@ import pandas as pd
 import sfumato as sf
 from sfumato.errors import ModelError
 
-from .case import Split
+from .case import DELTA, Split
 from .cases import CASES
 from .scores import scores
 
-DELTA = 1e-5
 REAL = "real"
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 

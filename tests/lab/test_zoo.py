@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 FLOORS = {
     "small-2000": {"utility": 0.70, "tvd_1": 0.35, "class_rates": 0.10},
     "xor-2": {"utility": 0.38, "tvd_1": 0.10, "class_rates": 0.05},
-    "product": {"utility": -0.20, "tvd_1": 0.10},
+    "product": {"utility": 0.0, "tvd_1": 0.10},
     "lognormals-5000": {"tvd_1": 0.30, "correlation": 0.26},
 }
 
