@@ -48,6 +48,11 @@ clean:
 bench-utility: .venv/deep
 	$(BIN)/python benchmarks/utility.py $(BENCH)
 
+# The zoo: tables of many shapes, resumable. A part of it: make bench-zoo JOBS=16 BENCH="--only xor-2 --methods auto --as new"
+.PHONY: bench-zoo
+bench-zoo: .venv/dev
+	$(BIN)/python benchmarks/run_zoo.py --jobs $(or $(JOBS),1) $(BENCH)
+
 # What plan expects of a release, simulated anew: minutes on 16 cores. make expectations JOBS=16 BENCH=--fresh
 .PHONY: expectations
 expectations: .venv/dev

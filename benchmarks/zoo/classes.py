@@ -1,0 +1,110 @@
+"""Targets of more than two classes: several, many, rare and ordered ones, and counts."""
+
+import numpy as np
+
+import sfumato as sf
+
+from .case import made
+from .drawing import (
+    Drawn,
+    Rng,
+    category,
+    classes_at,
+    coded,
+    factor_normals,
+    flag,
+    levels,
+    likeliest,
+    number,
+    table,
+    whole,
+)
+
+#: As uneven as the kinds of trees in a forest.
+_SEVEN = np.array([0.365, 0.488, 0.062, 0.005, 0.016, 0.030, 0.034])
+
+
+@made("one-hot", 100_000, "seven classes, 10 numbers, one-hot groups of 4 and 40 columns, 100,000 rows")
+@made("one-hot-20000", 20_000, "seven classes, 10 numbers, one-hot groups of 4 and 40 columns, 20,000 rows")
+def one_hot(n: int, rng: Rng) -> Drawn:
+    z = factor_normals(rng, n, 10)
+    area = likeliest(rng, 2.0 * z[:, [0]] * np.array([-1.0, -0.3, 0.3, 1.0]) + np.array([0.0, 1.0, 1.5, 0.5]))
+    soil_height = np.sort(rng.normal(size=40))
+    soil = likeliest(rng, -2.0 * (z[:, [0]] - soil_height) ** 2 + 0.7 * rng.normal(size=(4, 40))[area])
+    height = np.array([0.7, -0.1, -1.2, -2.2, -0.6, -1.0, 1.6])
+    scores = (
+        -8.0 * (z[:, [0]] - height) ** 2 + 1.5 * rng.normal(size=(40, 7))[soil] + 1.2 * rng.normal(size=(4, 7))[area]
+    )
+    scores += z[:, 1:5] @ (1.5 * rng.normal(size=(4, 7)))
+    values = {f"x{j}": np.round(2_000 + 500 * z[:, j]) for j in range(10)}
+    values |= {f"area{a}": area == a for a in range(4)} | {f"soil{s}": soil == s for s in range(40)}
+    values["cover"] = coded("cover", classes_at(rng, scores, _SEVEN), 7)
+    columns = [
+        *(whole(f"x{j}", -2_000, 8_000) for j in range(10)),
+        *(flag(f"area{a}") for a in range(4)),
+        *(flag(f"soil{s}") for s in range(40)),
+        category("cover", 7),
+    ]
+    return table(values, columns, "cover")
+
+
+@made("rare-classes", 20_000, "ten classes, the rarest with 0.3 % of the rows", rates=(0.5, 0.57))
+def rare_classes(n: int, rng: Rng, *, rates: tuple[float, float]) -> Drawn:
+    first, factor = rates
+    shares = first * factor ** np.arange(10)
+    x = factor_normals(rng, n, 8)
+    place = rng.integers(5, size=n)
+    scores = x @ (1.3 * rng.normal(size=(8, 10))) + rng.normal(size=(5, 10))[place]
+    label = classes_at(rng, scores, shares / shares.sum())
+    values = {f"x{j}": x[:, j] for j in range(8)}
+    values |= {"place": coded("place", place, 5), "kind": coded("kind", label, 10)}
+    columns = [*(number(f"x{j}", -10, 10) for j in range(8)), category("place", 5), category("kind", 10)]
+    return table(values, columns, "kind")
+
+
+@made("classes-100", 20_000, "a hundred classes, uneven")
+def hundred_classes(n: int, rng: Rng) -> Drawn:
+    x = rng.normal(size=(n, 6))
+    group = rng.integers(10, size=n)
+    scores = x @ (1.5 * rng.normal(size=(6, 100))) + 2.0 * rng.normal(size=(10, 100))[group]
+    label = classes_at(rng, scores, np.random.default_rng(1).dirichlet(np.full(100, 3.0)))
+    values = {f"x{j}": x[:, j] for j in range(6)}
+    values |= {"group": coded("group", group, 10), "code": coded("code", label, 100)}
+    columns = [*(number(f"x{j}", -10, 10) for j in range(6)), category("group", 10), category("code", 100)]
+    return table(values, columns, "code")
+
+
+@made("classes-30-wide", 20_000, "40 columns, thirty classes")
+def thirty_classes(n: int, rng: Rng) -> Drawn:
+    x = factor_normals(rng, n, 40, factors=5)
+    scores = x[:, :15] @ (0.8 * rng.normal(size=(15, 30)))
+    values = {f"x{j}": x[:, j] for j in range(30)}
+    values |= {f"c{j}": coded(f"c{j}", levels(x[:, j], 6), 6) for j in range(30, 40)}
+    values["kind"] = coded("kind", likeliest(rng, scores), 30)
+    columns = [*(number(f"x{j}", -10, 10) for j in range(30)), *(category(f"c{j}", 6) for j in range(30, 40))]
+    return table(values, [*columns, category("kind", 30)], "kind")
+
+
+@made("ordered-classes", 20_000, "five ordered classes: a hidden number in levels")
+def ordered(n: int, rng: Rng) -> Drawn:
+    x = factor_normals(rng, n, 8)
+    hidden = x[:, 0] + 0.7 * x[:, 1] - 0.5 * x[:, 2] + 0.5 * np.abs(x[:, 3]) + 0.7 * rng.normal(size=n)
+    cuts = np.quantile(hidden, [0.1, 0.3, 0.65, 0.9])
+    words = ("poor", "fair", "good", "very good", "excellent")
+    grade = sf.Column(name="grade", kind="ordinal", categories=words)
+    values = {f"x{j}": x[:, j] for j in range(6)}
+    values |= {f"c{j}": coded(f"c{j}", levels(x[:, j], 4), 4) for j in (6, 7)}
+    values["grade"] = grade.decode(np.searchsorted(cuts, hidden))
+    columns = [*(number(f"x{j}", -10, 10) for j in range(6)), category("c6", 4), category("c7", 4), grade]
+    return table(values, columns, "grade")
+
+
+@made("counts", 20_000, "a count as target: Poisson with a rate of its own for each row, a third zeros")
+def counts(n: int, rng: Rng) -> Drawn:
+    x = factor_normals(rng, n, 6)
+    kind = rng.integers(4, size=n)
+    rate = np.exp(0.5 + 0.6 * x[:, 0] - 0.4 * x[:, 1] + 0.3 * x[:, 2] + np.array([-0.8, 0.0, 0.3, 0.8])[kind])
+    values = {f"x{j}": x[:, j] for j in range(6)}
+    values |= {"kind": coded("kind", kind, 4), "visits": rng.poisson(rate * rng.gamma(3, 1 / 3, n))}
+    columns = [*(number(f"x{j}", -10, 10) for j in range(6)), category("kind", 4), whole("visits", 0, 200)]
+    return table(values, columns, "visits")

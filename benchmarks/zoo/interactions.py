@@ -1,0 +1,63 @@
+"""Signals that no column carries alone: crossed columns, products, differences."""
+
+import numpy as np
+
+from .case import made
+from .drawing import Drawn, Rng, category, coded, factor_normals, flag, number, table, whole
+
+
+@made("xor-2", 20_000, "the target is the XOR of two numbers' signs, one label in ten flipped", among=2)
+@made("xor-3", 20_000, "the target is the XOR of three numbers' signs, one label in ten flipped", among=3)
+@made("xor-2-categories", 20_000, "the XOR of two categories of six values", among=2, coded_columns=True)
+@made("xor-3-categories", 20_000, "the XOR of three categories of six values", among=3, coded_columns=True)
+def xor(n: int, rng: Rng, *, among: int, coded_columns: bool = False) -> Drawn:
+    if coded_columns:
+        codes = rng.integers(6, size=(n, 8))
+        odd = codes[:, :among] % 2 == 1
+        values = {f"c{j}": coded(f"c{j}", codes[:, j], 6) for j in range(8)}
+        columns = [category(f"c{j}", 6) for j in range(8)]
+    else:
+        x = rng.normal(size=(n, 8))
+        odd = x[:, :among] > 0
+        values = {f"x{j}": x[:, j] for j in range(8)}
+        columns = [number(f"x{j}", -10, 10) for j in range(8)]
+    label = (odd.sum(axis=1) % 2 == 1) ^ (rng.random(n) < 0.1)
+    return table({**values, "y": label}, [*columns, flag("y")], "y")
+
+
+@made("product", 20_000, "a number as target with a product of two columns")
+def product(n: int, rng: Rng) -> Drawn:
+    x = rng.normal(size=(n, 8))
+    y = x[:, 0] - 0.5 * x[:, 1] + 1.2 * x[:, 2] * x[:, 3] + 0.55 * rng.normal(size=n)
+    values = {f"x{j}": x[:, j] for j in range(8)}
+    return table({**values, "y": y}, [*(number(f"x{j}", -10, 10) for j in range(8)), number("y", -50, 50)], "y")
+
+
+@made("difference", 20_000, "a number as target that is the difference of two columns that are nearly equal")
+def difference(n: int, rng: Rng) -> Drawn:
+    z = factor_normals(rng, n, 4)
+    planned = np.round(720 + 250 * z[:, 0])
+    late = np.round(np.exp(2.2 + 1.0 * z[:, 1]) - 8)
+    values = {
+        "planned": planned,
+        "actual": planned + late,
+        "distance": np.round(800 * np.exp(0.5 * z[:, 2])),
+        "carrier": coded("carrier", rng.integers(8, size=n), 8),
+        "delay": np.round(0.9 * late + 2 * rng.normal(size=n) + 1.5 * z[:, 2]),
+    }
+    columns = [
+        whole("planned", 0, 2_000), whole("actual", 0, 3_000), whole("distance", 0, 10_000), category("carrier", 8),
+        whole("delay", -200, 1_500),
+    ]  # fmt: skip
+    return table(values, columns, "delay")
+
+
+@made("difference-class", 20_000, "two classes by the sign of the difference of two columns that hang together")
+def difference_class(n: int, rng: Rng) -> Drawn:
+    level = rng.normal(size=n)
+    own, other = level + 0.5 * rng.normal(size=n), level + 0.5 * rng.normal(size=n)
+    x = rng.normal(size=(n, 4))
+    won = own - other + 0.3 * rng.normal(size=n) + 0.2 * x[:, 0] > 0
+    values = {"own": 1_500 + 200 * own, "other": 1_500 + 200 * other, **{f"x{j}": x[:, j] for j in range(4)}}
+    columns = [number("own", 0, 4_000), number("other", 0, 4_000), *(number(f"x{j}", -10, 10) for j in range(4))]
+    return table({**values, "won": won}, [*columns, flag("won")], "won")

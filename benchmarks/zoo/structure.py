@@ -1,0 +1,84 @@
+"""Columns that determine each other, dates with a rhythm, and values whose absence means something."""
+
+import numpy as np
+import pandas as pd
+
+import sfumato as sf
+
+from .case import made
+from .drawing import Drawn, Rng, category, coded, factor_normals, flag, number, table, whole, yes, zipf
+
+_YEAR = 365 * 86_400
+_START = int(pd.Timestamp("2021-01-01").timestamp())
+
+
+@made("determined", 20_000, "city gives region, total = a + b, ratio = a / b")
+def determined(n: int, rng: Rng) -> Drawn:
+    z = factor_normals(rng, n, 4)
+    city = zipf(rng, n, 60, power=0.7)
+    region = np.arange(60) % 8
+    a, b = np.exp(4 + 0.6 * z[:, 0]), np.exp(4 + 0.6 * z[:, 1])
+    score = 1.5 * np.log(a / b) + 0.8 * rng.normal(size=8)[region][city] + 0.5 * z[:, 2]
+    values = {
+        "a": a,
+        "b": b,
+        "total": a + b,
+        "ratio": a / b,
+        "city": coded("city", city, 60),
+        "region": coded("region", region[city], 8),
+        "age": np.round(40 + 12 * z[:, 2]),
+        "y": yes(rng, score, rate=0.4),
+    }
+    columns = [
+        number("a", 0, 10_000), number("b", 0, 10_000), number("total", 0, 20_000), number("ratio", 0, 1_000),
+        category("city", 60), category("region", 8), whole("age", 0, 120), flag("y"),
+    ]  # fmt: skip
+    return table(values, columns, "y")
+
+
+@made("dates", 30_000, "times with hours, weekdays and seasons; the target depends on hour and weekday")
+def dates(n: int, rng: Rng) -> Drawn:
+    drawn = _START + rng.integers(_YEAR // 3_600, size=8 * n) * 3_600 + rng.integers(3_600, size=8 * n)
+    when = pd.to_datetime(drawn, unit="s")
+    busy = np.exp(-(((when.hour - 17) / 4.0) ** 2)) + 0.7 * np.exp(-(((when.hour - 8) / 1.5) ** 2)) + 0.05
+    busy *= np.where(when.day_of_week >= 5, 0.5, 1.0) * (1 + 0.5 * np.cos(2 * np.pi * (when.day_of_year - 200) / 365))
+    when = when[rng.random(8 * n) < busy / busy.max()][:n]
+    night, weekend = (when.hour < 7) | (when.hour >= 21), when.day_of_week >= 5
+    x = rng.normal(size=(len(when), 3))
+    score = 2.5 * night - 1.2 * weekend + 2.0 * (weekend & (when.hour >= 18)) + 0.6 * x[:, 0]
+    values = {
+        "when": when.astype("datetime64[s]"),
+        **{f"x{j}": x[:, j] for j in range(3)},
+        "zone": coded("zone", rng.integers(6, size=len(when)), 6),
+        "alarm": yes(rng, np.asarray(score, dtype=float), rate=0.25),
+    }
+    bounds = (float(_START), float(_START + _YEAR))
+    columns = [
+        sf.Column(name="when", kind="datetime", bounds=bounds), *(number(f"x{j}", -10, 10) for j in range(3)),
+        category("zone", 6), flag("alarm"),
+    ]  # fmt: skip
+    return table(values, columns, "alarm")
+
+
+@made("missing", 20_000, "values whose absence means something, in numbers and in categories")
+def missing(n: int, rng: Rng) -> Drawn:
+    z = factor_normals(rng, n, 5)
+    hides = rng.random(n) < np.where(z[:, 0] > 0.8, 0.6, 0.1)
+    untested = rng.random(n) < 0.7
+    unknown = rng.random(n) < np.where(untested, 0.3, 0.05)
+    result = np.exp(1 + 0.5 * z[:, 1])
+    score = 1.2 * hides - 1.5 * untested + np.where(untested, 0, 0.8 * z[:, 1]) + 0.7 * z[:, 0] + 0.5 * unknown
+    job = pd.Series(coded("job", rng.integers(7, size=n), 7))
+    values = {
+        "income": np.where(hides, np.nan, np.exp(8 + z[:, 0])),
+        "result": np.where(untested, np.nan, result),
+        "job": job.mask(unknown),
+        "age": np.round(50 + 15 * z[:, 2]),
+        "weight": 75 + 12 * z[:, 3],
+        "ill": yes(rng, 1.3 * score, rate=0.3),
+    }
+    columns = [
+        number("income", 0, 1_000_000, missing=True), number("result", 0, 100, missing=True),
+        category("job", 7, missing=True), whole("age", 0, 120), number("weight", 0, 300), flag("ill"),
+    ]  # fmt: skip
+    return table(values, columns, "ill")
