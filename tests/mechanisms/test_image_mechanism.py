@@ -17,8 +17,11 @@ from sfumato.learn.gabor import Scale, magnitudes
 from sfumato.learn.moving import moved
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.shrink import shrunk_covariance, shrunk_means
+from sfumato.mechanisms.image.class_rates import rows_with_rates
+from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.private.kernel.primitives import Primitives
+from sfumato.verification.comparison import MOST_DIFFERENT, share_different
 
 SMALL = ThreeAImage(coefficients=9, clusters=2, rounds=2, teacher_steps=3, rows=60)
 COLOUR = replace(
@@ -121,6 +124,63 @@ def test_alpha_moves_from_plain_to_varied() -> None:
     assert len(np.unique(varied.soft_labels)) > 10
 
 
+def likely_classes(n_rows: int, *, tilt: float) -> np.ndarray:
+    """Soft labels as a teacher gives them, with as much more of the last class as the tilt says."""
+    odds = np.exp(np.random.default_rng(1).normal(size=(n_rows, 3)) + tilt * np.arange(3))
+    return (np.round(1024 * odds / odds.sum(axis=1, keepdims=True)) / 1024).astype(np.float32)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.1, 0.3])
+def test_a_label_that_rounding_changes_leaves_the_other_rows_where_they_are(tilt: float) -> None:
+    soft, rates = likely_classes(2600, tilt=tilt), np.full(3, 1 / 3)
+
+    def chosen(soft: np.ndarray) -> np.ndarray:
+        return rows_with_rates(soft, rates, n_rows=2000, rng=np.random.default_rng(0))
+
+    before, (_, second, first) = chosen(soft), np.sort(soft, axis=1).T
+    nearly_tied = np.flatnonzero((first > second) & (first < second + 3 / 1024))
+    assert nearly_tied.min() < 2000 < nearly_tied.max()  # at places, and beyond them
+    changed = []
+    for row in nearly_tied:
+        other = soft.copy()
+        other[row, soft[row] == second[row]] = first[row] + 1 / 1024
+        changed.append((chosen(other) != before).sum())
+    assert max(changed) <= 4
+    assert np.mean(changed) < 1
+
+
+@pytest.mark.parametrize(("tilt", "distinct"), [(0.0, 0.99), (0.1, 0.97), (0.3, 0.85), (1.0, 0.5)])
+def test_chosen_rows_have_the_rates_and_hardly_repeat(tilt: float, distinct: float) -> None:
+    soft, rates = likely_classes(26_000, tilt=tilt), np.array([0.3, 0.4, 0.3])
+    chosen = rows_with_rates(soft, rates, n_rows=20_000, rng=np.random.default_rng(0))
+    assert np.bincount(soft[chosen].argmax(axis=1), minlength=3) / 20_000 == pytest.approx(rates, abs=0.01)
+    assert len(np.unique(chosen)) >= distinct * 20_000
+
+
+def test_classes_that_no_row_has_get_any_rows() -> None:
+    soft = np.tile(np.array([1, 0, 0], dtype=np.float32), (13, 1))
+    chosen = rows_with_rates(soft, np.array([0.0, 0.5, 0.5]), n_rows=10, rng=np.random.default_rng(0))
+    assert len(chosen) == 10
+    assert 0 <= chosen.min() <= chosen.max() < 13
+
+
+def test_a_release_withstands_another_label(monkeypatch) -> None:
+    """The teacher's most undecided image goes to the other class, as a rounding error may have it."""
+    data, source = sf.Sensitive.read(frame(*bars(300, seed=7)), BARS), sf.NoiseSource(research_seed=1)
+    model = sf.fit(SMALL, data, sf.Budget(2.0, 1e-6), source=source).model
+    before, teach = model.sample(2000, seed=0), ImageModel._teach
+
+    def undecided(self, images):
+        soft = teach(self, images)
+        _, second, first = np.sort(soft, axis=1).T
+        row = np.where(first > second, first - second, 1.0).argmin()
+        soft[row, soft[row] == second[row]] = first[row] + 1 / 1024
+        return soft
+
+    monkeypatch.setattr(ImageModel, "_teach", undecided)
+    assert share_different(before, model.sample(2000, seed=0), BARS) < MOST_DIFFERENT
+
+
 @pytest.mark.parametrize("setting", [{"clusters": 0}, {"alpha": 1.5}, {"teacher_share": 1.0}, {"teacher_clip": 0.0}])
 def test_settings_that_make_no_sense_are_refused(setting: dict) -> None:
     with pytest.raises(PlanError):
@@ -201,6 +261,24 @@ def test_shrinking_takes_noise_out_and_leaves_signal() -> None:
     )
     assert np.abs(means[0]).max() < 0.01
     assert means[1] == pytest.approx(0.3, rel=0.01)
+
+
+def test_loadings_do_not_follow_the_signs_of_eigenvectors(monkeypatch) -> None:
+    """Nor their directions where values are equal: both are left to the library of linear algebra."""
+    rng = np.random.default_rng(0)
+    moment = 900 * np.diag([9.0, 4.0, 4.0, 1.0]) + rng.normal(size=(4, 4))
+    moment[1:3, 1:3] = 3600 * np.eye(2)
+    moment[[[1], [2]], [0, 3]] = moment[[[0], [3]], [1, 2]] = 0
+    before, eigh = shrunk_covariance(moment, count=900.0, stddev=1.0), np.linalg.eigh
+    turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
+
+    def another_library(matrix):
+        values, vectors = eigh(matrix)
+        vectors[:, 1:3] = vectors[:, 1:3] @ turn
+        return values, vectors * [-1, 1, 1, -1]
+
+    monkeypatch.setattr(np.linalg, "eigh", another_library)
+    assert shrunk_covariance(moment, count=900.0, stddev=1.0) == pytest.approx(before, abs=1e-9)
 
 
 def test_the_basis_is_orthonormal_and_low_frequencies_come_first() -> None:

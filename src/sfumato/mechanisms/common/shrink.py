@@ -26,7 +26,8 @@ def shrunk_covariance(noisy_moment: NDArray[np.float64], *, count: float, stddev
     """Loadings L with L L^T the covariance: eigenvalues that stand out of the noise, and one level for the rest.
 
     Symmetric noise of deviation s has eigenvalues up to 2 s sqrt(k) (Wigner's semicircle), and lifts an eigenvalue l
-    that stands out to l + s^2 k / l, which is undone.
+    that stands out to l + s^2 k / l, which is undone. L is symmetric: unlike eigenvectors, whose signs and, among nearly
+    equal values, directions are the library's choice, it depends on the moment alone, and smoothly.
     """
     count = max(count, 50.0)
     symmetric = (noisy_moment + noisy_moment.T) / (2 * count)
@@ -35,4 +36,5 @@ def shrunk_covariance(noisy_moment: NDArray[np.float64], *, count: float, stddev
     out = values > edge
     lifted = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2
     rest = max(float(values[~out].mean()), 1e-6) if (~out).any() else 1e-6
-    return vectors * np.sqrt(np.where(out, lifted, rest))
+    loadings: NDArray[np.float64] = (vectors * np.sqrt(np.where(out, lifted, rest))) @ vectors.T
+    return loadings

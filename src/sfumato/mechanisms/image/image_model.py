@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sfumato.learn.augment import varied, with_contrast
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.pictures import n_channels
+from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.linear_teacher import softmax, teacher_inputs
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.encoding import one_hot
@@ -84,7 +85,7 @@ class ImageModel:
     def _with_rates(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         """Varied images whose most likely classes have the noisy class rates."""
         images, soft = self._in_pieces(round(_SURPLUS * n_rows), lambda size: self._varied(size, rng))
-        kept = _rows_with_rates(soft.argmax(axis=1), self.rates, n_rows=n_rows, rng=rng)
+        kept = rows_with_rates(soft, self.rates, n_rows=n_rows, rng=rng)
         return images[kept], soft[kept]
 
     def _draw(self, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -115,18 +116,3 @@ class ImageModel:
         """Pixels as bytes where the schema's bounds are those of bytes; otherwise in the unit box."""
         inside = np.clip(images, 0, 1)
         return np.round(255 * inside).astype(np.uint8) if self.schema.images[0].bounds == (0.0, 255.0) else inside
-
-
-def _rows_with_rates(
-    labels: NDArray[np.int64], rates: NDArray[np.float64], *, n_rows: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Choose rows so that the classes have these rates; a class with too few rows repeats some."""
-    wanted = np.floor(rates * n_rows).astype(np.int64)
-    wanted[: n_rows - wanted.sum()] += 1
-    chosen = []
-    for c, count in enumerate(wanted):
-        mine = np.flatnonzero(labels == c)
-        if len(mine) == 0:
-            mine = np.arange(len(labels))
-        chosen.append(mine[:count] if len(mine) >= count else rng.choice(mine, size=count))
-    return np.concatenate(chosen)
