@@ -1,6 +1,6 @@
 """From the mass of fine cells to a few bins a column: the values that later sums can tell apart."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,14 @@ class Spike:
 
 
 @dataclass(frozen=True)
+class Spikes:
+    """The spikes of a column by cell, and the decimals that its values seem to have; None if that is not known."""
+
+    of_cell: dict[int, Spike] = field(default_factory=dict)
+    decimals: int | None = None
+
+
+@dataclass(frozen=True)
 class Binning:
     """A column in `size` bins, what the fine cells of a bin weigh, and the spikes within cells."""
 
@@ -27,7 +35,7 @@ class Binning:
     size: int
     bin_of: NDArray[np.int64]
     mass: NDArray[np.float64]
-    spikes: dict[int, Spike]
+    spikes: Spikes
 
     @property
     def margin(self) -> NDArray[np.float64]:
@@ -56,15 +64,15 @@ class Binning:
     def values_in(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.generic]:
         """A value in each cell: a spike by its part, else evenly."""
         values = self.cells.draw(cells, rng)
-        for cell, spike in self.spikes.items():
+        if self.spikes.decimals is not None:
+            values = np.round(values.astype(np.float64), self.spikes.decimals)
+        for cell, spike in self.spikes.of_cell.items():
             at = np.flatnonzero(cells == cell)
             values[at[rng.random(len(at)) < spike.part]] = spike.value
         return values
 
 
-def bin_column(
-    cells: Cells, mass: NDArray[np.float64], spikes: dict[int, Spike], *, least: float, most: int
-) -> Binning:
+def bin_column(cells: Cells, mass: NDArray[np.float64], spikes: Spikes, *, least: float, most: int) -> Binning:
     """Bins from the mass of the cells.
 
     Args:

@@ -19,12 +19,15 @@ ASSUMED_ROWS = 10_000
 #: What each stage gets of the precision, at three sizes of rho; between them, in proportion to log rho.
 _STAGES = ("coarse", "fine", "spikes", "classes", "moments", "pairs", "links", "triples", "cubes", "teacher", "judge")
 _AT = (
-    (120.0, (0.16, 0.24, 0.00, 0.60, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
-    (300.0, (0.10, 0.20, 0.00, 0.50, 0.20, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
+    (120.0, (0.10, 0.15, 0.00, 0.75, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
+    (300.0, (0.08, 0.17, 0.00, 0.55, 0.20, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
     (700.0, (0.03, 0.12, 0.02, 0.15, 0.08, 0.08, 0.06, 0.03, 0.02, 0.39, 0.02)),
 )
 #: A stage that would get less is left out: it would say nothing.
 _LEAST_SHARE = 0.01
+
+
+_LEAST = (8.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class Evidence:
     def rho(self) -> float:
         """All rows, over the noise of a count in every column."""
         return self.rows * self.mu / math.sqrt(self.n_columns + 1)
+
+    @property
+    def least(self) -> float:
+        """A bin should hold so many standard deviations of its class counts: fewer where a teacher mends them later."""
+        return float(np.interp(math.log(max(self.rho, 1e-9)), np.log([_AT[1][0], _AT[2][0]]), _LEAST))
 
     def shares(self) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.table.rhythm import rhythm_code, rhythms_of
 from sfumato.public.schema import Batch, Column
 
 #: What follows the stem of a name: a number, or the last word.
@@ -20,13 +21,20 @@ _EXACTLY_ONE = 0.95
 
 @dataclass(frozen=True)
 class Feature:
-    """A column; or, with `members`, the category of which each member is one value (the last value: none or several)."""
+    """A column; or, with `members`, the category of which each member is one value (the last value: none or several).
+
+    With `date`, a rhythm of that column.
+    """
 
     cells: Cells
     members: tuple[str, ...] = ()
+    date: str | None = None
+    rhythm: str = ""
 
     def code(self, batch: Batch) -> NDArray[np.int64]:
         """The cell of each row."""
+        if self.date is not None:
+            return self.cells.code(rhythm_code(self.rhythm, batch[self.date].astype(np.float64)))
         if not self.members:
             return self.cells.code(batch[self.cells.column.name])
         return one_of(self.members, batch)
@@ -82,6 +90,7 @@ def features_of(columns: Sequence[Column], groups: Sequence[tuple[str, ...]]) ->
         group = of_group.get(column.name)
         if group is None:
             features.append(Feature(Cells(column)))
+            features += [Feature(c, date=column.name, rhythm=name) for name, c in rhythms_of(column).items()]
         elif column.name == group[0]:
             merged = Column(name="+".join(group), kind="categorical", categories=(*group, "none or several"))
             features.append(Feature(Cells(merged), group))

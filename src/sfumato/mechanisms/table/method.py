@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.table import links as tree_of
 from sfumato.mechanisms.table import triples as triples_of
-from sfumato.mechanisms.table.bins import Binning, Spike, bin_column, level_cut
+from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.copula import correlations, scores_of
 from sfumato.mechanisms.table.counting import count_codes
@@ -34,9 +34,7 @@ from sfumato.public.block import Hot
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch, n_rows_of
 
-#: A bin of a number should hold this many standard deviations of its class counts.
-_LEAST = 4.0
-#: A level of a numeric target, likewise.
+#: A level of a numeric target should hold this many standard deviations of its counts.
 _LEAST_LEVEL = 8.0
 
 #: A class is rare when its count is below this many standard deviations of what the teacher's budget could count.
@@ -137,10 +135,10 @@ class Measuring:
         counted = self._count_cells(every)
         total, total_stddev = _total(counted)
         masses = [one.mass(total=total) for one in counted]
-        spikes = self._spikes(every, masses) if self.plan.has("spikes") else [{}] * len(every)
+        spikes = self._spikes(every, masses) if self.plan.has("spikes") else [Spikes()] * len(every)
         class_stddev = self._class_stddev(len(features))
         binnings = tuple(
-            bin_column(f.cells, mass, spike, least=_LEAST * class_stddev, most=self.plan.most_bins(f))
+            bin_column(f.cells, mass, spike, least=self.plan.evidence.least * class_stddev, most=self.plan.most_bins(f))
             for f, mass, spike in zip(features, masses, spikes, strict=False)
         )
         target = None
@@ -212,14 +210,14 @@ class Measuring:
             return self.view.noise_stddev("classes", "classes") * math.sqrt(n_columns)
         return self._stddev("classes", n_columns)
 
-    def _spikes(self, every: Sequence[Feature], masses: Sequence[NDArray[np.float64]]) -> list[dict[int, Spike]]:
+    def _spikes(self, every: Sequence[Feature], masses: Sequence[NDArray[np.float64]]) -> list[Spikes]:
         names = {feature.cells.column.name for feature in self.plan.spiky}
         at = [i for i, f in enumerate(every) if f.cells.column.name in names]
         stddev = self._stddev("spikes", len(at))
         zooms = [heavy_cells(every[i].cells, masses[i], stddev=stddev) for i in at]
         open_ones = [j for j, zoom in enumerate(zooms) if len(zoom.heavy)]
         if not open_ones:
-            return [{}] * len(every)
+            return [Spikes()] * len(every)
         for _ in range(LOOKS):
             now = list(zooms)
 
@@ -237,12 +235,12 @@ class Measuring:
             split = split_by_column(counts, [zooms[j] for j in open_ones])
             for place, j in enumerate(open_ones):
                 zooms[j] = zooms[j].narrowed(split[place], stddev=counts.stddev)
-        found: list[dict[int, Spike]] = [{} for _ in every]
+        found = [Spikes() for _ in every]
         for i, zoom in zip(at, zooms, strict=True):
-            found[i] = zoom.spikes()
+            found[i] = zoom.found()
         return found
 
-    def _classes_of(self, mass: NDArray[np.float64], spikes: dict[int, Spike], *, least: float) -> Binning:
+    def _classes_of(self, mass: NDArray[np.float64], spikes: Spikes, *, least: float) -> Binning:
         """Categories as they are; a number in levels."""
         cells = self.plan.target.cells  # type: ignore[union-attr]
         if cells.column.is_coded:

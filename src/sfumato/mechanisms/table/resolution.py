@@ -4,6 +4,7 @@ Every cell of the grid belongs to a coarse part; a second count splits a part in
 standard deviations of that count. What the noise explains stays flat, and parts far from all mass are emptied.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +17,18 @@ from sfumato.mechanisms.table.smooth import haar_within, to_simplex
 #: Coarse parts of a number: as many as whole standard deviations in all rows, within this range.
 _PARTS = (8, 32)
 
-#: A part holds something from this many standard deviations on; only such parts and their neighbours keep mass.
-_LIT = 2.5
+#: A part by itself holds something from this many standard deviations on, of so many parts in all columns; one beside
+#: such a part from fewer on. The others are emptied.
+_LIT = 4.0
+_SOME = 1.5
 
 #: Up to so many leaves are smoothed by a Gaussian process: the heights and lengths of its curve, as parts of all rows and
 #: of the grid; how many rows a single value may hold; and how rough the density may be from leaf to leaf.
-_SMOOTHED = 128
+_SMOOTHED = 64
 _HEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _LENGTHS = (0.02, 0.05, 0.1, 0.2)
 _SINGLE = 0.3
-_ROUGH = 1e-6
+_ROUGH = (1e-6, 1e-3, 3e-2)
 
 
 def coarse_parts(cells: Cells, *, rows_over_noise: float) -> NDArray[np.int64]:
@@ -86,7 +89,7 @@ class Counted:
         if len(part_of_leaf) <= _SMOOTHED:
             in_leaf = self._smoothed(part_of_leaf, total=total)
             return np.asarray((in_leaf / np.bincount(self.leaf))[self.leaf])
-        held = to_simplex(self._without_far_noise(held, stddev), total=total)
+        held = to_simplex(self._without_far_noise(held, stddev, self._single(self.part)), total=total)
         in_leaf = np.zeros(len(part_of_leaf))
         for p in range(len(held)):
             at = np.flatnonzero(part_of_leaf == p)
@@ -102,42 +105,48 @@ class Counted:
         inner, n_leaves = self.cells.inner, len(part_of_leaf)
         size = np.bincount(self.leaf, minlength=n_leaves)
         place = np.bincount(self.leaf[:inner], weights=np.arange(inner), minlength=n_leaves) / size / inner
-        single = np.zeros(n_leaves, dtype=bool)
-        if not self.cells.whole:
-            single[self.leaf[:inner][self.cells.grid < 0]] = True
-        single[-1] |= self.cells.has_missing_cell
+        single = self._single(self.leaf)
         width = np.where(single, 0.0, size / inner)
         sums = np.concatenate([np.eye(n_leaves), np.arange(len(self.part_counts))[:, None] == part_of_leaf])
         noise = np.repeat([self.leaf_stddev**2, self.part_stddev**2], [n_leaves, len(self.part_counts)])
         apart = np.concatenate([self.leaf_counts, self.part_counts]) - sums @ (total * width)
         best, found = -np.inf, total * width
-        own = np.where(single, (_SINGLE * total) ** 2, _ROUGH * total**2 * width)
-        for length in _LENGTHS:
+        for length, height, rough in itertools.product(_LENGTHS, _HEIGHTS, _ROUGH):
             alike = np.exp(-((place[:, None] - place) ** 2) / (2 * length**2))
-            for height in _HEIGHTS:
-                prior = np.outer(width, width) * alike * (height * total / length) ** 2 + np.diag(own)
-                across = prior @ sums.T
-                root = linalg.cho_factor(sums @ across + np.diag(noise), lower=True)
-                answer = linalg.cho_solve(root, apart)
-                fit = -0.5 * float(apart @ answer) - float(np.log(np.diag(root[0])).sum())
-                if fit > best + 1e-9:
-                    best, found = fit, total * width + across @ answer
-                    left = np.diag(prior) - np.einsum("ij,ji->i", across, linalg.cho_solve(root, across.T))
-        sure = found > _LIT * np.sqrt(np.maximum(left, 0.0))
-        return to_simplex(np.where(sure | ~single, found, -np.inf), total=total)
+            own = np.where(single, (_SINGLE * total) ** 2, rough * total**2 * width)
+            prior = np.outer(width, width) * alike * (height * total / length) ** 2 + np.diag(own)
+            across = prior @ sums.T
+            root = linalg.cho_factor(sums @ across + np.diag(noise), lower=True)
+            answer = linalg.cho_solve(root, apart)
+            fit = -0.5 * float(apart @ answer) - float(np.log(np.diag(root[0])).sum())
+            if fit > best + 1e-9:
+                best, found = fit, total * width + across @ answer
+                left = np.diag(prior) - np.einsum("ij,ji->i", across, linalg.cho_solve(root, across.T))
+        return to_simplex(self._without_far_noise(found, np.sqrt(np.maximum(left, 0.0)), single), total=total)
 
-    def _without_far_noise(self, held: NDArray[np.float64], stddev: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _single(self, place: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which places stand for one value, or for missing ones, and so have no neighbours."""
+        single = np.zeros(int(place.max()) + 1, dtype=bool)
+        if not self.cells.whole:
+            single[place[: self.cells.inner][self.cells.grid < 0]] = True
+        single[-1] |= self.cells.has_missing_cell
+        return single
+
+    def _without_far_noise(
+        self, held: NDArray[np.float64], stddev: NDArray[np.float64], single: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         """Generous bounds leave many parts empty; a little noise in each would lie far out."""
         lit = held > _LIT * stddev
         if not lit.any():
             return held
         near = lit.copy()
-        near[1:] |= lit[:-1]
-        near[:-1] |= lit[1:]
-        if not self.cells.whole:
-            single = np.zeros(len(held), dtype=bool)
-            single[self.part[: self.cells.inner][self.cells.grid < 0]] = True
-            near &= lit | ~single
+        some = held > _SOME * stddev
+        for _ in range(len(held)):  # from what is sure outwards, as long as there is something
+            beside = np.append(near[1:], False) | np.append(False, near[:-1])
+            if not (more := beside & some & ~near).any():
+                break
+            near |= more
+        near &= lit | ~single
         near[-1] |= self.cells.has_missing_cell
         return np.where(near, held, -np.inf)
 

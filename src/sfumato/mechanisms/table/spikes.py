@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.bins import Spike
+from sfumato.mechanisms.table.bins import Spike, Spikes
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.public.doors import Measured
 
@@ -24,9 +24,11 @@ _MOST = 32
 _HEAVY = 8.0
 _ABOVE = 3.0
 
-#: A part is followed while it holds this much of the cell, and so many standard deviations.
-_HOLDS = 0.5
+#: The fullest part is followed while it holds this much of the cell, and so many standard deviations.
+_HOLDS = 0.2
 _SURE = 4.0
+#: So many spikes must agree on how many decimals a column has.
+_AGREE = 3
 
 
 def spike_width(n_columns: int) -> int:
@@ -73,15 +75,20 @@ class Zoom:
         high = np.where(is_open, self.low + step * (top + 1), self.high)
         return Zoom(self.cells, self.heavy, low, high, self.whole, np.where(is_open, held, self.held), is_open)
 
-    def spikes(self) -> dict[int, Spike]:
-        """The values that were followed to the end."""
-        return {
-            int(self.heavy[i]): Spike(
-                _roundest(float(self.low[i]), float(self.high[i])),
-                float(np.clip(self.held[i] / self.whole[i], 0.0, 1.0)),
-            )
-            for i in np.flatnonzero(self.is_open)
+    def found(self) -> "Spikes":
+        """The values that were followed to the end, and the decimals that all of them have."""
+        at = np.flatnonzero(self.is_open)
+        rounded = [_roundest(float(self.low[i]), float(self.high[i])) for i in at]
+        parts = np.clip(self.held[at] / self.whole[at], 0.0, 1.0)
+        values = {
+            int(self.heavy[i]): Spike(value, float(part))
+            for i, (value, _), part in zip(at, rounded, parts, strict=True)
         }
+        decimals = [decimals for _, decimals in rounded]
+        # A number with so few decimals would lie in an interval that narrow by chance: one in thirty times, at most.
+        by_chance = [(self.high[i] - self.low[i]) * 10.0**d > 1 / 30 for i, d in zip(at, decimals, strict=True)]
+        agreed = max(decimals) if len(decimals) >= _AGREE and not any(by_chance) else None
+        return Spikes(values, agreed)
 
 
 def heavy_cells(cells: Cells, mass: NDArray[np.float64], *, stddev: float) -> Zoom:
@@ -100,11 +107,11 @@ def split_by_column(measured: Measured, zooms: Sequence[Zoom]) -> list[NDArray[n
     return list(measured.values[: spike_width(len(zooms))].reshape(len(zooms), -1))
 
 
-def _roundest(low: float, high: float) -> float:
-    """The number between the two with the fewest decimals: people write round numbers."""
+def _roundest(low: float, high: float) -> tuple[float, int]:
+    """The number between the two with the fewest decimals, and how many it has: people write round numbers."""
     for decimals in range(-6, 13):
         unit = 10.0**-decimals
         value = round(float(np.ceil(low / unit - 1e-9)) * unit, max(decimals, 0))
         if low - 1e-12 * abs(low) <= value < high:
-            return value
-    return (low + high) / 2
+            return value, max(decimals, 0)
+    return (low + high) / 2, 12

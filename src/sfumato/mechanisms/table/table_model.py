@@ -11,6 +11,7 @@ from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.population import Population
+from sfumato.mechanisms.table.rhythm import with_rhythm
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.doors import Measured
 from sfumato.public.schema import Schema
@@ -111,6 +112,14 @@ class TableModel:
                 labels = draw_labels(self.scores[chosen], fitted.rates, rng)
         if fitted.target is not None:
             values |= _decoded(Feature(fitted.target.cells), fitted.target, labels, rng)
+        for column in self.schema.columns:
+            drawn = {
+                f.rhythm: values.pop(f.cells.column.name).astype(np.float64)
+                for f in fitted.features
+                if f.date == column.name
+            }
+            if drawn:
+                values[column.name] = with_rhythm(values[column.name].astype(np.float64), drawn, column, rng)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))
 

@@ -51,7 +51,7 @@ class Pupils:
         return [self._hessian(slope, self.beyond[:, c]) for c, slope in enumerate(slopes.T)]
 
     def _hessian(self, slope: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray[np.float64]:
-        full = sparse.hstack([self.design, beyond[:, None]]).tocsr()
+        full = sparse.hstack([self.design, sparse.csr_matrix(beyond[:, None])]).tocsr()
         dense: NDArray[np.float64] = (full.T @ full.multiply(slope[:, None]).tocsr()).toarray()
         return dense
 
