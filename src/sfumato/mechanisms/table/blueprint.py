@@ -10,7 +10,6 @@ from sfumato.mechanisms.table.features import Feature, candidate_groups, feature
 from sfumato.mechanisms.table.logistic import error_bound
 from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
 from sfumato.mechanisms.table.spikes import LOOKS, has_spikes, spike_width
-from sfumato.mechanisms.table.teacher import GRADIENTS
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, MOST_COLUMNS, MOST_CUBES
 from sfumato.public.block import Block, Dense, Hot, Outer
 from sfumato.public.budget import Budget
@@ -34,6 +33,10 @@ _MOST_NUMBERS = 1 << 22
 _MOST_WEIGHTS = 1 << 16
 #: Class tables are centred, row by row, while that takes less than this many numbers.
 _MOST_CENTRED = 1 << 26
+
+#: Gradients that a teacher asks for: so many weights in all of them together, within a range.
+_GRADIENT_WEIGHTS = 1 << 14
+_GRADIENTS = (2, 8)
 
 _GROUPS_SHARE = 0.01
 _TREES_SHARE = 0.03
@@ -87,6 +90,11 @@ class Blueprint:
         """Sets of weights of a rule."""
         return 1 if self.n_classes == 2 else self.n_classes
 
+    @property
+    def gradients(self) -> int:
+        """How often the teacher asks: less often where each answer takes long to think about. The noise is the same."""
+        return int(min(max(_GRADIENT_WEIGHTS // (self.n_sets * (self.width + 1)), _GRADIENTS[0]), _GRADIENTS[1]))
+
     def most_bins(self, feature: Feature) -> int:
         """The largest number of bins of a column, the one for missing numbers not counted."""
         most = CATEGORY_BINS if feature.cells.column.is_coded else NUMBER_BINS
@@ -131,7 +139,7 @@ class Blueprint:
         shares = self.evidence.shares()
         for name, blocks in self._blocks().items():
             if name in shares and blocks:
-                uses = {"spikes": LOOKS, "teacher": GRADIENTS}.get(name, 1)
+                uses = {"spikes": LOOKS, "teacher": self.gradients}.get(name, 1)
                 steps.append(Step(name=name, blocks=blocks, share=shares[name], uses=uses))
         return tuple(steps)
 

@@ -33,3 +33,14 @@ def count_codes(view: Doors, step: str, block: Hot, codes: Codes, *, n_codes: in
         return {block.name: np.concatenate(parts, axis=1)}
 
     return scaled(view.noisy_sum(step, weighed)[block.name], 1 / weight)
+
+
+def count_stddev(view: Doors, step: str, block: Hot, *, n_codes: int) -> float:
+    """The noise that counts will have, if a row has so many codes."""
+    fewer = n_codes / block.n_hot if block.weighted else 1.0
+    return view.noise_stddev(step, block.name) * math.sqrt(fewer)
+
+
+def padded(codes: NDArray[np.int64], n_hot: int) -> NDArray[np.int64]:
+    """Codes with unused ones at the end."""
+    return np.concatenate([codes, np.full((len(codes), n_hot - codes.shape[1]), -1)], axis=1)

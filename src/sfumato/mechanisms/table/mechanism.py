@@ -9,10 +9,10 @@ from typing import ClassVar
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.method import Measuring
+from sfumato.mechanisms.table.method import measure_table
 from sfumato.mechanisms.table.readings import table_readings, wide_readings
 from sfumato.mechanisms.table.table_model import TableModel
-from sfumato.mechanisms.table.wide import Wide, is_wide
+from sfumato.mechanisms.table.wide_path.method import Wide, is_wide
 from sfumato.model import Model
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
@@ -45,7 +45,7 @@ class ThreeATable:
         """Ask the doors, each step with what the steps before it have shown."""
         if is_wide(schema):
             return Wide(schema).measure(view)
-        return {"fitted": Measuring(Blueprint(schema, view.budget), view).run()}
+        return {"fitted": measure_table(Blueprint(schema, view.budget), view)}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Model:
         """Fit the generator to the noisy tables and give it its labels: no row is read."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -27,7 +28,7 @@ class Levels:
     of_bin: list[NDArray[np.int64]]
     of_class: NDArray[np.int64]
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Levels of each column."""
         return tuple(int(level.max()) + 1 for level in self.of_bin)

@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.table.binned import Binned
 from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.population import Population
 from sfumato.mechanisms.table.rhythm import with_rhythm
+from sfumato.mechanisms.table.to_labels import Labels
 from sfumato.model import Synthetic, check_row_count
-from sfumato.public.doors import Measured
 from sfumato.public.schema import Schema
 
 #: How much more or less a row of the population may weigh for the teacher.
@@ -22,35 +23,24 @@ _LIKELIER = 20.0
 
 @dataclass(frozen=True)
 class FittedTable:
-    """What was measured, as a generator: all of it noisy numbers and what follows from them.
+    """What was measured, as a generator: all of it noisy numbers and what follows from them."""
 
-    `generator_scores` and `taught_scores` are what the two rules say of every row of the population, and `gain` is how much
-    smaller the taught one's loss was on private rows, summed, with its noise.
-    """
-
-    features: tuple[Feature, ...]
-    binnings: tuple[Binning, ...]
-    target: Binning | None
-    total: float
-    total_stddev: float
+    binned: Binned
     rates: NDArray[np.float64]
     population: Population | None = field(repr=False)
-    generator_scores: NDArray[np.float64] | None = field(default=None, repr=False)
-    taught_scores: NDArray[np.float64] | None = field(default=None, repr=False)
-    gain: Measured | None = None
+    labels: Labels | None = field(repr=False)
 
     @staticmethod
-    def of_target(
-        features: tuple[Feature, ...], target: Binning | None, total: float, total_stddev: float
-    ) -> "FittedTable":
+    def of_target(binned: Binned) -> "FittedTable":
         """A table without any other column."""
-        held = np.ones(1) if target is None else np.maximum(target.margin, 1e-9)
-        return FittedTable(features, (), target, total, total_stddev, held / held.sum(), None)
+        held = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
+        return FittedTable(binned, held / held.sum(), None, None)
 
     @property
     def is_taught(self) -> bool:
         """Whether the teacher's rule was better on private rows, as far as the noise shows."""
-        return self.taught_scores is not None and (self.gain is None or float(self.gain.values[0]) > 0)
+        labels = self.labels
+        return labels is not None and (labels.gain is None or float(labels.gain.values[0]) > 0)
 
     def towards_teacher(self, alpha: float) -> tuple[Population | None, NDArray[np.float64] | None]:
         """The population, and scores by which labels are drawn anew: the generator's (0), the teacher's (1), or between.
@@ -58,11 +48,12 @@ class FittedTable:
         Classes are drawn anew: the rule averages out what is chance in the generator's own labels. Levels of a number are
         kept, and rows weigh by how much likelier the teacher finds them: values say more than a rule of levels can.
         """
-        before, after, population = self.generator_scores, self.taught_scores, self.population
-        if alpha == 0 or before is None or after is None or population is None or self.target is None:
+        labels, population, target = self.labels, self.population, self.binned.target
+        if alpha == 0 or labels is None or population is None or target is None:
             return population, None
-        after = (1 - alpha) * before + alpha * after if self.is_taught else before
-        if not self.target.cells.column.is_number:
+        before = labels.generator
+        after = (1 - alpha) * before + alpha * labels.taught if self.is_taught else before
+        if not target.cells.column.is_number:
             return population, after
         own = np.arange(len(population.labels)), population.labels
         likelier = of_all_classes(probabilities(after))[own] / of_all_classes(probabilities(before))[own]
@@ -84,12 +75,12 @@ class TableModel:
     @property
     def noisy_rows(self) -> float:
         """The noisy number of private rows."""
-        return self.fitted.total
+        return self.fitted.binned.total
 
     @property
     def noisy_rows_stddev(self) -> float:
         """The noise in it."""
-        return self.fitted.total_stddev
+        return self.fitted.binned.total_stddev
 
     @property
     def default_rows(self) -> int:
@@ -105,17 +96,17 @@ class TableModel:
             labels = rng.choice(len(fitted.rates), size=n_rows, p=fitted.rates)
         else:
             chosen = self.population.draw(n_rows, rng)
-            for j, (feature, binning) in enumerate(zip(fitted.features, fitted.binnings, strict=True)):
+            for j, (feature, binning) in enumerate(zip(fitted.binned.features, fitted.binned.binnings, strict=True)):
                 values |= _decoded(feature, binning, self.population.rows[chosen, j], rng)
             labels = self.population.labels[chosen]
             if self.scores is not None:
                 labels = draw_labels(self.scores[chosen], fitted.rates, rng)
-        if fitted.target is not None:
-            values |= _decoded(Feature(fitted.target.cells), fitted.target, labels, rng)
+        if fitted.binned.target is not None:
+            values |= _decoded(Feature(fitted.binned.target.cells), fitted.binned.target, labels, rng)
         for column in self.schema.columns:
             drawn = {
                 f.rhythm: values.pop(f.cells.column.name).astype(np.float64)
-                for f in fitted.features
+                for f in fitted.binned.features
                 if f.date == column.name
             }
             if drawn:

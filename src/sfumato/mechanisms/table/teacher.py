@@ -18,9 +18,6 @@ from sfumato.mechanisms.table.logistic import error_slopes, probabilities
 from sfumato.mechanisms.table.rule import BELIEVED, FARTHEST, GeneratorRule, added
 from sfumato.public.doors import Measured
 
-#: How many gradients are asked for. The noise of all together does not depend on it.
-GRADIENTS = 8
-
 #: Corrections of neighbouring bins of a number differ by less than the corrections themselves: so many times the precision.
 _ALIKE = 10.0
 _FIRST_SCALE = 0.3
@@ -89,7 +86,7 @@ class _Heard:
 
 
 def teach(
-    ask: Ask, generator: Pupils, start: NDArray[np.float64], *, runs: Sequence[tuple[int, int]]
+    ask: Ask, generator: Pupils, start: NDArray[np.float64], *, runs: Sequence[tuple[int, int]], times: int
 ) -> NDArray[np.float64]:
     """Corrections from noisy gradients.
 
@@ -98,11 +95,12 @@ def teach(
         generator: Rows that stand for them.
         start: The corrections to begin with: none.
         runs: Where the bins of each number start and stop.
+        times: How many gradients to ask for.
     """
     alike = _precision(start.shape[1], runs=runs)
     now, scales = start, np.full(len(start), _FIRST_SCALE)
     heard: list[_Heard] = []
-    for _ in range(GRADIENTS):
+    for _ in range(times):
         bins, trees = ask(now)
         gradient = np.concatenate([bins.values.reshape(len(start), -1), trees.values[:, None]], axis=1)
         stddev = np.append(np.full(start.shape[1] - 1, bins.stddev), trees.stddev)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.frame import Frame
-from sfumato.mechanisms.table.gauss import Gauss
 from sfumato.mechanisms.table.labels import draw_labels
-from sfumato.mechanisms.table.scores import Scores
 from sfumato.mechanisms.table.table_model import several_rows
+from sfumato.mechanisms.table.wide_path.frame import Frame
+from sfumato.mechanisms.table.wide_path.gauss import Gauss
+from sfumato.mechanisms.table.wide_path.scores import Scores
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.doors import Measured
 from sfumato.public.encoding import Encoder

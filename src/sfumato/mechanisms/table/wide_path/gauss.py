@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from sfumato.mechanisms.table.wide_teacher import DenseHessian
+from sfumato.mechanisms.table.wide_path.teacher import DenseHessian
 
 #: An eigenvalue counts from this multiple of the largest one that noise alone would have.
 _ABOVE_NOISE = 1.02

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.mechanisms.table.gauss import Gauss
 from sfumato.mechanisms.table.smooth import to_simplex
+from sfumato.mechanisms.table.wide_path.gauss import Gauss
 
 CELLS = 64
 #: Scores are counted up to so many standard deviations of what the Gaussian predicts: it misses some variance.

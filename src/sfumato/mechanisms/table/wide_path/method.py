@@ -14,12 +14,19 @@ from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements
 from sfumato.mechanisms.common.measured import scaled
-from sfumato.mechanisms.table.frame import Frame
-from sfumato.mechanisms.table.gauss import INTERCEPT, Gauss, dense_hessian, fit_gauss, quantile_of, with_intercept
 from sfumato.mechanisms.table.logistic import error_bound, errors, probabilities
-from sfumato.mechanisms.table.scores import Scores, read_scores, score_cells
-from sfumato.mechanisms.table.wide_model import WideModel, class_means
-from sfumato.mechanisms.table.wide_teacher import FIXED_SCALE, GRADIENTS, NoisyGradient, teach
+from sfumato.mechanisms.table.wide_path.frame import Frame
+from sfumato.mechanisms.table.wide_path.gauss import (
+    INTERCEPT,
+    Gauss,
+    dense_hessian,
+    fit_gauss,
+    quantile_of,
+    with_intercept,
+)
+from sfumato.mechanisms.table.wide_path.model import WideModel, class_means
+from sfumato.mechanisms.table.wide_path.scores import Scores, read_scores, score_cells
+from sfumato.mechanisms.table.wide_path.teacher import FIXED_SCALE, GRADIENTS, NoisyGradient, teach
 from sfumato.public.block import Block, Dense, Hot, Outer
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.encoding import Encoder
@@ -44,6 +51,8 @@ _QUANTILE = 0.5
 _SQUARES = math.sqrt(6.0)
 _MORE_THAN = 100
 _MOST_CLASSES = 32
+#: Second moments of more entries would take too long and say too little.
+_WIDEST = 2_048
 
 
 def is_wide(schema: Schema) -> bool:
@@ -51,7 +60,8 @@ def is_wide(schema: Schema) -> bool:
     numbers = sum(c.is_number for c in schema.features)
     target = schema.target_column
     simple = target is None or (target.is_coded and target.size <= _MOST_CLASSES)
-    return simple and numbers > _MORE_THAN and 5 * numbers >= 4 * len(schema.features)
+    mostly_numbers = numbers > _MORE_THAN and 5 * numbers >= 4 * len(schema.features)
+    return simple and mostly_numbers and Encoder(schema.features).width <= _WIDEST
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,41 @@
+"""What the first stage gives: the bins of every column, and the classes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.table.bins import Binning
+from sfumato.mechanisms.table.features import Feature
+from sfumato.public.schema import Batch
+
+#: Names of the columns that are computed once for all later doors.
+CODES, BINS, RULE = " codes", " bins", " rule"
+
+
+@dataclass(frozen=True)
+class Binned:
+    """The bins of every column, and the classes; `total` rows, with noise `total_stddev`."""
+
+    features: tuple[Feature, ...]
+    binnings: tuple[Binning, ...]
+    target: Binning | None
+    total: float
+    total_stddev: float
+    cell_stddev: float
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bins of each column."""
+        return tuple(binning.size for binning in self.binnings)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that a row can have."""
+        return 1 if self.target is None else self.target.size
+
+
+def bins_and_labels(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The prepared bins of each row, and its class."""
+    prepared = np.nan_to_num(batch[BINS]).astype(np.int64)
+    return prepared[:, :-1], prepared[:, -1]

@@ -1,0 +1,341 @@
+"""Second stage: classes, correlations, pairs, links and triples, and the population of rows that agrees with them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.measured import scaled
+from sfumato.mechanisms.table import links as tree_of
+from sfumato.mechanisms.table import triples as triples_of
+from sfumato.mechanisms.table.binned import Binned, bins_and_labels
+from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.copula import correlations, scores_of
+from sfumato.mechanisms.table.counting import count_codes, count_stddev, padded
+from sfumato.mechanisms.table.layout import Layout
+from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
+from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
+from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, all_pairs, departures
+from sfumato.mechanisms.table.population import Population, first_population, raked, with_links
+from sfumato.mechanisms.table.rule import Bins
+from sfumato.mechanisms.table.smooth import to_simplex
+from sfumato.public.doors import Doors
+from sfumato.public.schema import Batch
+
+#: A class is rare when its count is below this many standard deviations of what the teacher's budget could count.
+_RARE = 60.0
+_RARE_FLOOR = 0.25
+
+#: Coarse goals that the population is brought to, for each column.
+_GOALS = 6
+
+#: Rows of the population that stand for all of it in sums over triples.
+SUM_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Generator:
+    """What all tables say together."""
+
+    binned: Binned
+    rates: NDArray[np.float64]
+    joints: list[NDArray[np.float64]]
+    orders: list[NDArray[np.int64]]
+    levels: Levels
+    correlation: NDArray[np.float64]
+    population: Population = field(repr=False)
+
+    @property
+    def margins(self) -> list[NDArray[np.float64]]:
+        """The probability of each bin."""
+        return [joint.sum(axis=0) for joint in self.joints]
+
+
+@dataclass(frozen=True)
+class GeneratorStage:
+    """Asks for tables of classes, pairs and triples. Whatever it asks for, it asks a door."""
+
+    plan: Blueprint
+    view: Doors
+
+    def run(self, binned: Binned) -> Generator:
+        """All tables together."""
+        per_class, joints, floors = self._joints(binned)
+        rates = per_class / per_class.sum()
+        line = np.arange(len(rates), dtype=np.float64)
+        if binned.target is not None and not binned.target.cells.is_ordered and len(rates) > 2:
+            line = class_line(joints, rates)
+        orders = bin_orders(binned.binnings, joints, line)
+        half = halves(line, rates)
+        levels = Levels([levels_of(j.sum(axis=0), o, most=LEVELS) for j, o in zip(joints, orders, strict=True)], half)
+        correlation = self._correlation(binned, joints, orders, per_class)
+        for c in np.flatnonzero(floors > FLOOR):  # too few rows to say how its columns hang together
+            correlation[c] = np.eye(len(joints))
+        population = first_population(rates, joints, orders, correlation, seed=0)
+        generator = Generator(binned, rates, joints, orders, levels, correlation, population)
+        tables = [
+            (population.labels * size + population.rows[:, j], joint.ravel())
+            for j, (size, joint) in enumerate(zip(binned.sizes, joints, strict=True))
+        ]
+        if self.plan.has("pairs") and len(joints) > 1:
+            generator, goals = self._with_pairs(generator, free=floors <= FLOOR)
+            population = generator.population
+            tables = goals + [
+                (population.labels * size + population.rows[:, j], joint.ravel())
+                for j, (size, joint) in enumerate(zip(binned.sizes, joints, strict=True))
+            ]
+        population = raked(population, tables)
+        if self.plan.has("cubes") and len(joints) > 2:
+            cubes = self._cubes(replace(generator, population=population))
+            if cubes:
+                population = raked(population, [*cubes, *tables, *cubes])
+        # Noisy tables and the limit on weights may have moved the classes.
+        held = np.bincount(population.labels, weights=population.weights, minlength=len(rates))
+        weights = population.weights * (rates / np.maximum(held, 1e-300))[population.labels]
+        return replace(generator, population=replace(population, weights=weights / weights.sum()))
+
+    def _joints(self, binned: Binned) -> tuple[NDArray[np.float64], list[NDArray[np.float64]], NDArray[np.float64]]:
+        """Rows of each class, the probabilities of (class, bin), and the part of each class that looks like all rows."""
+        if not self.plan.has("classes"):
+            held = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
+            rates = held / held.sum()
+            margins = [_shares(binning.margin) for binning in binned.binnings]
+            return rates * binned.total, [np.outer(rates, margin) for margin in margins], np.full(len(rates), FLOOR)
+        tables, per_class = self._class_tables(binned)
+        floors = np.full(len(per_class), FLOOR)
+        margins = _better_margins(binned, tables)
+        rare = self.rare(binned)
+        if rare is not None:
+            tables, per_class = self._recounted(binned, tables, per_class, rare)
+            floors[rare] = _RARE_FLOOR
+        return per_class, joint_tables(tables, binned.binnings, margins, per_class, floors=floors), floors
+
+    def _class_tables(self, binned: Binned) -> tuple[list[ClassTable], NDArray[np.float64]]:
+        """The centred table of every column, and rows of each class."""
+        layout, n_classes = Layout(binned.sizes), binned.n_classes
+        assert binned.target is not None  # noqa: S101
+        own = binned.target.margin
+        if not self.plan.centred:
+
+            def codes(batch: Batch) -> NDArray[np.int64]:
+                bins, labels = bins_and_labels(batch)
+                return bins + layout.starts + labels[:, None] * layout.width
+
+            counts = count_codes(self.view, "classes", self.plan.hot("classes"), codes, n_codes=len(binned.sizes))
+            values = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
+            tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values)]
+            per_class = own
+            stddev = counts.stddev
+        else:
+            norm = math.sqrt(sum(1 - 1 / size for size in binned.sizes) + 1)
+            width = self.plan.width
+            means = np.repeat(1 / np.array(binned.sizes), binned.sizes)
+
+            def centred(batch: Batch) -> dict[str, NDArray[np.float64]]:
+                bins, labels = bins_and_labels(batch)
+                rows = np.zeros((len(bins), width + 3))
+                rows[:, 0] = 1.0
+                rows[:, 1 : layout.width + 1] = -means / norm
+                at = np.arange(len(bins))[:, None]
+                rows[at, 1 + bins + layout.starts] += 1 / norm
+                rows[:, width + 1] = 1 / norm
+                rows[:, width + 2] = labels
+                return {"classes": rows}
+
+            noisy = scaled(self.view.noisy_sum("classes", centred)["classes"], norm, self.plan.n_classes, width + 1)
+            values, stddev = noisy.values[:n_classes], noisy.stddev
+            tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values[:, :-1])]
+            first = binned.cell_stddev**-2 / np.maximum(np.bincount(binned.target.bin_of), 1)
+            per_class = (own * first + values[:, -1] * stddev**-2) / (first + stddev**-2)
+        possible = np.bincount(binned.target.bin_of, minlength=n_classes) > 0
+        per_class = to_simplex(np.where(possible, per_class, -np.inf), total=binned.total)
+        return [ClassTable(t, np.full(n_classes, stddev)) for t in tables], np.maximum(
+            per_class, 1e-6 * binned.total * possible
+        )
+
+    def _recounted(
+        self, binned: Binned, tables: list[ClassTable], per_class: NDArray[np.float64], rare: int
+    ) -> tuple[list[ClassTable], NDArray[np.float64]]:
+        """A class with few rows teaches nothing by gradients: count its bins again instead, as often as planned."""
+        layout, block = Layout(binned.sizes), self.plan.hot("teacher")
+        coder = Bins(layout)
+        weight = math.sqrt(block.n_hot / (len(binned.sizes) + 1))
+
+        def counts(batch: Batch) -> dict[str, NDArray[np.float64]]:
+            bins, labels = bins_and_labels(batch)
+            codes = padded(coder.codes(bins), block.n_hot)
+            held = weight * (labels == rare)
+            return {"bins": np.column_stack([codes, held]), "trees": np.zeros((len(bins), 1))}
+
+        again = [self.view.noisy_sum("teacher", counts)["bins"] for _ in range(self.plan.gradients)]
+        mean = np.mean([one.values for one in again], axis=0) / weight
+        stddev = again[0].stddev / weight / math.sqrt(self.plan.gradients)
+        out = []
+        for table, new in zip(tables, layout.split(mean), strict=True):
+            values, noise = table.counts.copy(), table.stddev.copy()
+            first, second = noise[rare] ** -2, stddev**-2
+            values[rare] = (first * values[rare] + second * (new - new.mean())) / (first + second)
+            noise[rare] = (first + second) ** -0.5
+            out.append(ClassTable(values, noise))
+        per_class = per_class.copy()
+        before = tables[0].stddev[rare] ** -2
+        counted = (before * per_class[rare] + stddev**-2 * mean[layout.width]) / (before + stddev**-2)
+        per_class[rare] = np.clip(counted, 1e-6 * binned.total, 0.5 * binned.total)
+        per_class[1 - rare] = binned.total - per_class[rare]
+        return out, per_class
+
+    def _correlation(
+        self,
+        binned: Binned,
+        joints: Sequence[NDArray[np.float64]],
+        orders: Sequence[NDArray[np.int64]],
+        per_class: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        k, n_classes = len(joints), len(per_class)
+        if not self.plan.has("moments") or k < 2:
+            return np.repeat(np.eye(k)[None], n_classes, axis=0)
+        scores = scores_of(joints, orders, per_class / per_class.sum())
+        by_class, most = self.plan.moments_by_class and self.plan.n_classes > 1, self.plan.k
+
+        def products(batch: Batch) -> dict[str, NDArray[np.float64]]:
+            bins, labels = bins_and_labels(batch)
+            z = scores(bins, labels)
+            z = np.concatenate([z, np.zeros((len(z), most - k))], axis=1)
+            return {"moments": np.concatenate([z, z, *([labels[:, None]] if by_class else [])], axis=1)}
+
+        noisy = self.view.noisy_sum("moments", products)["moments"]
+        moments = noisy.values.reshape(-1, most, most)[:n_classes, :k, :k]
+        return correlations(moments, scores, per_class, stddev=noisy.stddev, by_class=by_class)
+
+    def _with_pairs(
+        self, generator: Generator, *, free: NDArray[np.bool_]
+    ) -> tuple[Generator, list[tuple[NDArray[np.int64], NDArray[np.float64]]]]:
+        """Pairs that depart from the population so far, and fine tables for a tree of the strongest."""
+        binned, levels, population = generator.binned, generator.levels, generator.population
+        pairs = all_pairs(len(binned.sizes))
+
+        def codes(batch: Batch) -> NDArray[np.int64]:
+            return levels.codes(*bins_and_labels(batch), pairs)
+
+        counts = count_codes(self.view, "pairs", self.plan.hot("pairs"), codes, n_codes=len(pairs))
+        goals = departures(
+            levels, pairs, counts.values, self._held(generator, pairs), total=binned.total, stddev=counts.stddev
+        )
+        chosen = tree_of.spanning_tree([goal.columns for goal in goals], n_columns=len(binned.sizes))  # type: ignore[misc]
+        chosen = chosen if self.plan.has("links") else []
+        links = self._links(generator, {goal.columns: goal for goal in goals}, chosen) if chosen else []
+        if links and free.all():
+            population = with_links(
+                population, links, generator.joints, generator.orders, generator.correlation, levels
+            )
+        rest = goals[: _GOALS * len(binned.sizes)]
+        tables = [(levels.code(population.rows, population.labels, goal.columns), goal.table) for goal in rest]
+        tables += [
+            (
+                population.rows[:, link.left] * binned.sizes[link.right] + population.rows[:, link.right],
+                link.table.ravel(),
+            )
+            for link in links
+        ]
+        return replace(generator, population=population), tables
+
+    def _links(
+        self, generator: Generator, goals: dict[tuple[int, ...], Goal], chosen: list[tuple[int, int]]
+    ) -> list[tree_of.Link]:
+        binned, population = generator.binned, generator.population
+        layout = tree_of.link_layout(chosen, binned.sizes)
+
+        def codes(batch: Batch) -> NDArray[np.int64]:
+            return tree_of.link_codes(bins_and_labels(batch)[0], chosen, binned.sizes)
+
+        counts = count_codes(self.view, "links", self.plan.hot("links"), codes, n_codes=len(chosen))
+        links, margins = [], generator.margins
+        for (i, j), flat in zip(chosen, layout.split(counts.values), strict=True):
+            shape = binned.sizes[i], binned.sizes[j]
+            held = population.share_of(population.rows[:, i] * shape[1] + population.rows[:, j], shape[0] * shape[1])
+            links.append(
+                tree_of.fine_link(
+                    goals[i, j], generator.levels, flat.reshape(shape), held.reshape(shape), (margins[i], margins[j]),
+                    total=binned.total, stddev=counts.stddev,
+                )
+            )  # fmt: skip
+        return links
+
+    def _held(self, generator: Generator, groups: Sequence[tuple[int, ...]]) -> list[NDArray[np.float64]]:
+        """What the population has in the table of each group."""
+        population, levels = generator.population, generator.levels
+        return [
+            population.share_of(levels.code(population.rows, population.labels, group), size)
+            for group, size in zip(groups, levels.layout(groups).sizes, strict=True)
+        ]
+
+    def _cubes(self, generator: Generator) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Tables of the triples that tell the classes apart together."""
+        binned, levels, population = generator.binned, generator.levels, generator.population
+        k, most = len(binned.sizes), self.plan.k
+        signs = triples_of.sign_tables(generator.margins, generator.orders)
+
+        def of_rows(bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+            own = np.stack([sign[column] for sign, column in zip(signs, bins.T, strict=True)], axis=1)
+            return triples_of.sign_products(own, levels.of_class[labels])
+
+        n_pairs, most_pairs = len(all_pairs(k)), len(all_pairs(most))
+
+        def products(batch: Batch) -> dict[str, NDArray[np.float64]]:
+            both = of_rows(*bins_and_labels(batch))
+            rows = np.zeros((len(both), most_pairs + most))
+            rows[:, :n_pairs], rows[:, most_pairs : most_pairs + k] = both[:, :n_pairs], both[:, n_pairs:]
+            return {"triples": rows}
+
+        noisy = self.view.noisy_sum("triples", products)["triples"]
+        sums = noisy.values.reshape(most_pairs, most)[:n_pairs, :k]
+        some = population.draw(SUM_ROWS, np.random.default_rng(4))
+        both = of_rows(population.rows[some], population.labels[some])
+        expected = binned.total / len(some) * both[:, :n_pairs].T @ both[:, n_pairs:]
+        triples = triples_of.strongest_triples(sums, expected, stddev=noisy.stddev, total=binned.total)
+        if not triples:
+            return []
+        coarse = Levels(
+            [
+                levels_of(m, o, most=triples_of.CUBE_LEVELS)
+                for m, o in zip(generator.margins, generator.orders, strict=True)
+            ],
+            levels.of_class,
+        )
+        counts = count_codes(
+            self.view, "cubes", self.plan.hot("cubes"),
+            lambda batch: coarse.codes(*bins_and_labels(batch), triples), n_codes=len(triples),
+        )  # fmt: skip
+        held = self._held(replace(generator, levels=coarse), triples)
+        goals = departures(coarse, triples, counts.values, held, total=binned.total, stddev=counts.stddev)
+        return [(coarse.code(population.rows, population.labels, goal.columns), goal.table) for goal in goals]
+
+    def rare(self, binned: Binned) -> int | None:
+        """One of two classes that has too few rows for a teacher."""
+        if binned.n_classes != 2 or not self.plan.has("teacher") or binned.target is None:
+            return None
+        counts = np.maximum(binned.target.margin, 0.0)
+        stddev = self._stddev("teacher", len(binned.sizes) + 1) / math.sqrt(self.plan.gradients)
+        at = int(np.argmin(counts))
+        return at if counts[at] < _RARE * stddev else None
+
+    def _stddev(self, stage: str, n_codes: int) -> float:
+        return count_stddev(self.view, stage, self.plan.hot(stage), n_codes=n_codes)
+
+
+def _shares(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    held = np.maximum(mass, 1e-9)
+    return np.asarray(held / held.sum())
+
+
+def _better_margins(binned: Binned, tables: Sequence[ClassTable]) -> list[NDArray[np.float64]]:
+    """The probability of each bin, from its cells and from the sum of its class tables."""
+    out = []
+    for binning, table in zip(binned.binnings, tables, strict=True):
+        noise = float((table.stddev**2).sum())
+        own = noise / (noise + binned.cell_stddev**2)
+        counted = table.counts.sum(axis=0) + binned.total / binning.size
+        out.append(_shares(to_simplex(own * binning.margin + (1 - own) * counted, total=binned.total)))
+    return out

@@ -1,0 +1,134 @@
+"""Third stage: the generator's own rule for the classes, corrected by a teacher, and judged on private rows."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.measured import scaled
+from sfumato.mechanisms.table.binned import RULE, bins_and_labels
+from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.counting import padded
+from sfumato.mechanisms.table.layout import Layout
+from sfumato.mechanisms.table.logistic import errors, losses, probabilities
+from sfumato.mechanisms.table.rule import Bins, GeneratorRule, learn_rule
+from sfumato.mechanisms.table.teacher import Pupils, corrected, no_corrections, pupils, teach
+from sfumato.mechanisms.table.to_generator import Generator
+from sfumato.public.doors import Doors, Measured
+from sfumato.public.schema import Batch
+
+#: Rows of the population from which the rule is learned, and that stand for private ones in the teacher's Hessian.
+LEARNING_ROWS = 40_000
+HESSIAN_ROWS = 10_000
+
+#: A row's log-loss is cut here for two classes; more classes may lose more.
+_MOST_LOSS = 3.0
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What two rules say of every row of the population, and how much smaller the loss of the second was: noisy."""
+
+    generator: NDArray[np.float64]
+    taught: NDArray[np.float64]
+    gain: Measured | None
+
+
+@dataclass(frozen=True)
+class LabelStage:
+    """Learns, corrects and judges. Whatever it asks for, it asks a door."""
+
+    plan: Blueprint
+    view: Doors
+
+    def run(self, generator: Generator) -> Labels | None:
+        """Both rules; None where the generator's rows hold one class alone."""
+        rule = self._rule(generator)
+        return None if rule is None else self._taught(generator, rule)
+
+    def _rule(self, generator: Generator) -> GeneratorRule | None:
+        population = generator.population
+        chosen = population.draw(LEARNING_ROWS, np.random.default_rng(2))
+        bins = Bins(Layout(generator.binned.sizes))
+        return learn_rule(
+            population.rows[chosen],
+            population.labels[chosen],
+            generator.orders,
+            bins,
+            n_classes=generator.binned.n_classes,
+        )
+
+    def _taught(self, generator: Generator, rule: GeneratorRule) -> Labels:
+        binned, population = generator.binned, generator.population
+        n_sets = rule.additive.shape[0]
+
+        def both(batch: Batch) -> NDArray[np.float64]:
+            bins, _ = bins_and_labels(batch)
+            additive = rule.additive_scores(bins)
+            return np.concatenate([additive, rule.beyond(bins, additive)], axis=1)
+
+        self.view.prepare(RULE, both)
+        chosen = population.draw(HESSIAN_ROWS, np.random.default_rng(3))
+        standing = pupils(rule, population.rows[chosen], total=binned.total)
+        start = no_corrections(n_sets, rule.bins.width)
+        runs = [
+            (int(at), int(at) + binning.ordered)
+            for at, binning in zip(rule.bins.layout.starts, binned.binnings, strict=True)
+            if binning.ordered
+        ]
+        taught = teach(self._asking(rule, n_sets), standing, start, runs=runs, times=self.plan.gradients)
+        gain = self._judge(rule, start, taught) if self.plan.has("judge") else None
+        additive = rule.additive_scores(population.rows)
+        everyone = Pupils(rule.bins.codes(population.rows), None, additive, rule.beyond(population.rows, additive), 1.0)
+        return Labels(_scores(start, everyone), _scores(taught, everyone), gain)
+
+    def _asking(self, rule: GeneratorRule, n_sets: int) -> Callable[[NDArray[np.float64]], tuple[Measured, Measured]]:
+        width, most = rule.bins.width, self.plan.width + 1
+        n_codes, most_codes = len(rule.bins.layout.sizes) + 1, self.plan.k + 1
+        weight = math.sqrt(most_codes / n_codes)
+
+        def ask(corrections: NDArray[np.float64]) -> tuple[Measured, Measured]:
+            def wrong(batch: Batch) -> dict[str, NDArray[np.float64]]:
+                bins, labels = bins_and_labels(batch)
+                codes, said = rule.bins.codes(bins), np.nan_to_num(batch[RULE]).astype(np.float64)
+                additive, beyond = said[:, :n_sets], said[:, n_sets:]
+                wrong_by = errors(probabilities(corrected(corrections, codes, additive, beyond)), labels)
+                if n_sets == 1:
+                    at_bins = np.column_stack([padded(codes, most_codes), weight * wrong_by])
+                else:
+                    at = np.zeros((len(codes), most))
+                    np.put_along_axis(at, codes, weight, axis=1)
+                    pad = np.zeros((len(codes), self.plan.n_sets - n_sets))
+                    at_bins = np.concatenate([wrong_by, pad, at], axis=1)
+                of_trees = np.zeros((len(codes), self.plan.n_sets))
+                of_trees[:, :n_sets] = wrong_by * beyond
+                return {"bins": at_bins, "trees": of_trees}
+
+            noisy = self.view.noisy_sum("teacher", wrong)
+            bins = scaled(noisy["bins"], 1 / weight)
+            values = bins.values.reshape(self.plan.n_sets, most)[:n_sets, :width]
+            return Measured(values, bins.stddev), Measured(noisy["trees"].values[:n_sets], noisy["trees"].stddev)
+
+        return ask
+
+    def _judge(self, rule: GeneratorRule, start: NDArray[np.float64], taught: NDArray[np.float64]) -> Measured:
+        """How much smaller the teacher's log-loss is than the generator's, in a mean over rows: noisy."""
+        n_sets = len(start)
+        most = _MOST_LOSS + math.log(max(n_sets, 2) / 2)
+
+        def gains(batch: Batch) -> dict[str, NDArray[np.float64]]:
+            bins, labels = bins_and_labels(batch)
+            codes, said = rule.bins.codes(bins), np.nan_to_num(batch[RULE]).astype(np.float64)
+            before, after = (
+                losses(probabilities(corrected(c, codes, said[:, :n_sets], said[:, n_sets:])), labels, most=most)
+                for c in (start, taught)
+            )
+            return {"judge": ((before - after) / most)[:, None]}
+
+        return scaled(self.view.noisy_sum("judge", gains)["judge"], most)
+
+
+def _scores(corrections: NDArray[np.float64], of: Pupils) -> NDArray[np.float64]:
+    return corrected(corrections, of.codes, of.additive, of.beyond)

@@ -1,0 +1,1 @@
+"""The path for tables of more than a hundred numbers: moments instead of tables."""
