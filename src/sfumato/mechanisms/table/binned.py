@@ -34,6 +34,20 @@ class Binned:
         """Classes that a row can have."""
         return 1 if self.target is None else self.target.size
 
+    @property
+    def target_margin(self) -> NDArray[np.float64]:
+        """Rows of each class, by its cells."""
+        return np.array([self.total]) if self.target is None else self.target.margin
+
+    @property
+    def cells_of_class(self) -> NDArray[np.int64]:
+        """How many cells make up each class."""
+        return (
+            np.ones(1, dtype=np.int64)
+            if self.target is None
+            else np.bincount(self.target.bin_of, minlength=self.target.size)
+        )
+
 
 def bins_and_labels(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The prepared bins of each row, and its class."""

@@ -39,6 +39,10 @@ class Feature:
             return self.cells.code(batch[self.cells.column.name])
         return one_of(self.members, batch)
 
+    def numbers(self, batch: Batch) -> NDArray[np.float64]:
+        """The values of a column of numbers."""
+        return batch[self.cells.column.name].astype(np.float64)
+
     def decode(self, cells: NDArray[np.int64], values: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
         """The columns of the table that it stands for."""
         if not self.members:

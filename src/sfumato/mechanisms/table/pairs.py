@@ -65,6 +65,12 @@ class Goal:
     table: NDArray[np.float64]
     strength: float
 
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The columns of a table of two."""
+        left, right = self.columns
+        return left, right
+
 
 def departures(
     levels: Levels,

@@ -5,7 +5,6 @@ the cell's rows, the next look goes into that part. A row lies in at most one he
 one count a column, whatever the number of cells.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,9 +101,9 @@ def heavy_cells(cells: Cells, mass: NDArray[np.float64], *, stddev: float) -> Zo
     return Zoom(cells, heavy, edges[:, 0], edges[:, 1], inner[heavy], nothing, np.ones(len(heavy), dtype=bool))
 
 
-def split_by_column(measured: Measured, zooms: Sequence[Zoom]) -> list[NDArray[np.float64]]:
+def split_by_column(measured: Measured, n_columns: int) -> list[NDArray[np.float64]]:
     """The counts of each column."""
-    return list(measured.values[: spike_width(len(zooms))].reshape(len(zooms), -1))
+    return list(measured.values[: spike_width(n_columns)].reshape(n_columns, -1))
 
 
 def _roundest(low: float, high: float) -> tuple[float, int]:

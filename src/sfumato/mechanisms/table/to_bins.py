@@ -1,7 +1,7 @@
 """First stage: cells coarse to fine, single heavy values, and the bins that follow."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.table.binned import BINS, CODES, Binned
 from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.counting import count_codes, count_stddev
 from sfumato.mechanisms.table.features import Feature, exactly_one, features_of, one_of
 from sfumato.mechanisms.table.layout import Layout, codes_in
 from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves
-from sfumato.mechanisms.table.spikes import LOOKS, heavy_cells, split_by_column
-from sfumato.public.doors import Doors
+from sfumato.mechanisms.table.spikes import LOOKS, Zoom, has_spikes, heavy_cells, spike_width, split_by_column
+from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch
 
 #: A level of a numeric target should hold this many standard deviations of its counts.
@@ -45,7 +46,7 @@ class BinStage:
         )
         target = None
         if self.plan.target is not None:
-            target = self._classes_of(masses[-1], spikes[-1], least=_LEAST_LEVEL * class_stddev)
+            target = self._classes_of(self.plan.target.cells, masses[-1], spikes[-1], least=_LEAST_LEVEL * class_stddev)
         coded = [b.bin_of for b in (*binnings, *(() if target is None else (target,)))]
 
         def bins(batch: Batch) -> NDArray[np.int64]:
@@ -107,38 +108,32 @@ class BinStage:
         return self._stddev("classes", n_columns)
 
     def _spikes(self, every: Sequence[Feature], masses: Sequence[NDArray[np.float64]]) -> list[Spikes]:
-        names = {feature.cells.column.name for feature in self.plan.spiky}
-        at = [i for i, f in enumerate(every) if f.cells.column.name in names]
-        stddev = self._stddev("spikes", len(at))
-        zooms = [heavy_cells(every[i].cells, masses[i], stddev=stddev) for i in at]
-        open_ones = [j for j, zoom in enumerate(zooms) if len(zoom.heavy)]
-        if not open_ones:
-            return [Spikes()] * len(every)
-        for _ in range(LOOKS):
-            now = list(zooms)
+        """Single heavy values of every column, looked for where there are heavy cells at all."""
+        spiky = [i for i, feature in enumerate(every) if has_spikes(feature.cells)]
+        stddev = self._stddev("spikes", len(spiky))
+        zooms = {i: heavy_cells(every[i].cells, masses[i], stddev=stddev) for i in spiky}
+        zooms = {i: zoom for i, zoom in zooms.items() if len(zoom.heavy)}
+        for _ in range(LOOKS if zooms else 0):
+            counts = self._look(every, zooms)
+            parts = split_by_column(counts, len(zooms))
+            zooms = {
+                i: zoom.narrowed(part, stddev=counts.stddev)
+                for (i, zoom), part in zip(zooms.items(), parts, strict=True)
+            }
+        return [zooms[i].found() if i in zooms else Spikes() for i in range(len(every))]
 
-            def codes(batch: Batch, now: list[object] = now) -> NDArray[np.int64]:  # type: ignore[assignment]
-                cells = np.nan_to_num(batch[CODES]).astype(np.int64)
-                width = self.plan.hot("spikes").width // self.plan.hot("spikes").n_hot
-                parts = []
-                for place, j in enumerate(open_ones):
-                    zoom = now[j]
-                    part = zoom.codes(batch[zoom.cells.column.name].astype(np.float64), cells[:, at[j]])  # type: ignore[attr-defined]
-                    parts.append(np.where(part >= 0, place * width + part, -1))
-                return np.stack(parts, axis=1)
+    def _look(self, every: Sequence[Feature], zooms: Mapping[int, Zoom]) -> Measured:
+        """One look into the heavy cells of all columns."""
 
-            counts = count_codes(self.view, "spikes", self.plan.hot("spikes"), codes, n_codes=len(open_ones))
-            split = split_by_column(counts, [zooms[j] for j in open_ones])
-            for place, j in enumerate(open_ones):
-                zooms[j] = zooms[j].narrowed(split[place], stddev=counts.stddev)
-        found = [Spikes() for _ in every]
-        for i, zoom in zip(at, zooms, strict=True):
-            found[i] = zoom.found()
-        return found
+        def codes(batch: Batch) -> NDArray[np.int64]:
+            cells = np.nan_to_num(batch[CODES]).astype(np.int64)
+            found = [zoom.codes(every[i].numbers(batch), cells[:, i]) for i, zoom in zooms.items()]
+            return np.stack([np.where(p >= 0, at * spike_width(1) + p, -1) for at, p in enumerate(found)], axis=1)
 
-    def _classes_of(self, mass: NDArray[np.float64], spikes: Spikes, *, least: float) -> Binning:
+        return count_codes(self.view, "spikes", self.plan.hot("spikes"), codes, n_codes=len(zooms))
+
+    def _classes_of(self, cells: Cells, mass: NDArray[np.float64], spikes: Spikes, *, least: float) -> Binning:
         """Categories as they are; a number in levels."""
-        cells = self.plan.target.cells  # type: ignore[union-attr]
         if cells.column.is_coded:
             return Binning(cells, cells.count, np.arange(cells.count), mass, spikes)
         most = self.plan.n_classes - int(cells.has_missing_cell)

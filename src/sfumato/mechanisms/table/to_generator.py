@@ -115,8 +115,7 @@ class GeneratorStage:
     def _class_tables(self, binned: Binned) -> tuple[list[ClassTable], NDArray[np.float64]]:
         """The centred table of every column, and rows of each class."""
         layout, n_classes = Layout(binned.sizes), binned.n_classes
-        assert binned.target is not None  # noqa: S101
-        own = binned.target.margin
+        own, cells_of_class = binned.target_margin, np.maximum(binned.cells_of_class, 1)
         if not self.plan.centred:
 
             def codes(batch: Batch) -> NDArray[np.int64]:
@@ -147,9 +146,9 @@ class GeneratorStage:
             noisy = scaled(self.view.noisy_sum("classes", centred)["classes"], norm, self.plan.n_classes, width + 1)
             values, stddev = noisy.values[:n_classes], noisy.stddev
             tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values[:, :-1])]
-            first = binned.cell_stddev**-2 / np.maximum(np.bincount(binned.target.bin_of), 1)
+            first = binned.cell_stddev**-2 / cells_of_class
             per_class = (own * first + values[:, -1] * stddev**-2) / (first + stddev**-2)
-        possible = np.bincount(binned.target.bin_of, minlength=n_classes) > 0
+        possible = binned.cells_of_class > 0
         per_class = to_simplex(np.where(possible, per_class, -np.inf), total=binned.total)
         return [ClassTable(t, np.full(n_classes, stddev)) for t in tables], np.maximum(
             per_class, 1e-6 * binned.total * possible
@@ -223,7 +222,7 @@ class GeneratorStage:
         goals = departures(
             levels, pairs, counts.values, self._held(generator, pairs), total=binned.total, stddev=counts.stddev
         )
-        chosen = tree_of.spanning_tree([goal.columns for goal in goals], n_columns=len(binned.sizes))  # type: ignore[misc]
+        chosen = tree_of.spanning_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
         chosen = chosen if self.plan.has("links") else []
         links = self._links(generator, {goal.columns: goal for goal in goals}, chosen) if chosen else []
         if links and free.all():
