@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.measured import scaled
-from sfumato.mechanisms.table import links as tree_of
-from sfumato.mechanisms.table import triples as triples_of
 from sfumato.mechanisms.table.binned import Binned, bins_and_labels
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.copula import correlations, scores_of
 from sfumato.mechanisms.table.counting import count_codes, count_stddev, padded
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
+from sfumato.mechanisms.table.links import Link, fine_link, link_codes, link_layout, spanning_tree
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, all_pairs, departures
 from sfumato.mechanisms.table.population import Population, first_population, raked, with_links
 from sfumato.mechanisms.table.rule import Bins
 from sfumato.mechanisms.table.smooth import to_simplex
+from sfumato.mechanisms.table.triples import CUBE_LEVELS, sign_products, sign_tables, strongest_triples
 from sfumato.public.doors import Doors
 from sfumato.public.schema import Batch
 
@@ -222,7 +222,7 @@ class GeneratorStage:
         goals = departures(
             levels, pairs, counts.values, self._held(generator, pairs), total=binned.total, stddev=counts.stddev
         )
-        chosen = tree_of.spanning_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
+        chosen = spanning_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
         chosen = chosen if self.plan.has("links") else []
         links = self._links(generator, {goal.columns: goal for goal in goals}, chosen) if chosen else []
         if links and free.all():
@@ -242,12 +242,12 @@ class GeneratorStage:
 
     def _links(
         self, generator: Generator, goals: dict[tuple[int, ...], Goal], chosen: list[tuple[int, int]]
-    ) -> list[tree_of.Link]:
+    ) -> list[Link]:
         binned, population = generator.binned, generator.population
-        layout = tree_of.link_layout(chosen, binned.sizes)
+        layout = link_layout(chosen, binned.sizes)
 
         def codes(batch: Batch) -> NDArray[np.int64]:
-            return tree_of.link_codes(bins_and_labels(batch)[0], chosen, binned.sizes)
+            return link_codes(bins_and_labels(batch)[0], chosen, binned.sizes)
 
         counts = count_codes(self.view, "links", self.plan.hot("links"), codes, n_codes=len(chosen))
         links, margins = [], generator.margins
@@ -255,7 +255,7 @@ class GeneratorStage:
             shape = binned.sizes[i], binned.sizes[j]
             held = population.share_of(population.rows[:, i] * shape[1] + population.rows[:, j], shape[0] * shape[1])
             links.append(
-                tree_of.fine_link(
+                fine_link(
                     goals[i, j], generator.levels, flat.reshape(shape), held.reshape(shape), (margins[i], margins[j]),
                     total=binned.total, stddev=counts.stddev,
                 )
@@ -274,11 +274,11 @@ class GeneratorStage:
         """Tables of the triples that tell the classes apart together."""
         binned, levels, population = generator.binned, generator.levels, generator.population
         k, most = len(binned.sizes), self.plan.k
-        signs = triples_of.sign_tables(generator.margins, generator.orders)
+        signs = sign_tables(generator.margins, generator.orders)
 
         def of_rows(bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
             own = np.stack([sign[column] for sign, column in zip(signs, bins.T, strict=True)], axis=1)
-            return triples_of.sign_products(own, levels.of_class[labels])
+            return sign_products(own, levels.of_class[labels])
 
         n_pairs, most_pairs = len(all_pairs(k)), len(all_pairs(most))
 
@@ -293,14 +293,11 @@ class GeneratorStage:
         some = population.draw(SUM_ROWS, np.random.default_rng(4))
         both = of_rows(population.rows[some], population.labels[some])
         expected = binned.total / len(some) * both[:, :n_pairs].T @ both[:, n_pairs:]
-        triples = triples_of.strongest_triples(sums, expected, stddev=noisy.stddev, total=binned.total)
+        triples = strongest_triples(sums, expected, stddev=noisy.stddev, total=binned.total)
         if not triples:
             return []
         coarse = Levels(
-            [
-                levels_of(m, o, most=triples_of.CUBE_LEVELS)
-                for m, o in zip(generator.margins, generator.orders, strict=True)
-            ],
+            [levels_of(m, o, most=CUBE_LEVELS) for m, o in zip(generator.margins, generator.orders, strict=True)],
             levels.of_class,
         )
         counts = count_codes(
