@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.table.cells import BEND, Cells
 from sfumato.mechanisms.table.evidence import Evidence, evidence_of
 from sfumato.mechanisms.table.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.logistic import error_bound
@@ -58,22 +58,25 @@ class Blueprint:
     @cached_property
     def plain(self) -> tuple[Feature, ...]:
         """The columns as they stand, no group joined: sizes are planned for these."""
-        return features_of(self.schema.features, [])
+        return features_of(self.schema.features, [], bend=self.evidence.bend)
 
     @cached_property
     def joined(self) -> tuple[Feature, ...]:
         """The columns if all candidates are groups."""
-        return features_of(self.schema.features, self.groups)
+        return features_of(self.schema.features, self.groups, bend=self.evidence.bend)
 
     @cached_property
     def target(self) -> Feature | None:
         """The column of the classes."""
-        return None if self.schema.target_column is None else Feature(Cells(self.schema.target_column))
+        return (
+            None if self.schema.target_column is None else Feature(Cells(self.schema.target_column, self.evidence.bend))
+        )
 
     @cached_property
     def evidence(self) -> Evidence:
         """How much the rows can tell."""
-        return evidence_of(self.schema, self.budget, n_columns=len(self.joined))
+        n_columns = len(features_of(self.schema.features, self.groups, bend=BEND))
+        return evidence_of(self.schema, self.budget, n_columns=n_columns)
 
     @cached_property
     def n_classes(self) -> int:
@@ -136,7 +139,7 @@ class Blueprint:
         if self.groups:
             group_counts = Hot(name="groups", width=2 * len(self.groups), n_hot=len(self.groups))
             steps.append(Step(name="groups", blocks=(group_counts,), share=_GROUPS_SHARE))
-        shares = self.evidence.shares()
+        shares = self.evidence.shares(has_target=self.n_classes > 1)
         for name, blocks in self._blocks().items():
             if name in shares and blocks:
                 uses = {"spikes": LOOKS, "teacher": self.gradients}.get(name, 1)

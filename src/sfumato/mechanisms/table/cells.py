@@ -17,8 +17,8 @@ from sfumato.public.schema import Column
 #: Cells of a number that has no short list of values.
 CELLS = 1024
 
-#: The grid turns from even to logarithmic at this part of the range.
-_BEND = 400.0
+#: The grid turns from even to logarithmic at one part in so many of the range.
+BEND = 2000.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Cells:
     """
 
     column: Column
+    bend: float = BEND
 
     @property
     def is_ordered(self) -> bool:
@@ -134,7 +135,7 @@ class Cells:
     @property
     def _scale(self) -> float:
         # A date has no natural origin: its grid is even.
-        bend = 1e-3 if self.column.kind == "datetime" else _BEND
+        bend = 1e-3 if self.column.kind == "datetime" else self.bend
         return self.column.high / bend - self.column.low / bend
 
     @property

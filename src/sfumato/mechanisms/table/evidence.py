@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.mechanisms.table.cells import BEND
 from sfumato.public.accounting.gdp import mu_of_budget
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
@@ -27,7 +28,11 @@ _AT = (
 _LEAST_SHARE = 0.01
 
 
+#: How many standard deviations of its class counts a bin should hold, and how grids are bent, for small rho and for large.
 _LEAST = (8.0, 4.0)
+_BENDS = (60.0, BEND)
+#: Without a target, how columns hang together is what there is to learn.
+_WITHOUT_TARGET = {"moments": 4.0, "pairs": 1.5}
 
 
 @dataclass(frozen=True)
@@ -43,18 +48,26 @@ class Evidence:
         """All rows, over the noise of a count in every column."""
         return self.rows * self.mu / math.sqrt(self.n_columns + 1)
 
+    def _by_rho(self, at: tuple[float, ...], values: tuple[float, ...]) -> float:
+        """In proportion to log rho between the given places."""
+        return float(np.interp(math.log(max(self.rho, 1e-9)), np.log(at), values))
+
     @property
     def least(self) -> float:
         """A bin should hold so many standard deviations of its class counts: fewer where a teacher mends them later."""
-        return float(np.interp(math.log(max(self.rho, 1e-9)), np.log([_AT[1][0], _AT[2][0]]), _LEAST))
+        return self._by_rho((_AT[1][0], _AT[2][0]), _LEAST)
 
-    def shares(self) -> dict[str, float]:
+    @property
+    def bend(self) -> float:
+        """How strongly grids are bent: with few rows most parts should lie where most numbers are, in round bounds."""
+        return self._by_rho((_AT[0][0], _AT[2][0]), _BENDS)
+
+    def shares(self, *, has_target: bool) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones."""
-        at = np.log([rho for rho, _ in _AT])
-        shares = {
-            stage: float(np.interp(math.log(max(self.rho, 1e-9)), at, [row[i] for _, row in _AT]))
-            for i, stage in enumerate(_STAGES)
-        }
+        at = tuple(rho for rho, _ in _AT)
+        shares = {stage: self._by_rho(at, tuple(row[i] for _, row in _AT)) for i, stage in enumerate(_STAGES)}
+        if not has_target:
+            shares = {stage: share * _WITHOUT_TARGET.get(stage, 1.0) for stage, share in shares.items()}
         return {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}
 
 

@@ -86,14 +86,14 @@ def exactly_one(counts: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(ones > _EXACTLY_ONE * (ones + others))
 
 
-def features_of(columns: Sequence[Column], groups: Sequence[tuple[str, ...]]) -> tuple[Feature, ...]:
-    """The columns in their order, each group in the place of its first member."""
+def features_of(columns: Sequence[Column], groups: Sequence[tuple[str, ...]], *, bend: float) -> tuple[Feature, ...]:
+    """The columns in their order, each group in the place of its first member; numbers on a grid with this bend."""
     of_group = {name: group for group in groups for name in group}
     features = []
     for column in columns:
         group = of_group.get(column.name)
         if group is None:
-            features.append(Feature(Cells(column)))
+            features.append(Feature(Cells(column, bend)))
             features += [Feature(c, date=column.name, rhythm=name) for name, c in rhythms_of(column).items()]
         elif column.name == group[0]:
             merged = Column(name="+".join(group), kind="categorical", categories=(*group, "none or several"))

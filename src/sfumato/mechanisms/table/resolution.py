@@ -19,8 +19,8 @@ _PARTS = (8, 32)
 
 #: A part by itself holds something from this many standard deviations on, of so many parts in all columns; one beside
 #: such a part from fewer on. The others are emptied.
-_LIT = 4.0
-_SOME = 1.5
+_LIT = 3.2
+_SOME = 0.7
 
 #: Up to so many leaves are smoothed by a Gaussian process: the heights and lengths of its curve, as parts of all rows and
 #: of the grid; how many rows a single value may hold; and how rough the density may be from leaf to leaf.

@@ -70,7 +70,9 @@ class BinStage:
         counts = count_codes(self.view, "groups", self.plan.hot("groups"), codes, n_codes=len(candidates))
         found = exactly_one(counts.values)
         return features_of(
-            self.plan.schema.features, [g for g, is_one in zip(candidates, found, strict=True) if is_one]
+            self.plan.schema.features,
+            [g for g, is_one in zip(candidates, found, strict=True) if is_one],
+            bend=self.plan.evidence.bend,
         )
 
     def _count_cells(self, every: Sequence[Feature]) -> list[Counted]:
