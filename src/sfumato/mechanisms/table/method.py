@@ -123,7 +123,7 @@ class Measuring:
             rates=generator.rates,
             population=generator.population,
         )
-        rule = self._rule(generator) if self.plan.has("teacher") and not self._rare(binned) else None
+        rule = self._rule(generator) if self.plan.has("teacher") and self._rare(binned) is None else None
         return fitted if rule is None else self._taught(fitted, generator, rule)
 
     # ---- cells and bins ----------------------------------------------------------------------------------------
