@@ -349,7 +349,7 @@ class Measuring:
 
     def _rare(self, binned: Binned) -> int | None:
         """One of two classes that has too few rows for a teacher."""
-        if binned.n_classes != 2 or not self.plan.has("teacher") or binned.target is None:
+        if self.plan.n_classes != 2 or not self.plan.has("teacher") or binned.target is None:
             return None
         counts = np.maximum(binned.target.margin, 0.0)
         stddev = self._stddev("teacher", len(binned.sizes) + 1) / math.sqrt(GRADIENTS)
@@ -566,7 +566,7 @@ class Measuring:
                 codes, said = rule.bins.codes(bins), np.nan_to_num(batch[_RULE]).astype(np.float64)
                 additive, beyond = said[:, :n_sets], said[:, n_sets:]
                 wrong_by = errors(probabilities(corrected(corrections, codes, additive, beyond)), labels)
-                if n_sets == 1:
+                if self.plan.n_sets == 1:
                     at_bins = np.column_stack([_padded(codes, most_codes), weight * wrong_by])
                 else:
                     at = np.zeros((len(codes), most))
