@@ -1,7 +1,8 @@
 """Broken twins: primitives and mechanisms that each break one clause of the contract, and must be caught at it.
 
 A door is built of `Primitives`, so a broken door is a subclass of these: nothing else of the doors is touched. What a View does
-itself (it charges) is broken by `forgets_to_charge`. More mechanisms that cheat are in check/cheats.py.
+itself (it charges) is broken by `forgets_to_charge`, and the weight of a row's codes by `weighs_every_code_as_if_alone`. More
+mechanisms that cheat are in check/cheats.py.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato import ThreeAImage, ThreeATable
+from sfumato.private.kernel import sums
 from sfumato.private.kernel.clip import FINE_NORM
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.view import View
@@ -121,6 +123,17 @@ def forgets_to_charge(monkeypatch):
         return honest(self, step_name)
 
     monkeypatch.setattr(View, "_charge", forgetful)
+
+
+def weighs_every_code_as_if_alone(monkeypatch):
+    """A clip that lets a weight be as large as one code may have it, however many codes the row has."""
+
+    def alone(values, codes, *, block, units):
+        weights = np.nan_to_num(np.asarray(values, dtype=float)[:, -1], nan=0.0)
+        most = block.n_hot**0.5
+        return np.trunc(np.clip(weights, -most, most) * int(units)).astype(np.int64)
+
+    monkeypatch.setattr(sums, "weights_in_units", alone)
 
 
 # Twins of the default for tables.

@@ -14,8 +14,8 @@ from sfumato import Budget, Column, Schema, fit, register
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
-from sfumato.mechanisms.table.wide_path import method as wide
 from sfumato.mechanisms.table.mechanism import ThreeATable
+from sfumato.mechanisms.table.wide_path import method as wide
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
@@ -105,7 +105,9 @@ def test_keeps_the_contract(schema, monkeypatch):
 
 @pytest.mark.parametrize("target", ["two classes", "three classes", "none"])
 def test_keeps_the_contract_on_wide_tables(target, monkeypatch):
-    set_constant(monkeypatch, "sfumato.mechanisms.table.wide_path.method._MORE_THAN", 5)  # the same path, in a fraction of the time
+    set_constant(
+        monkeypatch, "sfumato.mechanisms.table.wide_path.method._MORE_THAN", 5
+    )  # the same path, in a fraction of the time
     # Wide bounds, so that private values stay distinct also as whole numbers when the check looks for them: within
     # (-1, 1) they are all 0, and zeros stand in any model.
     schema = wide_schema(8, bound=1000)

@@ -2,7 +2,8 @@
 
 import math
 import pickle
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import schemas
+import twins
 from sfumato import (
     Budget,
     Column,
@@ -25,10 +27,12 @@ from sfumato import (
     Sensitive,
     Step,
 )
+from sfumato.check import CHECKS
 from sfumato.check.rows import made_up, read
+from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, PrivacyError
 from sfumato.private.kernel import sums
-from sfumato.private.kernel.clip import FINE_NORM, clip_to_grid, distinct_codes, outer_to_grid
+from sfumato.private.kernel.clip import FINE_NORM, clip_to_grid, distinct_codes, outer_to_grid, weights_in_units
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
@@ -113,6 +117,55 @@ def test_weights_are_clipped_and_counted_at_every_position() -> None:
 
     total = view.noisy_sum("s", weighted)["w"].values  # weights nan, -0.5, 0.5, -inf
     assert total == pytest.approx([-1.0, -0.5, -0.5], abs=3 / plan.units_per_one("s", "w"))
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.lists(st.integers(-2, 9) | st.just(10**12), min_size=4, max_size=4),
+            floats | st.floats(-3, 3) | st.sampled_from([1e308, -1e308, 2.0, -2.0]),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    units=st.integers(0, 2**29) | st.floats(0.5, 16.0),
+)
+def test_no_weighted_row_is_longer_than_its_bound_whatever_it_weighs(rows, units) -> None:
+    block = Hot(name="w", width=8, n_hot=4, weighted=True)
+    values = np.array([[*codes, weight] for codes, weight in rows])
+    codes = distinct_codes(values, block=block)
+    weights = weights_in_units(values, codes, block=block, units=units)
+    for own, weight in zip(codes, weights.tolist(), strict=True):
+        assert (own >= 0).sum() * weight**2 <= block.n_hot * int(units) ** 2
+
+
+def test_the_fewer_codes_a_row_has_the_more_each_may_weigh() -> None:
+    block = Hot(name="w", width=9, n_hot=4, weighted=True)
+    values = np.array([[0, 1, 2, 3, 9.0], [0, 1, 2, 2, 9.0], [5, 99, -1, 5, -9.0], [0, -1, -1, -1, 0.25]])
+    codes = distinct_codes(values, block=block)
+    weights = weights_in_units(values, codes, block=block, units=1e6) / 1e6
+    assert weights == pytest.approx([1.0, math.sqrt(4 / 3), -2.0, 0.25], abs=2e-6)
+
+
+@dataclass(frozen=True)
+class Heavy(IndependentHistograms):
+    """Asks for far more weight than it may have, at all codes of every row."""
+
+    name: ClassVar[str] = "heavy"
+
+    def steps(self, schema, budget):
+        return (Step(name="w", blocks=(Hot(name="w", width=6, n_hot=4, weighted=True),)),)
+
+    def measure(self, view, schema):
+        return {"w": view.noisy_sum("w", lambda batch: {"w": np.tile([0, 1, 2, 3, 1e9], (len(batch["x"]), 1))})}
+
+
+def test_a_clip_that_ignores_how_many_codes_a_row_has_is_caught(monkeypatch) -> None:
+    (clause,) = [check for check in CHECKS if check.name == "neighbouring data differ by at most the bound"]
+    clause.run(Setting(Heavy(), ONE_COLUMN, BUDGET, 60))
+    twins.weighs_every_code_as_if_alone(monkeypatch)
+    with pytest.raises(ContractError, match="one row moves a sum by 2 times"):
+        clause.run(Setting(Heavy(), ONE_COLUMN, BUDGET, 60))
 
 
 @given(

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 _ZONES = ("sfumato.mechanisms", "sfumato.learn")
 
@@ -29,14 +30,22 @@ def constants_digest(module: str) -> str:
 
 
 def _source(module: str) -> str:
+    return _file(module).read_text(encoding="utf-8")
+
+
+def _file(module: str) -> Traversable:
     package, _, name = module.rpartition(".")
-    folder = files("sfumato").joinpath(*package.split(".")[1:])
-    return folder.joinpath(f"{name}.py").read_text(encoding="utf-8")
+    return files("sfumato").joinpath(*package.split(".")[1:], f"{name}.py")
 
 
 def _imported(tree: ast.Module) -> list[str]:
-    found = [node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
-    return [name for name in found if name.startswith(_ZONES) and name not in _ZONES]
+    """The modules that a module imports from, or imports from a folder of them."""
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(_ZONES):
+            parts = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            found += [name for name in parts if _file(name).is_file()]
+    return found
 
 
 def _constants(tree: ast.Module) -> list[str]:

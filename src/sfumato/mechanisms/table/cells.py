@@ -35,6 +35,12 @@ class Cells:
     column: Column
     bend: float = BEND
 
+    def __post_init__(self) -> None:
+        """Work out at once what is kept: a release must hold the same whatever was asked of its cells before."""
+        _ = self.whole, self.inner, self.grid
+        if not (self.column.is_coded or self.whole):
+            _ = self._range, self._atoms, self._after_atoms
+
     @property
     def is_ordered(self) -> bool:
         """Whether neighbouring cells are alike."""

@@ -27,6 +27,11 @@ _SETTLED = 2.0
 #: How wrong the Hessian may be, relative to itself.
 _HESSIAN_DOUBT = 0.3
 
+#: Scores of several classes move together, and the errors answer up to twice as fast as to one score alone. Nor is the
+#: Hessian known far away: no correction moves further than this after a single gradient.
+_TOGETHER = 2.0
+_FARTHEST_MOVE = 1.0
+
 #: Asks for the noisy gradient at given corrections: of the bins' weights, and of the belief in the trees.
 Ask = Callable[[NDArray[np.float64]], tuple[Measured, Measured]]
 
@@ -44,7 +49,7 @@ class Pupils:
     def hessians(self, corrections: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """How fast the sum of errors grows with the corrections, of each class as if it were alone."""
         slopes = error_slopes(probabilities(corrected(corrections, self.codes, self.additive, self.beyond)))
-        slopes = slopes * (self.total / len(self.codes))
+        slopes = slopes * (self.total / len(self.codes)) * (_TOGETHER if slopes.shape[1] > 1 else 1.0)
         return [self._hessian(slope, self.beyond[:, c]) for c, slope in enumerate(slopes.T)]
 
     def _hessian(self, slope: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -144,7 +149,7 @@ def _posterior(
         precision[-1, -1] = (BELIEVED * FARTHEST) ** -2
         covariance = linalg.inv(precision + (hessian * trust) @ hessian)
         change = covariance @ (hessian @ (pull - trust * (hessian @ start[c])))
-        means.append(start[c] + change)
+        means.append(here[c] + np.clip(start[c] + change - here[c], -_FARTHEST_MOVE, _FARTHEST_MOVE))
         size = float(change[:-1] @ alike[:-1, :-1] @ change[:-1])
         settled = len(change) - 1 - float((alike * covariance)[:-1, :-1].sum()) / scales[c] ** 2
         if settled > _SETTLED:

@@ -95,7 +95,7 @@ class LabelStage:
                 codes, said = rule.bins.codes(bins), np.nan_to_num(batch[RULE]).astype(np.float64)
                 additive, beyond = said[:, :n_sets], said[:, n_sets:]
                 wrong_by = errors(probabilities(corrected(corrections, codes, additive, beyond)), labels)
-                if n_sets == 1:
+                if self.plan.n_sets == 1:
                     at_bins = np.column_stack([padded(codes, most_codes), weight * wrong_by])
                 else:
                     at = np.zeros((len(codes), most))

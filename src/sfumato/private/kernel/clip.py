@@ -24,15 +24,15 @@ def clip_to_grid(private_values: NDArray[Any], *, block: Dense, noise_multiplier
     """
     private_rows = np.ascontiguousarray(private_values, dtype=np.float64)
     integers = np.empty(private_rows.shape, dtype=np.int32)
-    _clip_rows(
-        private_rows,
-        0.0 if block.nonnegative else -_HUGE,
-        block.l2_bound,
-        grid.units_per_one(block, noise_multiplier=noise_multiplier),
-        math.floor(block.share * grid.norm_in_units(noise_multiplier) ** 2),
-        integers,
-    )
+    units, limit = _units_and_limit(block, noise_multiplier=noise_multiplier)
+    _clip_rows(private_rows, 0.0 if block.nonnegative else -_HUGE, block.l2_bound, units, limit, integers)
     return integers
+
+
+def _units_and_limit(block: Dense, *, noise_multiplier: float) -> tuple[float, int]:
+    """How many units are one, and what the squares of a row's integers may add up to."""
+    limit = math.floor(block.share * grid.norm_in_units(noise_multiplier) ** 2)
+    return grid.units_per_one(block, noise_multiplier=noise_multiplier), limit
 
 
 # The order of the sum is left to the processor: the check in integers decides, not the norm.
@@ -145,13 +145,11 @@ def _drop_repeats(codes: NDArray[np.int64]) -> None:
                 codes[i, j] = -1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]
 
 
-def weights_in_units(
-    private_rows: NDArray[Any], codes: NDArray[np.int64], *, block: Hot, units: float
-) -> NDArray[np.int64]:
+def weights_in_units(values: NDArray[Any], codes: NDArray[np.int64], *, block: Hot, units: float) -> NDArray[np.int64]:
     """What each row counts at each of its codes: one, or its weight in whole units, clipped to the norm of the block."""
     if not block.weighted:
-        return np.full(len(private_rows), int(units), dtype=np.int64)
-    weights = np.nan_to_num(np.asarray(private_rows)[:, -1].astype(np.float64), nan=0.0)
+        return np.full(len(codes), int(units), dtype=np.int64)
+    weights = np.nan_to_num(np.asarray(values)[:, -1].astype(np.float64), nan=0.0)
     limit = _largest_weights(block.n_hot, int(units))[(codes >= 0).sum(axis=1)]
     return np.clip(np.trunc(np.clip(weights, -_HUGE, _HUGE) * int(units)), -limit, limit).astype(np.int64)
 
@@ -174,8 +172,7 @@ def add_codes(sums: NDArray[np.int64], codes: NDArray[np.int64], units: NDArray[
 def clip_tensor_to_grid(gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:
     """The same as `clip_to_grid` for a tensor on its own device; a row that is not finite counts as 0 altogether."""
     torch = need_torch("noisy_gradients")
-    limit = math.floor(block.share * grid.norm_in_units(noise_multiplier) ** 2)
-    units = grid.units_per_one(block, noise_multiplier=noise_multiplier)
+    units, limit = _units_and_limit(block, noise_multiplier=noise_multiplier)
     finite = torch.isfinite(gradients).all(dim=1, keepdim=True)
     values = torch.where(finite, gradients, 0.0).to(torch.float64).clamp(-_HUGE, _HUGE)
     norm = (values * values).sum(dim=1, keepdim=True).sqrt()

@@ -58,12 +58,9 @@ def _products(private_rows: NDArray[Any], *, block: Outer, primitives: Primitive
 
 def on_grid(private_sums: Sums, *, step: Step, plan: Plan) -> Sums:
     """The sums in the units of their noise: products were added up on a finer grid."""
-    out = dict(private_sums)
-    for block in step.blocks:
-        if isinstance(block, Outer):
-            units = plan.units_per_one(step.name, block.name)
-            out[block.name] = outer_to_grid(out[block.name], block=block, units=units)
-    return out
+    fine = {block.name: block for block in step.blocks if isinstance(block, Outer)}
+    units = {name: plan.units_per_one(step.name, name) for name in fine}
+    return private_sums | {n: outer_to_grid(private_sums[n], block=b, units=units[n]) for n, b in fine.items()}
 
 
 def row_integers(

@@ -1,0 +1,71 @@
+"""Correlations within each class, from second moments of normal scores."""
+
+import numpy as np
+import pytest
+
+from sfumato.mechanisms.table.copula import correlations, scores_of
+
+N_BINS = 16
+
+
+def planted(correlation: float, *, k: int, n_rows: int = 40_000, seed: int = 0):
+    """Rows of bins of equal mass behind which lies a Gaussian."""
+    from scipy.special import ndtr
+
+    matrix = np.full((k, k), correlation) + (1 - correlation) * np.eye(k)
+    rng = np.random.default_rng(seed)
+    gauss = rng.standard_normal((n_rows, k)) @ np.linalg.cholesky(matrix).T
+    return np.minimum((ndtr(gauss) * N_BINS).astype(np.int64), N_BINS - 1)
+
+
+def measured(bins_by_class, *, stddev: float = 0.0, by_class: bool = True, seed: int = 1):
+    """What `correlations` finds in rows of one or more classes."""
+    per_class = np.array([float(len(bins)) for bins in bins_by_class])
+    rates, k = per_class / per_class.sum(), bins_by_class[0].shape[1]
+    joints = [np.outer(rates, np.full(N_BINS, 1 / N_BINS)) for _ in range(k)]
+    scores = scores_of(joints, [np.arange(N_BINS)] * k, rates)
+    moments = []
+    for c, bins in enumerate(bins_by_class):
+        z = scores(bins, np.full(len(bins), c))
+        assert np.linalg.norm(z, axis=1).max() <= 1 + 1e-12
+        moments.append(z.T @ z)
+    moments = np.stack(moments) if by_class else np.sum(moments, axis=0)[None]
+    moments = moments + stddev * np.random.default_rng(seed).standard_normal(moments.shape)
+    return correlations(moments, scores, per_class, stddev=max(stddev, 1e-9), by_class=by_class)
+
+
+def off_diagonal(matrix):
+    return matrix[np.triu_indices(len(matrix), 1)]
+
+
+@pytest.mark.parametrize("k", [2, 8])
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.8])
+def test_planted_correlations_are_found_though_long_rows_are_shortened(correlation: float, k: int) -> None:
+    found = off_diagonal(measured([planted(correlation, k=k)])[0])
+    assert found == pytest.approx(np.full(len(found), correlation), abs=0.06)
+
+
+def test_every_class_has_its_own() -> None:
+    one, two = measured([planted(0.7, k=3), planted(0.0, k=3, seed=5)])
+    assert off_diagonal(one) == pytest.approx(np.full(3, 0.7), abs=0.08)
+    assert off_diagonal(two) == pytest.approx(np.zeros(3), abs=0.08)
+
+
+def test_without_a_sum_for_each_class_all_have_the_same() -> None:
+    one, two = measured([planted(0.5, k=3), planted(0.5, k=3, seed=5)], by_class=False)
+    assert np.array_equal(one, two)
+    assert off_diagonal(one) == pytest.approx(np.full(3, 0.5), abs=0.06)
+
+
+def test_noise_alone_gives_none() -> None:
+    found = measured([planted(0.0, k=10, n_rows=1_000)], stddev=300.0)[0]
+    assert np.abs(off_diagonal(found)).max() < 0.5
+    assert np.sqrt((off_diagonal(found) ** 2).mean()) < 0.15
+
+
+@pytest.mark.parametrize("stddev", [0.0, 50.0, 1e5])
+def test_whatever_the_noise_it_is_a_correlation_matrix(stddev: float) -> None:
+    for matrix in measured([planted(0.95, k=6, n_rows=2_000), planted(0.0, k=6, n_rows=50)], stddev=stddev):
+        assert np.diag(matrix) == pytest.approx(np.ones(6))
+        assert np.linalg.eigvalsh(matrix).min() > 0
+        assert np.array_equal(matrix, matrix.T) or np.allclose(matrix, matrix.T)

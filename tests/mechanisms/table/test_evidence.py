@@ -1,0 +1,54 @@
+"""What each stage gets follows the evidence without a cliff."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import schemas
+from sfumato import Budget, PrivacyUnit
+from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.evidence import Evidence, evidence_of
+
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
+
+
+def at(rho: float) -> Evidence:
+    return Evidence(rows=rho, mu=np.sqrt(5.0), n_columns=4)
+
+
+@pytest.mark.parametrize("rho", np.geomspace(1, 1e6, 400))
+def test_shares_add_up_to_one_at_most_and_do_not_jump(rho: float) -> None:
+    assert at(rho).rho == pytest.approx(rho)
+    here, there = at(rho).shares(), at(1.02 * rho).shares()
+    assert 0.9 < sum(here.values()) <= 1 + 1e-9
+    assert all(share > 0 for share in here.values())
+    for stage in here.keys() | there.keys():
+        assert abs(here.get(stage, 0.0) - there.get(stage, 0.0)) <= 0.02
+    assert abs(at(rho).least - at(1.02 * rho).least) <= 0.2
+
+
+def test_more_evidence_plans_no_fewer_stages() -> None:
+    stages = [set(at(rho).shares()) for rho in np.geomspace(10, 1e5, 60)]
+    assert all(few <= more for few, more in zip(stages, stages[1:], strict=False))
+    assert stages[0] == {"coarse", "fine", "classes"}
+    assert {"teacher", "judge", "cubes"} <= stages[-1]
+
+
+def test_evidence_counts_rows_budget_and_unit() -> None:
+    one = evidence_of(schemas.TABLE, BUDGET, n_columns=5)
+    assert one.rows == 300
+    assert evidence_of(replace(schemas.TABLE, rows=None), BUDGET, n_columns=5).rows == 10_000
+    assert evidence_of(schemas.TABLE, Budget(epsilon=2.0, delta=1e-6), n_columns=5).rho > 1.5 * one.rho
+    persons = replace(schemas.TABLE, unit=PrivacyUnit(person="patient", max_rows=3))
+    assert evidence_of(persons, BUDGET, n_columns=5).rho == pytest.approx(one.rho / 3)
+    assert evidence_of(schemas.REPLACE, BUDGET, n_columns=5).rho == pytest.approx(one.rho / 2)
+
+
+@pytest.mark.parametrize("rows", [300, 2_000, 20_000])
+def test_steps_are_those_that_have_a_share(rows: int) -> None:
+    plan = Blueprint(replace(schemas.TABLE, rows=rows), BUDGET)
+    steps = {step.name: step.share for step in plan.steps()}
+    assert steps == {name: share for name, share in plan.evidence.shares().items() if name in steps}
+    assert all(plan.has(name) for name in steps)
+    assert not plan.has("nothing")

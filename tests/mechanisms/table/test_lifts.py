@@ -1,0 +1,73 @@
+"""Class tables without their noise: exact where there is none, those of all rows where there is nothing else."""
+
+import numpy as np
+import pytest
+
+from sfumato import Column
+from sfumato.mechanisms.table.bins import Binning, Spikes
+from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
+
+SIZES = (9, 4, 9)
+PER_CLASS = np.array([6_000.0, 3_000.0, 1_000.0])
+
+
+def binnings() -> list[Binning]:
+    columns = [
+        Column(name="a", kind="integer", bounds=(0, 8)),
+        Column(name="b", kind="categorical", categories=tuple("pqrs")),
+        Column(name="c", kind="integer", bounds=(0, 7), missing=True),
+    ]
+    return [
+        Binning(Cells(c), size, np.arange(size), np.ones(size), Spikes())
+        for c, size in zip(columns, SIZES, strict=True)
+    ]
+
+
+def truth(*, seed: int = 0, apart: float = 1.0) -> list[np.ndarray]:
+    """Rows of each class in each bin."""
+    rng = np.random.default_rng(seed)
+    given = [np.exp(apart * rng.normal(size=(3, size))) for size in SIZES]
+    return [PER_CLASS[:, None] * g / g.sum(axis=1, keepdims=True) for g in given]
+
+
+def tables(counts, *, stddev: float, seed: int = 1) -> list[ClassTable]:
+    rng = np.random.default_rng(seed)
+    noisy = [c + stddev * rng.standard_normal(c.shape) for c in counts]
+    return [ClassTable(t - t.mean(axis=1, keepdims=True), np.full(3, max(stddev, 1e-6))) for t in noisy]
+
+
+def joints(counts, *, stddev: float) -> list[np.ndarray]:
+    margins = [c.sum(axis=0) / c.sum() for c in counts]
+    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, floors=np.full(3, FLOOR))
+
+
+def test_without_noise_the_class_tables_are_found() -> None:
+    counts = truth()
+    for found, exact in zip(joints(counts, stddev=0.0), counts, strict=True):
+        assert np.abs(found - exact / exact.sum()).sum() / 2 < 0.02
+
+
+@pytest.mark.parametrize("stddev", [300.0, 100_000.0])
+def test_noise_alone_leaves_every_class_with_all_rows(stddev: float) -> None:
+    counts = truth(apart=0.0)
+    for found in joints(counts, stddev=stddev):
+        alike = np.outer(found.sum(axis=1), found.sum(axis=0))
+        assert np.abs(found - alike).sum() / 2 < 0.04
+
+
+def test_between_the_two_it_is_nearer_than_the_noisy_table_itself() -> None:
+    counts, stddev = truth(apart=0.3), 150.0
+    apart, plain = 0.0, 0.0
+    for found, table, exact in zip(joints(counts, stddev=stddev), tables(counts, stddev=stddev), counts, strict=True):
+        apart += float(np.abs(found * exact.sum() - exact).sum())
+        plain += float(np.abs(table.counts + exact.mean(axis=1, keepdims=True) - exact).sum())
+    assert apart < 0.7 * plain
+
+
+@pytest.mark.parametrize("stddev", [0.0, 100.0, 1e6])
+def test_tables_are_probabilities_and_keep_the_rates_of_the_classes(stddev: float) -> None:
+    for found in joints(truth(), stddev=stddev):
+        assert found.sum() == pytest.approx(1.0)
+        assert (found > 0).all()
+        assert found.sum(axis=1) == pytest.approx(PER_CLASS / PER_CLASS.sum(), abs=1e-6)

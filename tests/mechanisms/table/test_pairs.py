@@ -1,0 +1,93 @@
+"""Tables of pairs count where they depart from the population; the rest is noise."""
+
+import numpy as np
+import pytest
+
+from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
+from sfumato.mechanisms.table.pairs import Levels, all_pairs, departures
+
+LEVELS = Levels([np.array([0, 0, 1, 2]), np.array([0, 1, 1]), np.arange(4)], np.array([0, 1, 1]))
+TOTAL = 20_000
+
+
+def rows(*, planted: bool, seed: int = 0):
+    """Three columns of bins and a class; where it is planted, the third column is the first."""
+    rng = np.random.default_rng(seed)
+    bins = np.stack([rng.integers(size, size=TOTAL) for size in (4, 3, 4)], axis=1)
+    if planted:
+        bins[:, 2] = bins[:, 0]
+    return bins, rng.integers(3, size=TOTAL)
+
+
+def expected(pairs):
+    """What the population has where no columns go together."""
+    found = []
+    for pair in pairs:
+        table = np.bincount(LEVELS.of_class, minlength=2) / 3
+        for j in pair:
+            table = np.multiply.outer(table, np.bincount(LEVELS.of_bin[j]) / len(LEVELS.of_bin[j]))
+        found.append(table.ravel())
+    return found
+
+
+def goals(*, planted: bool, stddev: float, seed: int = 0):
+    pairs = all_pairs(3)
+    codes = LEVELS.codes(*rows(planted=planted, seed=seed), pairs)
+    width = LEVELS.layout(pairs).width
+    counts = np.bincount(codes.ravel(), minlength=width) + stddev * np.random.default_rng(9).standard_normal(width)
+    return departures(LEVELS, pairs, counts, expected(pairs), total=float(TOTAL), stddev=stddev)
+
+
+def test_each_row_has_one_place_in_every_table() -> None:
+    bins, labels = rows(planted=False)
+    layout = LEVELS.layout(all_pairs(3))
+    codes = LEVELS.codes(bins, labels, all_pairs(3))
+    assert layout.sizes == (2 * 3 * 2, 2 * 3 * 4, 2 * 2 * 4)
+    assert ((codes >= layout.starts) & (codes < layout.starts + layout.sizes)).all()
+
+
+def test_a_planted_pair_is_the_strongest_and_its_table_is_near() -> None:
+    first = goals(planted=True, stddev=30.0)[0]
+    assert first.columns == (0, 2)
+    exact = LEVELS.code(*rows(planted=True), (0, 2))
+    held = np.bincount(exact, minlength=first.table.size) / TOTAL
+    assert np.abs(first.table - held).sum() / 2 < 0.02
+    assert first.table.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_alone_departs_from_nothing(seed: int) -> None:
+    assert goals(planted=False, stddev=300.0, seed=seed) == []
+
+
+def test_halves_hold_about_half_of_the_rows_each() -> None:
+    rates = np.array([0.1, 0.4, 0.2, 0.3])
+    half = halves(np.array([3.0, 1.0, 2.0, 0.0]), rates)
+    assert rates[half == 0].sum() == pytest.approx(0.5, abs=0.21)
+    assert set(half) == {0, 1}
+    assert halves(np.zeros(1), np.ones(1)).tolist() == [0]
+
+
+def test_levels_are_few_and_about_equally_full() -> None:
+    mass = np.random.default_rng(0).random(40)
+    order = np.random.default_rng(1).permutation(40)
+    level = levels_of(mass, order, most=6)
+    held = np.bincount(level, weights=mass)
+    assert len(held) == 6
+    assert held.max() < 2 * held.min()
+    assert (np.diff(level[order]) >= 0).all()
+
+
+def test_categories_are_ordered_by_the_classes_that_they_go_with() -> None:
+    from test_lifts import binnings
+
+    joints = [np.full((2, 9), 1 / 18), np.array([[0.2, 0.0, 0.1, 0.2], [0.0, 0.3, 0.1, 0.1]]), np.full((2, 9), 1 / 18)]
+    orders = bin_orders(binnings(), joints, np.arange(2.0))
+    assert orders[0].tolist() == list(range(9))
+    assert orders[1].tolist() == [0, 3, 2, 1]
+
+
+def test_classes_with_similar_rows_lie_side_by_side() -> None:
+    given = np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    line = class_line([given / 4], np.full(4, 0.25))
+    assert {frozenset(np.argsort(line)[:2]), frozenset(np.argsort(line)[2:])} == {frozenset({0, 2}), frozenset({1, 3})}

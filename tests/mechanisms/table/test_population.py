@@ -1,0 +1,92 @@
+"""A population of weighted rows that agrees with all tables at once."""
+
+import numpy as np
+import pytest
+
+from sfumato.mechanisms.table import population as module
+from sfumato.mechanisms.table.links import Link
+from sfumato.mechanisms.table.pairs import Levels
+from sfumato.mechanisms.table.population import Population, draw_each, first_population, raked, with_links
+
+RATES = np.array([0.7, 0.28, 0.02])
+ORDERS = [np.arange(5), np.array([2, 0, 1])]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(module, "ROWS", 20_000)
+
+
+def joints(seed: int = 0):
+    given = [np.random.default_rng(seed).dirichlet(np.full(size, 2.0), size=3) for size in (5, 3)]
+    return [RATES[:, None] * g for g in given]
+
+
+def first(correlation: float = 0.0) -> Population:
+    matrix = np.array([[1.0, correlation], [correlation, 1.0]])
+    return first_population(RATES, joints(), ORDERS, np.repeat(matrix[None], 3, axis=0), seed=0)
+
+
+def held(population: Population, j: int, size: int):
+    return population.share_of(population.labels * size + population.rows[:, j], 3 * size).reshape(3, size)
+
+
+def test_it_starts_with_the_tables_of_every_class() -> None:
+    for j, joint in enumerate(joints()):
+        assert np.abs(held(first(), j, joint.shape[1]) - joint).sum() / 2 < 0.02
+
+
+def test_a_rare_class_has_rows_to_choose_from() -> None:
+    assert (first().labels == 2).mean() > 0.1
+
+
+def test_correlations_order_the_bins_of_two_columns() -> None:
+    rows = first(0.9)
+    place = np.argsort(ORDERS[1])[rows.rows[:, 1]]
+    assert np.corrcoef(rows.rows[:, 0], place)[0, 1] > 0.6
+    assert abs(np.corrcoef(first().rows.T)[0, 1]) < 0.15
+
+
+def test_raking_meets_goals_that_agree() -> None:
+    population, tables = first(), joints(seed=3)
+    exact = np.random.default_rng(1).dirichlet(np.ones(15))
+    pair = population.rows[:, 0] * 3 + population.rows[:, 1]
+    by_first = exact.reshape(5, 3).sum(axis=1)
+    goals = [(pair, exact), (population.rows[:, 0], by_first), (population.labels, tables[0].sum(axis=1))]
+    after = raked(population, goals)
+    for codes, goal in goals:
+        assert after.share_of(codes, len(goal)) == pytest.approx(goal, abs=2e-3)
+    assert after.weights.sum() == pytest.approx(1.0)
+    assert np.array_equal(after.rows, population.rows)
+
+
+def test_goals_that_nobody_can_meet_leave_weights() -> None:
+    population = first()
+    impossible = [(population.labels, np.array([0.5, 0.5, 0.0])), (population.labels, np.array([0.0, 0.1, 0.9]))]
+    after = raked(population, impossible)
+    assert np.isfinite(after.weights).all()
+    assert (after.weights >= 0).all()
+    assert after.weights.sum() == pytest.approx(1.0)
+
+
+def test_rows_are_drawn_as_often_as_they_weigh() -> None:
+    weights = np.array([0.1, 0.6, 0.3])
+    population = Population(np.arange(3), np.zeros((3, 1), dtype=np.int64), weights, np.zeros((3, 1)))
+    drawn = np.bincount(population.draw(1_000, np.random.default_rng(0)), minlength=3)
+    assert np.abs(drawn - 1_000 * weights).max() <= 1
+
+
+def test_one_draw_for_each_row_at_its_quantile() -> None:
+    table = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 2.0]])
+    assert draw_each(table, np.array([0, 0, 1]), np.array([0.1, 0.9, 0.3])).tolist() == [0, 1, 2]
+
+
+def test_links_draw_a_column_from_its_parent() -> None:
+    rates = np.array([0.5, 0.5])
+    even = [np.full((2, 4), 1 / 8)] * 2
+    orders = [np.arange(4)] * 2
+    correlation = np.repeat(np.eye(2)[None], 2, axis=0)
+    before = first_population(rates, even, orders, correlation, seed=0)
+    levels = Levels([np.arange(4)] * 2, np.array([0, 1]))
+    after = with_links(before, [Link(0, 1, np.eye(4) / 4)], even, orders, correlation, levels)
+    assert (after.rows[:, 0] == after.rows[:, 1]).mean() > 0.99

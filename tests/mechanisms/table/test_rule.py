@@ -1,0 +1,136 @@
+"""The generator's rule and its teacher: they move towards the truth, and by noise alone nowhere."""
+
+import numpy as np
+import pytest
+
+from sfumato.mechanisms.table.layout import Layout
+from sfumato.mechanisms.table.logistic import errors, probabilities
+from sfumato.mechanisms.table.rule import BELIEVED, FARTHEST, Bins, learn_rule
+from sfumato.mechanisms.table.teacher import corrected, no_corrections, pupils, teach
+from sfumato.public.doors import Measured
+
+SIZES = (4, 4, 4)
+BINS = Bins(Layout(SIZES))
+ORDERS = [np.arange(size) for size in SIZES]
+
+
+def rows(n_rows: int, *, seed: int = 0):
+    return np.random.default_rng(seed).integers(4, size=(n_rows, 3))
+
+
+def drawn(scores, *, seed: int = 1):
+    """Classes by their scores."""
+    p = probabilities(scores)
+    uniform = np.random.default_rng(seed).random((len(p), 1))
+    return (uniform < p)[:, 0].astype(np.int64) if p.shape[1] == 1 else (p.cumsum(axis=1) < uniform).sum(axis=1)
+
+
+def log_loss(scores, labels) -> float:
+    p = probabilities(scores)
+    p = np.concatenate([1 - p, p], axis=1) if p.shape[1] == 1 else p
+    return float(-np.log(np.maximum(p[np.arange(len(labels)), labels], 1e-12)).mean())
+
+
+def says(rule, at):
+    """What the rule says by itself."""
+    additive = rule.additive_scores(at)
+    return corrected(no_corrections(additive.shape[1], BINS.width), BINS.codes(at), additive, rule.beyond(at, additive))
+
+
+def test_a_rule_of_single_columns_is_learned() -> None:
+    at = rows(20_000)
+    labels = drawn((at[:, :1] - 1.5) * 2.0)
+    rule = learn_rule(at, labels, ORDERS, BINS, n_classes=2)
+    assert rule.additive.shape == (1, 13)
+    assert ((says(rule, at)[:, 0] > 0) == (at[:, 0] > 1.5)).mean() > 0.99
+
+
+def test_trees_find_what_two_columns_decide_together() -> None:
+    at = rows(20_000)
+    labels = ((at[:, 0] > 1) ^ (at[:, 1] > 1)).astype(np.int64)
+    rule = learn_rule(at, labels, ORDERS, BINS, n_classes=2)
+    assert np.abs(rule.additive_scores(at)).max() < 0.5
+    assert ((says(rule, at)[:, 0] > 0) == labels).mean() > 0.99
+    assert np.abs(rule.beyond(at, rule.additive_scores(at))).max() <= 1
+
+
+def test_several_classes_and_one_that_nobody_has() -> None:
+    at = rows(20_000)
+    labels = np.minimum(at[:, 0], 2)
+    rule = learn_rule(at, labels, ORDERS, BINS, n_classes=4)
+    scores = says(rule, at)
+    assert scores.shape == (20_000, 4)
+    assert (scores.argmax(axis=1) == labels).mean() > 0.99
+    assert probabilities(scores)[:, 3].max() < 0.01
+
+
+def test_one_class_alone_has_no_rule() -> None:
+    at = rows(500)
+    assert learn_rule(at, np.ones(500, dtype=np.int64), ORDERS, BINS, n_classes=2) is None
+
+
+def test_each_row_has_its_bins_and_the_intercept() -> None:
+    codes = BINS.codes(np.array([[0, 1, 3]]))
+    assert codes.tolist() == [[0, 5, 11, 12]]
+    assert BINS.one_hot(np.array([[0, 1, 3]])).toarray().nonzero()[1].tolist() == [0, 5, 11, 12]
+
+
+class Lesson:
+    """A generator with a wrong rule, private rows with the true one, and gradients between them."""
+
+    def __init__(self, n_classes: int) -> None:
+        rng = np.random.default_rng(3)
+        n_sets = 1 if n_classes == 2 else n_classes
+        true, false = (rng.normal(size=(n_sets, BINS.width)) for _ in range(2))
+        self.private, public = rows(20_000, seed=4), rows(20_000, seed=5)
+        self.labels = drawn(self.scores(true, self.private))
+        mixed = drawn(self.scores(0.5 * true + 0.5 * false, public))
+        self.rule = learn_rule(public, mixed, ORDERS, BINS, n_classes=n_classes)
+        self.standing = pupils(self.rule, public[:5_000], total=20_000.0)
+        self.seen = pupils(self.rule, self.private, total=20_000.0)
+        self.start = no_corrections(n_sets, BINS.width)
+
+    @staticmethod
+    def scores(weights, at):
+        return np.stack([w[BINS.codes(at)].sum(axis=1) for w in weights], axis=1)
+
+    def said(self, corrections):
+        return corrected(corrections, self.seen.codes, self.seen.additive, self.seen.beyond)
+
+    def taught(self, *, stddev: float):
+        rng = np.random.default_rng(0)
+
+        def ask(corrections):
+            wrong = errors(probabilities(self.said(corrections)), self.labels)
+            at_bins = np.stack(
+                [np.bincount(self.seen.codes.ravel(), np.repeat(w, 4), minlength=BINS.width) for w in wrong.T]
+            )
+            at_bins = at_bins + stddev * rng.standard_normal(at_bins.shape)
+            of_trees = (wrong * self.seen.beyond).sum(axis=0)
+            of_trees = of_trees + stddev * rng.standard_normal(of_trees.shape)
+            return Measured(at_bins, max(stddev, 1.0)), Measured(of_trees, max(stddev, 1.0))
+
+        return teach(ask, self.standing, self.start, runs=[(0, 4), (4, 8), (8, 12)])
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_exact_gradients_move_the_rule_to_the_truth(n_classes: int) -> None:
+    lesson = Lesson(n_classes)
+    before, after = (log_loss(lesson.said(c), lesson.labels) for c in (lesson.start, lesson.taught(stddev=0.0)))
+    best = learn_rule(lesson.private, lesson.labels, ORDERS, BINS, n_classes=n_classes)
+    best_loss = log_loss(says(best, lesson.private), lesson.labels)
+    assert after < before - 0.7 * (before - best_loss)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_drowned_in_noise_the_rule_stays_the_generators(n_classes: int) -> None:
+    lesson = Lesson(n_classes)
+    after = lesson.taught(stddev=1e6)
+    assert np.abs(after - lesson.start).max() < 0.05
+
+
+def test_the_start_is_the_generators_own_rule() -> None:
+    start = no_corrections(2, 5)
+    assert start.shape == (2, 6)
+    assert (start[:, :-1] == 0).all()
+    assert (start[:, -1] == BELIEVED * FARTHEST).all()

@@ -1,0 +1,80 @@
+"""A fitted table: whose labels it draws, and what a judge has to say about it."""
+
+import numpy as np
+import pytest
+
+from sfumato import Column, Schema
+from sfumato.mechanisms.table.bins import Binning, Spikes
+from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.table.features import Feature
+from sfumato.mechanisms.table.population import Population
+from sfumato.mechanisms.table.table_model import FittedTable, TableModel, several_rows
+from sfumato.public.doors import Measured
+
+X = Column(name="x", kind="integer", bounds=(0, 1))
+CLASS = Column(name="y", kind="categorical", categories=("no", "yes"))
+NUMBER = Column(name="y", kind="integer", bounds=(0, 1))
+
+
+def binning(column: Column) -> Binning:
+    return Binning(Cells(column), 2, np.arange(2), np.array([500.0, 500.0]), Spikes())
+
+
+def fitted(target: Column, *, gain: float | None = 1.0) -> FittedTable:
+    """Labels say nothing of x in the population; the teacher says that they are x."""
+    rows = np.array([[0], [1], [0], [1]]).repeat(500, axis=0)
+    labels = np.array([0, 0, 1, 1]).repeat(500)
+    weights = np.full(2_000, 1 / 2_000)
+    return FittedTable(
+        features=(Feature(Cells(X)),),
+        binnings=(binning(X),),
+        target=binning(target),
+        total=1_000.0,
+        total_stddev=5.0,
+        rates=np.array([0.5, 0.5]),
+        population=Population(labels, rows, weights, np.zeros((2_000, 1))),
+        generator_scores=np.zeros((2_000, 1)),
+        taught_scores=np.where(rows == 1, 3.0, -3.0),
+        gain=None if gain is None else Measured(np.array([gain]), 0.1),
+    )
+
+
+def agreement(table: FittedTable, alpha: float, *, target: Column = CLASS) -> float:
+    """How often y is x in the release."""
+    schema = Schema(columns=(X, target), target="y")
+    rows = TableModel(schema, table, *table.towards_teacher(alpha)).sample(20_000, seed=0).table
+    y = rows["y"].astype(str) == "yes" if target.is_coded else rows["y"] == 1
+    return float((y == (rows["x"] == 1)).mean())
+
+
+@pytest.mark.parametrize("target", [CLASS, NUMBER], ids=["classes", "numbers"])
+def test_alpha_leads_from_the_generator_to_the_teacher(target: Column) -> None:
+    none, half, whole = (agreement(fitted(target), alpha, target=target) for alpha in (0.0, 0.5, 1.0))
+    assert none == pytest.approx(0.5, abs=0.02)
+    assert half == pytest.approx(1 / (1 + np.exp(-1.5)), abs=0.04)
+    assert whole == pytest.approx(1 / (1 + np.exp(-3.0)), abs=0.04)
+
+
+def test_a_teacher_that_the_judge_finds_worse_is_not_followed() -> None:
+    assert agreement(fitted(CLASS, gain=-0.5), 1.0) == pytest.approx(0.5, abs=0.02)
+    assert agreement(fitted(CLASS, gain=None), 1.0) > 0.9
+
+
+def test_numbers_keep_the_rates_of_their_levels() -> None:
+    population, scores = fitted(NUMBER).towards_teacher(1.0)
+    assert scores is None
+    assert population.share_of(population.labels, 2) == pytest.approx([0.5, 0.5])
+
+
+def test_a_table_of_its_target_alone_is_drawn_at_its_rates() -> None:
+    table = FittedTable.of_target((), binning(CLASS), 1_000.0, 5.0)
+    drawn = TableModel(Schema(columns=(CLASS,), target="y"), table, None, None).sample(4_000, seed=0).table
+    assert (drawn["y"].astype(str) == "yes").mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_model_tells_how_many_rows_there_were_and_draws_more_of_few() -> None:
+    table = fitted(CLASS)
+    model = TableModel(Schema(columns=(X, CLASS), target="y"), table, *table.towards_teacher(1.0))
+    assert (model.noisy_rows, model.noisy_rows_stddev, model.default_rows) == (1_000.0, 5.0, 8_000)
+    assert several_rows(-3.0) == 1
+    assert several_rows(2e6) == 2_000_000
