@@ -15,7 +15,7 @@ from sfumato.mechanisms.table.evidence import Evidence
 _ROOT = Path(__file__).parents[1]
 _PICTURE = _ROOT / "docs" / "images" / "table-method.svg"
 _PAGE = _ROOT / "docs" / "research" / "table-method.md"
-_TABLE = re.compile(r"(<!-- shares: .*? -->\n).*?(\n<!-- end of shares -->)", re.DOTALL)
+_TABLE = re.compile(r"(<!-- shares: .*? -->\n).*?(<!-- end of shares -->)", re.DOTALL)
 
 _RHOS = (120.0, 300.0, 700.0)
 _WIDE, _HIGH, _GAP = 352, 68, 14
@@ -77,7 +77,7 @@ def main() -> None:
     _PICTURE.write_text(_drawn(shares), encoding="utf-8")
     if _PAGE.exists():
         page = _PAGE.read_text(encoding="utf-8")
-        _PAGE.write_text(_TABLE.sub(lambda m: m[1] + _table(shares) + m[2], page), encoding="utf-8")
+        _PAGE.write_text(_TABLE.sub(lambda m: f"{m[1]}\n{_table(shares)}\n\n{m[2]}", page), encoding="utf-8")
 
 
 def _drawn(shares: list[dict[str, float]]) -> str:
