@@ -1,6 +1,7 @@
 """What each stage gets follows the evidence without a cliff."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def test_shares_add_up_to_one_at_most_and_do_not_jump(rho: float) -> None:
 
 def test_more_evidence_plans_no_fewer_stages() -> None:
     stages = [set(at(rho).shares()) for rho in np.geomspace(10, 1e5, 60)]
-    assert all(few <= more for few, more in zip(stages, stages[1:], strict=False))
+    assert all(few <= more for few, more in pairwise(stages))
     assert stages[0] == {"coarse", "fine", "classes"}
     assert {"teacher", "judge", "cubes"} <= stages[-1]
 

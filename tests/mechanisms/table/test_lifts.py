@@ -39,9 +39,7 @@ def tables(counts, *, stddev: float, seed: int = 1) -> list[ClassTable]:
 
 def joints(counts, *, stddev: float) -> list[np.ndarray]:
     margins = [c.sum(axis=0) / c.sum() for c in counts]
-    return joint_tables(
-        tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, floors=np.full(3, FLOOR)
-    )
+    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, floors=np.full(3, FLOOR))
 
 
 def test_without_noise_the_class_tables_are_found() -> None:
@@ -61,9 +59,7 @@ def test_noise_alone_leaves_every_class_with_all_rows(stddev: float) -> None:
 def test_between_the_two_it_is_nearer_than_the_noisy_table_itself() -> None:
     counts, stddev = truth(apart=0.3), 150.0
     apart, plain = 0.0, 0.0
-    for found, table, exact in zip(
-        joints(counts, stddev=stddev), tables(counts, stddev=stddev), counts, strict=True
-    ):
+    for found, table, exact in zip(joints(counts, stddev=stddev), tables(counts, stddev=stddev), counts, strict=True):
         apart += float(np.abs(found * exact.sum() - exact).sum())
         plain += float(np.abs(table.counts + exact.mean(axis=1, keepdims=True) - exact).sum())
     assert apart < 0.7 * plain
