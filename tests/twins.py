@@ -197,12 +197,12 @@ class TableBinsByRank(ThreeATable):
 
     def measure(self, view, schema):
         class Ranker(Through):
-            def noisy_sum(self, step, per_record):
+            def prepare(self, name, per_record):
                 def ranked(batch):
                     rank = np.argsort(np.argsort(batch["age"])).astype(float)
                     return per_record({**batch, "age": 18 + 72 * rank / max(1, len(rank) - 1)})
 
-                return self.view.noisy_sum(step, ranked)
+                return self.view.prepare(name, ranked)
 
         return super().measure(Ranker(view), schema)
 

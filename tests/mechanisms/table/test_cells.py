@@ -1,6 +1,6 @@
 """Every value has one cell, and every cell gives values of its own."""
 
-import itertools
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -60,5 +60,5 @@ def test_edges_meet_and_hold_the_middle() -> None:
     cells = Cells(COLUMNS["number"])
     at = np.flatnonzero(cells.grid >= 0)[100:110]
     edges = [cells.edges(int(cell)) for cell in at]
-    assert all(left[1] == right[0] for left, right in itertools.pairwise(edges))
+    assert all(left[1] == right[0] for left, right in pairwise(edges))
     assert all(low < cells.middles()[cell] < high for cell, (low, high) in zip(at, edges, strict=True))

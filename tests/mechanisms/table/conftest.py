@@ -1,0 +1,34 @@
+"""Made-up rows need no large population."""
+
+import pytest
+
+from helpers import set_constant
+
+
+def shrink(monkeypatch, *, population: int, learning: int, hessian: int) -> None:
+    """Smaller populations, also in fresh processes."""
+    set_constant(monkeypatch, "sfumato.mechanisms.table.population.ROWS", population)
+    set_constant(monkeypatch, "sfumato.mechanisms.table.to_labels.LEARNING_ROWS", learning)
+    set_constant(monkeypatch, "sfumato.mechanisms.table.to_labels.HESSIAN_ROWS", hessian)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Enough for a utility that can be told from chance."""
+    shrink(monkeypatch, population=20_000, learning=10_000, hessian=2_000)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """The clauses of the contract fit the mechanism many times."""
+    shrink(monkeypatch, population=1_000, learning=400, hessian=200)
+    fewer = {
+        "rule._ROUNDS": 3,
+        "resolution._LENGTHS": (0.1,),
+        "resolution._HEIGHTS": (0.1, 1.0),
+        "resolution._ROUGH": (1e-3,),
+    }
+    fewer |= {f"{module}.GRADIENTS": 2 for module in ("teacher", "method", "blueprint")}
+    fewer |= {f"{module}.LOOKS": 2 for module in ("spikes", "method", "blueprint")}
+    for name, value in fewer.items():
+        set_constant(monkeypatch, f"sfumato.mechanisms.table.{name}", value)

@@ -1,0 +1,135 @@
+"""Odd tables: whatever the rows hold, a release has the columns of the schema within their bounds, or there is a sentence."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sfumato.mechanisms.table.wide import is_wide
+
+import schemas
+from sfumato import Budget, Column, NoiseSource, PrivacyUnit, Schema, Sensitive, ThreeATable, fit
+
+pytestmark = pytest.mark.usefixtures("tiny")
+
+MIXED = replace(schemas.TABLE, rows=None)
+
+
+def made(n_rows: int, *, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 91, n_rows),
+            "pressure": rng.normal(120, 15, n_rows),
+            "region": rng.choice(["north", "south", "east"], n_rows),
+            "smoker": rng.random(n_rows) < 0.3,
+            "visit": pd.to_datetime(rng.uniform(1.5e9, 1.7e9, n_rows), unit="s"),
+            "ill": rng.choice(["no", "yes"], n_rows),
+        }
+    )
+
+
+def released(frame, schema: Schema, *, epsilon: float = 1.0, n_rows: int = 200) -> pd.DataFrame:
+    """A sample of a release, which has what the schema says."""
+    data = Sensitive.read(frame, schema)
+    budget = Budget(epsilon=epsilon, delta=1e-6)
+    fitted = fit(ThreeATable(), data, budget, seed=0, source=NoiseSource(research_seed=0))
+    assert fitted.model.default_rows >= 1
+    table = fitted.model.sample(n_rows, seed=1).table
+    assert list(table.columns) == [column.name for column in schema.columns]
+    assert len(table) == n_rows
+    for column in schema.columns:
+        values = table[column.name]
+        if not column.missing:
+            assert values.notna().all(), column.name
+        if column.kind in ("numeric", "integer"):
+            assert values.dropna().astype(float).between(column.low, column.high).all(), column.name
+        if column.kind in ("categorical", "ordinal"):
+            assert set(values.dropna().astype(str)) <= set(column.categories), column.name
+    return table
+
+
+@pytest.mark.parametrize("rows", [None, 300, 20_000])
+def test_a_constant_column_stays_one(rows: int | None) -> None:
+    frame = made(3_000).assign(pressure=120.5, region="south")
+    table = released(frame, replace(MIXED, rows=rows))
+    assert abs(table["pressure"].median() - 120.5) < (30 if rows == 300 else 0.5)
+    assert (table["region"] == "south").mean() > 0.9
+
+
+def test_columns_without_any_value() -> None:
+    frame = made(2_000).assign(pressure=np.nan, region=None)
+    table = released(frame, MIXED)
+    assert table["pressure"].isna().mean() > 0.9
+    assert table["region"].isna().mean() > 0.9
+
+
+@pytest.mark.parametrize("rows", [None, 300])
+def test_one_class_only(rows: int | None) -> None:
+    table = released(made(2_000).assign(ill="yes"), replace(MIXED, rows=rows))
+    assert (table["ill"] == "yes").mean() > 0.9
+
+
+@pytest.mark.parametrize("target", ["ill", "pressure", "region", None])
+@pytest.mark.parametrize("n_rows", [0, 2])
+def test_hardly_any_rows(n_rows: int, target: str | None) -> None:
+    released(made(n_rows), replace(MIXED, target=target))
+
+
+@pytest.mark.parametrize("target", ["ill", "pressure", None])
+@pytest.mark.parametrize("epsilon", [0.01, 100.0])
+def test_little_budget_and_much(epsilon: float, target: str | None) -> None:
+    released(made(1_000), replace(MIXED, target=target), epsilon=epsilon)
+
+
+def test_ten_thousand_categories_and_a_hundred_rows() -> None:
+    code = Column(name="code", kind="categorical", categories=tuple(f"k{i}" for i in range(10_000)), missing=True)
+    schema = Schema(columns=(code, *MIXED.columns), target="ill")
+    released(made(100).assign(code=[f"k{i}" for i in range(100)]), schema)
+    table = released(made(20_000).assign(code="k17"), schema, n_rows=1_000)
+    assert (table["code"] == "k17").mean() > 0.8
+
+
+def test_a_thousand_classes() -> None:
+    code = Column(name="code", kind="categorical", categories=tuple(f"k{i}" for i in range(1_000)))
+    schema = Schema(columns=(*MIXED.columns[:3], code), target="code")
+    frame = made(500).assign(code=[f"k{i % 7}" for i in range(500)]).drop(columns=["smoker", "visit", "ill"])
+    released(frame, schema)
+
+
+def test_numbers_outside_their_bounds() -> None:
+    frame = made(1_000).assign(pressure=1e9, age=-5)
+    frame.loc[::2, "pressure"] = -np.inf
+    table = released(frame, MIXED)
+    assert set(np.round(table["pressure"].dropna()).unique()) & {60.0, 200.0}
+
+
+@pytest.mark.parametrize("rows", [300, None])
+def test_a_table_of_one_column(rows: int | None) -> None:
+    for column in MIXED.columns:
+        for target in (None, column.name):
+            released(made(400)[[column.name]], Schema(columns=(column,), target=target, rows=rows))
+
+
+def test_persons_with_many_rows() -> None:
+    schema = replace(MIXED, unit=PrivacyUnit(person="patient", max_rows=5))
+    released(made(1_000).assign(patient=np.arange(1_000) // 4), schema)
+
+
+def test_two_thousand_columns() -> None:
+    kinds = [Column(name=f"a{i}", kind="numeric", bounds=(0, 1)) for i in range(1_200)]
+    kinds += [Column(name=f"b{i}", kind="categorical", categories=("p", "q", "r")) for i in range(799)]
+    schema = Schema(columns=(*kinds, Column(name="y", kind="boolean")), target="y")
+    assert not is_wide(schema)
+    steps = ThreeATable().steps(schema, Budget(epsilon=1.0, delta=1e-6))
+    assert {"coarse", "fine", "classes"} <= {step.name for step in steps}
+    assert sum(block.width for step in steps for block in step.blocks) < 2**24
+
+
+def test_many_columns_and_few_rows() -> None:
+    rng = np.random.default_rng(0)
+    kinds = [Column(name=f"a{i}", kind="numeric", bounds=(0, 1)) for i in range(60)]
+    kinds += [Column(name=f"b{i}", kind="categorical", categories=("p", "q")) for i in range(40)]
+    schema = Schema(columns=(*kinds, Column(name="y", kind="boolean")), target="y")
+    frame = pd.DataFrame({c.name: rng.random(200) if c.is_number else rng.choice(["p", "q"], 200) for c in kinds})
+    released(frame.assign(y=rng.random(200) < 0.5), schema)

@@ -1,0 +1,130 @@
+"""The contract, on tables of all kinds; and twins of the mechanism and of its doors that break one clause each."""
+
+from dataclasses import replace
+
+import pytest
+
+import twins
+from helpers import set_constant
+from schemas import IMAGES, NO_TARGET, PERSONS, REPLACE, TABLE
+from sfumato import Budget, Column, Schema, register
+from sfumato.check import CHECKS, check_mechanism
+from sfumato.check.setting import Setting
+from sfumato.errors import ContractError, PlanError, SchemaError
+from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.mechanism import ThreeATable
+from sfumato.private.kernel.primitives import Primitives
+
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
+#: So much that a hundred made-up rows are enough for every stage, the teacher included.
+MUCH = Budget(epsilon=200.0, delta=1e-6)
+
+AGE, SMOKER, VISIT = TABLE.columns[0], TABLE.columns[3], TABLE.columns[4]
+CLASSES = Column(name="y", kind="categorical", categories=tuple("abcdefg"), missing=True)
+ONE_HOT = Schema(
+    columns=(AGE, *(Column(name=f"soil_{i}", kind="boolean") for i in range(4)), replace(CLASSES, missing=False)),
+    target="y",
+    rows=20_000,
+)
+DATES = Schema(columns=(VISIT, replace(VISIT, name="seen", missing=True), SMOKER), target="smoker", rows=20_000)
+CASES = {
+    "small": (TABLE, BUDGET),
+    "rare": (replace(TABLE, rows=20_000), BUDGET),
+    "all stages": (replace(TABLE, rows=20_000), MUCH),
+    "no target": (replace(NO_TARGET, rows=20_000), BUDGET),
+    "persons": (PERSONS, BUDGET),
+    "replace one": (replace(REPLACE, rows=300), MUCH),
+    "number": (Schema(columns=TABLE.columns[:4], target="pressure", rows=20_000), MUCH),
+    "classes and groups": (ONE_HOT, MUCH),
+    "dates": (DATES, BUDGET),
+}
+STAGES = {"coarse", "fine", "spikes", "classes", "moments", "pairs", "links", "triples", "cubes", "teacher", "judge"}
+
+
+def wide_schema(n_columns: int = 8, *, bound: float = 1_000) -> Schema:
+    # Wide bounds, so that private values stay distinct also as whole numbers when the check looks for them: within
+    # (-1, 1) they are all 0, and zeros stand in any model.
+    columns = [Column(name=f"x{i}", kind="numeric", bounds=(-bound, bound)) for i in range(n_columns)]
+    return Schema(columns=(*columns, Column(name="y", kind="boolean")), target="y")
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.usefixtures("tiny")
+def test_keeps_the_contract(case: str) -> None:
+    schema, budget = CASES[case]
+    check_mechanism(ThreeATable(), schema, n_rows=100, budget=budget)
+
+
+def test_the_cases_reach_every_stage() -> None:
+    reached = {name: {step.name for step in Blueprint(*case).steps()} for name, case in CASES.items()}
+    assert reached["all stages"] == STAGES
+    assert reached["classes and groups"] == STAGES - {"spikes"} | {"groups"}
+    assert reached["replace one"] == STAGES
+    assert reached["small"] == {"coarse", "fine", "classes"}
+
+
+@pytest.mark.parametrize("target", ["two classes", "three classes", "none"])
+def test_keeps_the_contract_on_wide_tables(target: str, monkeypatch) -> None:
+    set_constant(monkeypatch, "sfumato.mechanisms.table.wide._MORE_THAN", 5)  # the same path, in a fraction of the time
+    schema = wide_schema()
+    if target == "three classes":
+        schema = schema.with_columns({"y": Column(name="y", kind="categorical", categories=("a", "b", "c"))})
+    if target == "none":
+        schema = replace(schema, columns=schema.columns[:-1], target=None)
+    check_mechanism(ThreeATable(), schema, n_rows=60)
+
+
+def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives) -> None:
+    (check,) = [check for check in CHECKS if check.name == clause]
+    check.run(Setting(mechanism, schema, BUDGET, 120, primitives))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "clause"),
+    [
+        (twins.TableKeepsRows(), "what comes out follows from the doors' answers"),
+        (twins.TableBinsByRank(), "steps are public and settled"),
+        (twins.TableCountsExactly(), "what comes out follows from the doors' answers"),
+    ],
+)
+@pytest.mark.usefixtures("tiny")
+def test_broken_twins_are_caught(mechanism, clause: str) -> None:
+    register(type(mechanism))
+    run_clause(clause, ThreeATable(), TABLE)
+    with pytest.raises(ContractError):
+        run_clause(clause, mechanism, TABLE)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_asking_again_is_refused(monkeypatch) -> None:
+    with pytest.raises(ContractError, match="'classes' is planned for 1 uses"):
+        run_clause("spending stays within the plan", twins.TableAsksAgain(), TABLE)
+    twins.forgets_to_charge(monkeypatch)
+    with pytest.raises(ContractError, match="more often than it was planned"):  # a door that forgets to count
+        run_clause("spending stays within the plan", twins.TableAsksAgain(), TABLE)
+
+
+@pytest.mark.parametrize(
+    ("primitives", "clause"),
+    [
+        (twins.NoClip, "neighbouring data differ by at most the bound"),
+        (twins.HalfNoise, "noise has the planned scale"),
+    ],
+)
+def test_broken_doors_are_caught(primitives, clause: str, monkeypatch) -> None:
+    set_constant(monkeypatch, "sfumato.mechanisms.table.wide._MORE_THAN", 5)
+    with pytest.raises(ContractError):
+        run_clause(clause, ThreeATable(), wide_schema(), primitives)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_too_little_noise_on_tables_is_caught() -> None:
+    with pytest.raises(ContractError, match="planned standard deviation"):
+        run_clause("noise has the planned scale", ThreeATable(), TABLE, twins.HalfNoise)
+
+
+def test_refuses_images_and_a_wrong_alpha() -> None:
+    with pytest.raises(SchemaError, match="is for tables"):
+        ThreeATable().steps(IMAGES, BUDGET)
+    with pytest.raises(PlanError, match="alpha = 2"):
+        ThreeATable(alpha=2).steps(TABLE, BUDGET)
