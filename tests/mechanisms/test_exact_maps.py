@@ -8,7 +8,8 @@ import pytest
 
 import schemas
 import sfumato as sf
-from sfumato.mechanisms.table import method, population, wide
+from sfumato.mechanisms.table import population, to_labels
+from sfumato.mechanisms.table.wide_path import method as wide
 from sfumato.public.answers import AnsweredDoors
 from sfumato.public.probe import random_batch, take
 from sfumato.public.schema import n_rows_of
@@ -119,8 +120,8 @@ def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.Monkey
     if case.endswith("kip"):
         pytest.importorskip("torch")
     monkeypatch.setattr(population, "ROWS", 2_000)
-    monkeypatch.setattr(method, "LEARNING_ROWS", 500)
-    monkeypatch.setattr(method, "HESSIAN_ROWS", 300)
+    monkeypatch.setattr(to_labels, "LEARNING_ROWS", 500)
+    monkeypatch.setattr(to_labels, "HESSIAN_ROWS", 300)
     monkeypatch.setattr(wide, "_MORE_THAN", 20)
     mechanism, schema = CASES[case]
     data = sf.Sensitive.read(frame_of(schema), schema)

@@ -10,6 +10,7 @@ def shrink(monkeypatch, *, population: int, learning: int, hessian: int) -> None
     set_constant(monkeypatch, "sfumato.mechanisms.table.population.ROWS", population)
     set_constant(monkeypatch, "sfumato.mechanisms.table.to_labels.LEARNING_ROWS", learning)
     set_constant(monkeypatch, "sfumato.mechanisms.table.to_labels.HESSIAN_ROWS", hessian)
+    set_constant(monkeypatch, "sfumato.mechanisms.table.to_generator.SUM_ROWS", hessian)
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def tiny(monkeypatch):
         "resolution._HEIGHTS": (0.1, 1.0),
         "resolution._ROUGH": (1e-3,),
     }
-    fewer |= {f"{module}.GRADIENTS": 2 for module in ("teacher", "method", "blueprint")}
-    fewer |= {f"{module}.LOOKS": 2 for module in ("spikes", "method", "blueprint")}
+    fewer["blueprint._GRADIENTS"] = (2, 2)
+    fewer |= {f"{module}.LOOKS": 2 for module in ("spikes", "to_bins", "blueprint")}
     for name, value in fewer.items():
         set_constant(monkeypatch, f"sfumato.mechanisms.table.{name}", value)

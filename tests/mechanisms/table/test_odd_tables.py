@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sfumato.mechanisms.table.wide import is_wide
 
 import schemas
 from sfumato import Budget, Column, NoiseSource, PrivacyUnit, Schema, Sensitive, ThreeATable, fit
+from sfumato.mechanisms.table.wide_path.method import is_wide
 
 pytestmark = pytest.mark.usefixtures("tiny")
 

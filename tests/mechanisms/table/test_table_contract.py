@@ -65,7 +65,9 @@ def test_the_cases_reach_every_stage() -> None:
 
 @pytest.mark.parametrize("target", ["two classes", "three classes", "none"])
 def test_keeps_the_contract_on_wide_tables(target: str, monkeypatch) -> None:
-    set_constant(monkeypatch, "sfumato.mechanisms.table.wide._MORE_THAN", 5)  # the same path, in a fraction of the time
+    set_constant(
+        monkeypatch, "sfumato.mechanisms.table.wide_path.method._MORE_THAN", 5
+    )  # the same path, in a fraction of the time
     schema = wide_schema()
     if target == "three classes":
         schema = schema.with_columns({"y": Column(name="y", kind="categorical", categories=("a", "b", "c"))})
@@ -112,7 +114,7 @@ def test_asking_again_is_refused(monkeypatch) -> None:
     ],
 )
 def test_broken_doors_are_caught(primitives, clause: str, monkeypatch) -> None:
-    set_constant(monkeypatch, "sfumato.mechanisms.table.wide._MORE_THAN", 5)
+    set_constant(monkeypatch, "sfumato.mechanisms.table.wide_path.method._MORE_THAN", 5)
     with pytest.raises(ContractError):
         run_clause(clause, ThreeATable(), wide_schema(), primitives)
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sfumato import Budget, Column, NoiseSource, Schema, Sensitive, ThreeATable, fit
-from sfumato.mechanisms.table import wide
+from sfumato.mechanisms.table.wide_path import method as wide
 
 pytestmark = pytest.mark.usefixtures("small")
 
