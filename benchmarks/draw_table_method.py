@@ -73,7 +73,7 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
 
 def main() -> None:
     """Write the picture and the table."""
-    shares = [Evidence(rho, 1.0, 0).shares() for rho in _RHOS]
+    shares = [Evidence(rho, 1.0, 0).shares(has_target=True) for rho in _RHOS]
     _PICTURE.write_text(_drawn(shares), encoding="utf-8")
     if _PAGE.exists():
         page = _PAGE.read_text(encoding="utf-8")
