@@ -30,7 +30,7 @@ def test_a_candidate_is_a_group_where_nearly_all_rows_have_exactly_one() -> None
 
 def test_a_group_is_one_category_and_comes_back_as_its_members() -> None:
     columns = [Column(name="age", kind="integer", bounds=(0, 9)), *booleans("k1", "k2", "k3"), *booleans("z")]
-    age, group, z = features_of(columns, [("k1", "k2", "k3")])
+    age, group, z = features_of(columns, [("k1", "k2", "k3")], bend=60.0)
     assert (age.members, group.members, z.members) == ((), ("k1", "k2", "k3"), ())
     batch = {"k1": np.array([1, 0, 0, 0, 1]), "k2": np.array([0, 1, 0, 0, 1]), "k3": np.array([0, 0, 1, 0, 0])}
     codes = group.code(batch)
@@ -41,6 +41,6 @@ def test_a_group_is_one_category_and_comes_back_as_its_members() -> None:
 
 
 def test_columns_that_are_no_group_stay_as_they_are() -> None:
-    features = features_of(booleans("k1", "k2", "k3"), [])
+    features = features_of(booleans("k1", "k2", "k3"), [], bend=60.0)
     assert [feature.cells.column.name for feature in features] == ["k1", "k2", "k3"]
     assert features[0].decode(np.array([0, 1]), np.array([0, 1]))["k1"].tolist() == [0, 1]

@@ -32,7 +32,7 @@ def test_a_rhythm_needs_room() -> None:
 
 
 def test_a_date_has_its_rhythms_beside_it() -> None:
-    features = features_of([VISIT], [])
+    features = features_of([VISIT], [], bend=60.0)
     assert [feature.rhythm for feature in features] == ["", "hour", "weekday"]
     batch = {"visit": np.append(moments(20), np.nan)}
     for feature in features:

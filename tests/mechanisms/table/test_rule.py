@@ -110,7 +110,7 @@ class Lesson:
             of_trees = of_trees + stddev * rng.standard_normal(of_trees.shape)
             return Measured(at_bins, max(stddev, 1.0)), Measured(of_trees, max(stddev, 1.0))
 
-        return teach(ask, self.standing, self.start, runs=[(0, 4), (4, 8), (8, 12)])
+        return teach(ask, self.standing, self.start, runs=[(0, 4), (4, 8), (8, 12)], times=8)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from sfumato import Column, Schema
+from sfumato.mechanisms.table.binned import Binned
 from sfumato.mechanisms.table.bins import Binning, Spikes
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.population import Population
 from sfumato.mechanisms.table.table_model import FittedTable, TableModel, several_rows
+from sfumato.mechanisms.table.to_labels import Labels
 from sfumato.public.doors import Measured
 
 X = Column(name="x", kind="integer", bounds=(0, 1))
@@ -20,22 +22,21 @@ def binning(column: Column) -> Binning:
     return Binning(Cells(column), 2, np.arange(2), np.array([500.0, 500.0]), Spikes())
 
 
+def binned(features: tuple[Feature, ...], binnings: tuple[Binning, ...], target: Binning) -> Binned:
+    return Binned(features, binnings, target, total=1_000.0, total_stddev=5.0, cell_stddev=1.0)
+
+
 def fitted(target: Column, *, gain: float | None = 1.0) -> FittedTable:
     """Labels say nothing of x in the population; the teacher says that they are x."""
     rows = np.array([[0], [1], [0], [1]]).repeat(500, axis=0)
     labels = np.array([0, 0, 1, 1]).repeat(500)
     weights = np.full(2_000, 1 / 2_000)
+    judged = None if gain is None else Measured(np.array([gain]), 0.1)
     return FittedTable(
-        features=(Feature(Cells(X)),),
-        binnings=(binning(X),),
-        target=binning(target),
-        total=1_000.0,
-        total_stddev=5.0,
+        binned((Feature(Cells(X)),), (binning(X),), binning(target)),
         rates=np.array([0.5, 0.5]),
         population=Population(labels, rows, weights, np.zeros((2_000, 1))),
-        generator_scores=np.zeros((2_000, 1)),
-        taught_scores=np.where(rows == 1, 3.0, -3.0),
-        gain=None if gain is None else Measured(np.array([gain]), 0.1),
+        labels=Labels(np.zeros((2_000, 1)), np.where(rows == 1, 3.0, -3.0), judged),
     )
 
 
@@ -67,7 +68,7 @@ def test_numbers_keep_the_rates_of_their_levels() -> None:
 
 
 def test_a_table_of_its_target_alone_is_drawn_at_its_rates() -> None:
-    table = FittedTable.of_target((), binning(CLASS), 1_000.0, 5.0)
+    table = FittedTable.of_target(binned((), (), binning(CLASS)))
     drawn = TableModel(Schema(columns=(CLASS,), target="y"), table, None, None).sample(4_000, seed=0).table
     assert (drawn["y"].astype(str) == "yes").mean() == pytest.approx(0.5, abs=0.05)
 

@@ -40,7 +40,7 @@ _GRADIENTS = (2, 8)
 
 _GROUPS_SHARE = 0.01
 _TREES_SHARE = 0.03
-_COARSEST = 32 + 4  # parts of a number, with single values and missing ones
+_COARSEST = 32 + 5  # parts of a number, of which zero may split one; with three single values and missing ones
 
 
 @dataclass(frozen=True)

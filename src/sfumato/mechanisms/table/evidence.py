@@ -26,6 +26,8 @@ _AT = (
 )
 #: A stage that would get less is left out: it would say nothing.
 _LEAST_SHARE = 0.01
+#: Stages that say nothing, or nothing that is sure, without another.
+_NEEDS = {"triples": "cubes", "teacher": "judge"}
 
 
 #: How many standard deviations of its class counts a bin should hold, and how grids are bent, for small rho and for large.
@@ -68,7 +70,11 @@ class Evidence:
         shares = {stage: self._by_rho(at, tuple(row[i] for _, row in _AT)) for i, stage in enumerate(_STAGES)}
         if not has_target:
             shares = {stage: share * _WITHOUT_TARGET.get(stage, 1.0) for stage, share in shares.items()}
-        return {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}
+        kept = {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}
+        for stage, needed in _NEEDS.items():
+            if stage in kept:
+                kept[needed] = max(shares[needed], _LEAST_SHARE)
+        return kept
 
 
 def evidence_of(schema: Schema, budget: Budget, *, n_columns: int) -> Evidence:

@@ -34,7 +34,7 @@ class ThreeATable:
     alpha: float = 1.0
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
-        """Which sums are asked for: chosen from the schema alone."""
+        """Which sums are asked for: chosen from the schema and the budget alone."""
         if not 0 <= self.alpha <= 1:
             raise PlanError(f"alpha = {self.alpha} must lie between 0 (faithful) and 1 (predictive).")
         if schema.images:
