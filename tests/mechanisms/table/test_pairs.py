@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
-from sfumato.mechanisms.table.pairs import Levels, all_pairs, departures
+from sfumato.mechanisms.table.pairs import Levels, Sums, all_pairs, departures
+from sfumato.public.doors import Measured
 
 LEVELS = Levels([np.array([0, 0, 1, 2]), np.array([0, 1, 1]), np.arange(4)], np.array([0, 1, 1]))
 TOTAL = 20_000
@@ -35,7 +36,8 @@ def goals(*, planted: bool, stddev: float, seed: int = 0):
     codes = LEVELS.codes(*rows(planted=planted, seed=seed), pairs)
     width = LEVELS.layout(pairs).width
     counts = np.bincount(codes.ravel(), minlength=width) + stddev * np.random.default_rng(9).standard_normal(width)
-    return departures(LEVELS, pairs, counts, expected(pairs), total=float(TOTAL), stddev=stddev)
+    sums = Sums.of_halves(LEVELS, pairs, Measured(counts, stddev))
+    return departures(LEVELS, pairs, sums, expected(pairs), total=float(TOTAL))
 
 
 def test_each_row_has_one_place_in_every_table() -> None:

@@ -180,8 +180,10 @@ class Blueprint:
             blocks["moments"] = (Outer(name="moments", shape=(self.k, self.k), l2_bound=1.0, groups=groups),)
         if 2 <= self.k <= MOST_PAIRED:
             n_pairs = len(all_pairs(self.k))
-            halves = min(self.n_classes, 2)
-            blocks["pairs"] = (self._counts("pairs", width=n_pairs * halves * LEVELS**2, n_hot=n_pairs),)
+            blocks["pairs"] = (self._counts("pairs", width=n_pairs * LEVELS**2, n_hot=n_pairs),)
+            if self.n_classes > 1:
+                width = n_pairs * LEVELS**2
+                blocks["contrasts"] = (Hot(name="contrasts", width=width, n_hot=n_pairs, weighted=True),)
             most = max(self._bins(feature) for feature in every)
             blocks["links"] = (Hot(name="links", width=(self.k - 1) * most**2, n_hot=self.k - 1, weighted=True),)
         if 3 <= self.k <= MOST_COLUMNS and self.n_classes > 1:

@@ -12,9 +12,12 @@ from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch
 
 Codes = Callable[[Batch], NDArray[np.int64]]
+Signs = Callable[[Batch], NDArray[np.float64]]
 
 
-def count_codes(view: Doors, step: str, block: Hot, codes: Codes, *, n_codes: int) -> Measured:
+def count_codes(
+    view: Doors, step: str, block: Hot, codes: Codes, *, n_codes: int, signs: Signs | None = None
+) -> Measured:
     """The noisy number of rows at every code.
 
     Args:
@@ -23,14 +26,17 @@ def count_codes(view: Doors, step: str, block: Hot, codes: Codes, *, n_codes: in
         block: As it was planned.
         codes: For each row at most `n_codes` different codes.
         n_codes: How many there are; no more than planned.
+        signs: 1 for a row that counts and -1 for one that is taken off, where the block is weighted.
     """
     weight = math.sqrt(block.n_hot / max(n_codes, 1)) if block.weighted else 1.0
 
     def weighed(batch: Batch) -> dict[str, NDArray[np.float64]]:
         found = codes(batch)
         unused = np.full((len(found), block.n_hot - found.shape[1]), -1)
-        parts = [found, unused, np.full((len(found), 1), weight)] if block.weighted else [found, unused]
-        return {block.name: np.concatenate(parts, axis=1)}
+        if not block.weighted:
+            return {block.name: np.concatenate([found, unused], axis=1)}
+        weights = np.full(len(found), weight) if signs is None else weight * signs(batch)
+        return {block.name: np.concatenate([found, unused, weights[:, None]], axis=1)}
 
     return scaled(view.noisy_sum(step, weighed)[block.name], 1 / weight)
 

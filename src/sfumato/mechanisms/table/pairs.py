@@ -1,4 +1,6 @@
-"""Coarse tables of all pairs of columns, by half of the classes: kept where they depart from the population so far."""
+"""Coarse tables of all pairs of columns, and what sets the two halves of the classes apart in them: kept where they
+depart from the population so far.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.layout import Layout, codes_in
+from sfumato.public.doors import Measured
 
 LEVELS = 6
 
@@ -38,10 +41,14 @@ class Levels:
         """Groups of classes."""
         return int(self.of_class.max()) + 1
 
-    def layout(self, groups: Sequence[tuple[int, ...]]) -> Layout:
+    def layout(self, groups: Sequence[tuple[int, ...]], *, halves: int | None = None) -> Layout:
         """Tables for groups of columns, each for every half."""
-        sizes = self.sizes
-        return Layout(tuple(self.n_halves * int(np.prod([sizes[j] for j in group])) for group in groups))
+        n_halves, sizes = halves or self.n_halves, self.sizes
+        return Layout(tuple(n_halves * int(np.prod([sizes[j] for j in group])) for group in groups))
+
+    def of_all(self) -> "Levels":
+        """The same levels, with all classes in one half."""
+        return Levels(self.of_bin, np.zeros_like(self.of_class))
 
     def codes(
         self, bins: NDArray[np.int64], labels: NDArray[np.int64], groups: Sequence[tuple[int, ...]]
@@ -72,14 +79,34 @@ class Goal:
         return left, right
 
 
+@dataclass(frozen=True)
+class Sums:
+    """Noisy tables of groups, one after another: both halves together, and the second less the first where there are two."""
+
+    together: Measured
+    apart: Measured | None
+
+    @staticmethod
+    def of_halves(levels: Levels, groups: Sequence[tuple[int, ...]], counted: Measured) -> "Sums":
+        """From counts of each half."""
+        if levels.n_halves == 1:
+            return Sums(counted, None)
+        tables = [flat.reshape(2, -1) for flat in levels.layout(groups).split(counted.values)]
+        stddev = counted.stddev * float(np.sqrt(2.0))
+        together, apart = (np.concatenate([sign @ table for table in tables]) for sign in _SIGNS)
+        return Sums(Measured(together, stddev), Measured(apart, stddev))
+
+
+_SIGNS = np.array([[1.0, 1.0], [-1.0, 1.0]])
+
+
 def departures(
     levels: Levels,
     groups: Sequence[tuple[int, ...]],
-    counted: NDArray[np.float64],
+    sums: Sums,
     expected: Sequence[NDArray[np.float64]],
     *,
     total: float,
-    stddev: float,
 ) -> list[Goal]:
     """The tables that stand out, the strongest first: expectation plus what is sure of the difference.
 
@@ -88,23 +115,23 @@ def departures(
     Args:
         levels: Of columns and classes.
         groups: Columns of each table.
-        counted: Noisy counts, one table after another.
-        expected: The same tables in the population, as probabilities.
+        sums: What was counted.
+        expected: The tables by half in the population, as probabilities.
         total: Rows in all.
-        stddev: The noise of a count.
     """
+    measured = [one for one in (sums.together, sums.apart) if one is not None]
+    tables = [levels.layout(groups, halves=1).split(one.values) for one in measured]
     goals = []
-    for group, flat, share in zip(groups, levels.layout(groups).split(counted), expected, strict=True):
-        table, before = flat.reshape(levels.n_halves, -1), total * share.reshape(levels.n_halves, -1)
-        signs = np.array([[1.0]]) if levels.n_halves == 1 else np.array([[1.0, 1.0], [1.0, -1.0]])
-        kept, excess = np.zeros_like(table), 0.0
-        for sign in signs:
-            apart, size = _sure_part(sign @ (table - before), noise=stddev * np.sqrt(len(sign)))
-            kept += np.outer(sign, apart) / len(sign)
+    for i, (group, share) in enumerate(zip(groups, expected, strict=True)):
+        before = total * share.reshape(levels.n_halves, -1)
+        kept, excess = np.zeros_like(before), 0.0
+        for sign, one, of_groups in zip(_SIGNS[:, -levels.n_halves :], measured, tables, strict=False):
+            sure, size = _sure_part(of_groups[i] - sign @ before, noise=one.stddev)
+            kept += np.outer(sign, sure) / levels.n_halves
             excess += size
         if excess > 0:
             goal = np.maximum(before + kept, 1e-3 * before + 1e-9) / total
-            goals.append(Goal(group, goal.ravel() / goal.sum(), float(np.sqrt(excess * table.size)) / total))
+            goals.append(Goal(group, goal.ravel() / goal.sum(), float(np.sqrt(excess * before.size)) / total))
     return sorted(goals, key=lambda goal: -goal.strength)
 
 

@@ -16,7 +16,7 @@ from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
 from sfumato.mechanisms.table.links import Link, fine_link, link_codes, link_layout, spanning_tree
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
-from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, all_pairs, departures
+from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
 from sfumato.mechanisms.table.population import Population, first_population, raked, with_links
 from sfumato.mechanisms.table.rule import Bins
 from sfumato.mechanisms.table.smooth import to_simplex
@@ -215,12 +215,8 @@ class GeneratorStage:
         binned, levels, population = generator.binned, generator.levels, generator.population
         pairs = all_pairs(len(binned.sizes))
 
-        def codes(batch: Batch) -> NDArray[np.int64]:
-            return levels.codes(*bins_and_labels(batch), pairs)
-
-        counts = count_codes(self.view, "pairs", self.plan.hot("pairs"), codes, n_codes=len(pairs))
         goals = departures(
-            levels, pairs, counts.values, self._held(generator, pairs), total=binned.total, stddev=counts.stddev
+            levels, pairs, self._pair_sums(levels, pairs), self._held(generator, pairs), total=binned.total
         )
         chosen = spanning_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
         chosen = chosen if self.plan.has("links") else []
@@ -239,6 +235,22 @@ class GeneratorStage:
             for link in links
         ]
         return replace(generator, population=population), tables
+
+    def _pair_sums(self, levels: Levels, pairs: Sequence[tuple[int, int]]) -> Sums:
+        """Tables of all rows, and of the second half of the classes less the first: two sums, the second of signed rows."""
+        together = levels.of_all()
+
+        def codes(batch: Batch) -> NDArray[np.int64]:
+            return together.codes(*bins_and_labels(batch), pairs)
+
+        def signs(batch: Batch) -> NDArray[np.float64]:
+            return np.where(levels.of_class[bins_and_labels(batch)[1]] == 1, 1.0, -1.0)
+
+        counts = count_codes(self.view, "pairs", self.plan.hot("pairs"), codes, n_codes=len(pairs))
+        if levels.n_halves == 1 or not self.plan.has("contrasts"):
+            return Sums(counts, None)
+        block = self.plan.hot("contrasts")
+        return Sums(counts, count_codes(self.view, "contrasts", block, codes, n_codes=len(pairs), signs=signs))
 
     def _links(
         self, generator: Generator, goals: dict[tuple[int, ...], Goal], chosen: list[tuple[int, int]]
@@ -305,7 +317,7 @@ class GeneratorStage:
             lambda batch: coarse.codes(*bins_and_labels(batch), triples), n_codes=len(triples),
         )  # fmt: skip
         held = self._held(replace(generator, levels=coarse), triples)
-        goals = departures(coarse, triples, counts.values, held, total=binned.total, stddev=counts.stddev)
+        goals = departures(coarse, triples, Sums.of_halves(coarse, triples, counts), held, total=binned.total)
         return [(coarse.code(population.rows, population.labels, goal.columns), goal.table) for goal in goals]
 
     def rare(self, binned: Binned) -> int | None:

@@ -1,0 +1,99 @@
+"""What each stage of the table method earns: cases of the zoo with all stages, and with one of them left out.
+
+    python benchmarks/ablate_tables.py --seeds 3        # writes results/zoo-ablations.md
+
+A stage that is left out gives its share of the budget to the others, so a figure says what the stage is worth beyond that.
+Runs are appended to results/zoo-ablations.jsonl as they are finished, and what is there is not run again.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from zoo.cases import CASES
+from zoo.scores import scores
+from zoo.worker import DELTA
+
+import sfumato as sf
+from sfumato.mechanisms.table import evidence
+
+RESULTS = Path(__file__).parent / "results"
+RUNS, PAGE = RESULTS / "zoo-ablations.jsonl", RESULTS / "zoo-ablations.md"
+
+#: For every stage the figure that it is for, and the cases where that shows.
+STAGES = {
+    "spikes": ("spikes", ("diamonds-cut", "doctor-contacts")),
+    "moments": ("utility", ("product", "xor-2")),
+    "pairs": ("utility", ("xor-2-categories", "diamonds-cut")),
+    "links": ("tvd_2", ("determined", "diamonds-cut")),
+    "triples": ("utility", ("xor-3",)),
+    "teacher": ("utility", ("insurance-whi", "xor-2", "diamonds-cut")),
+    "judge": ("utility", ("counts", "insurance-whi")),
+}
+#: Stages that say nothing without another.
+WITH_IT = {"triples": ("triples", "cubes"), "teacher": ("teacher", "judge"), "pairs": ("pairs", "links")}
+ALL = evidence._AT
+
+
+def leave_out(stage: str | None) -> None:
+    """Plan as if the stage were worth nothing."""
+    gone = {evidence._STAGES.index(name) for name in WITH_IT.get(stage or "", (stage,)) if name is not None}
+    evidence._AT = tuple(
+        (rho, tuple(0.0 if i in gone else share for i, share in enumerate(shares))) for rho, shares in ALL
+    )
+    evidence._NEEDS = {key: needed for key, needed in NEEDS.items() if evidence._STAGES.index(needed) not in gone}
+
+
+NEEDS = dict(evidence._NEEDS)
+
+
+def run(case: str, stage: str | None, seed: int) -> dict[str, Any]:
+    leave_out(stage)
+    split = CASES[case].load()
+    budget = sf.Budget(epsilon=1.0, delta=DELTA)
+    fitted = sf.fit("auto", sf.Sensitive.read(split.train, split.schema), budget, seed=seed)
+    found = scores(split, fitted.model.sample(len(split.train), seed=seed).table)
+    return {"case": case, "without": stage, "seed": seed, **{k: found[k] for k in ("utility", "tvd_2", "spikes")}}
+
+
+def write_page(runs: list[dict[str, Any]]) -> None:
+    lines = [
+        "# What each stage of the table method earns",
+        "",
+        "Epsilon 1, delta 1e-5, as many rows as were given; made by `benchmarks/ablate_tables.py`, which says how. A stage",
+        "that is left out gives its share to the others.",
+        "",
+        "| left out | figure | case | with it | without | seeds |",
+        "|---|---|---|---|---|---|",
+    ]
+    for stage, (figure, cases) in STAGES.items():
+        for case in cases:
+            both = [[r[figure] for r in runs if r["case"] == case and r["without"] == w] for w in (None, stage)]
+            if all(both):
+                lines.append(
+                    f"| {stage} | {figure} | {case} | {mean(both[0]):.3f} | {mean(both[1]):.3f} | {len(both[1])} |"
+                )
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    runs = [json.loads(line) for line in RUNS.read_text().splitlines()] if RUNS.exists() else []
+    for seed in range(options.seeds):
+        for stage, (_, cases) in STAGES.items():
+            for case, without in ((case, without) for case in cases for without in (None, stage)):
+                if any((r["case"], r["without"], r["seed"]) == (case, without, seed) for r in runs):
+                    continue
+                runs.append(run(case, without, seed))
+                print(json.dumps(runs[-1]), flush=True)
+                with RUNS.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(runs[-1]) + "\n")
+                write_page(runs)
+
+
+if __name__ == "__main__":
+    main()
