@@ -39,7 +39,7 @@ def test_what_is_known_and_what_is_not() -> None:
     planned = sf.plan("auto", schemas.TABLE, BUDGET)
     assert planned.plan is not None
     assert planned.spent.epsilon <= 1.0
-    assert planned.noise_stddev("cells", "cells") == planned.plan.noise_stddev("cells", "cells")
+    assert planned.noise_stddev("fine", "fine") == planned.plan.noise_stddev("fine", "fine")
     assert {entry["column"] for entry in planned.noise} == {column.name for column in schemas.TABLE.columns}
     assert planned.discovery is None
     open_plan = sf.plan("auto", OPEN, BUDGET)
@@ -47,7 +47,7 @@ def test_what_is_known_and_what_is_not() -> None:
     assert open_plan.discovery["columns"] == [{"name": "town", "what": "categories"}]
     assert repr(open_plan) == "<PlannedRelease: 3a-table, epsilon 1, delta 1e-06, after a discovery>"
     with pytest.raises(PlanError, match="town are to be discovered first"):
-        open_plan.noise_multiplier("cells")
+        open_plan.noise_multiplier("fine")
 
 
 def test_a_notebook_shows_it_and_escapes_names() -> None:
