@@ -55,7 +55,8 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
     "2  Generator: to_generator.py": (
         _Stage("classes", ("each column with the class", "")),
         _Stage("moments", ("products of normal scores", "within each class")),
-        _Stage("pairs", ("6 x 6 levels of every pair,", "by half of the classes")),
+        _Stage("pairs", ("6 x 6 levels of every pair", "")),
+        _Stage("contrasts", ("the same, one half of the", "classes less the other")),
         _Stage("links", ("fine tables of a tree", "of the strongest pairs")),
         _Stage("triples", ("products of three signs", "and the half")),
         _Stage("cubes", ("tables of up to four triples", "")),

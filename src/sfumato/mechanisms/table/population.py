@@ -151,5 +151,5 @@ def raked(population: Population, goals: Sequence[tuple[NDArray[np.int64], NDArr
             reached = np.bincount(codes, weights=weights, minlength=goal.size)
             weights *= (((goal + tiny) / (reached + tiny)) ** power)[codes]
         weights = np.minimum(weights / weights.sum(), _LARGEST_WEIGHT * start)
-        weights /= weights.sum()
+        weights = np.minimum(weights / weights.sum(), _LARGEST_WEIGHT * start)
     return Population(population.labels, population.rows, weights, population.gauss)
