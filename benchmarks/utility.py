@@ -49,18 +49,20 @@ ROWS = (
     Row("fashion-mnist", 0.2, "cnn", ".734", 0.72, 0.80, notes=("i",)),
     Row("fashion-mnist", 1, "cnn", ".817", 0.78, 0.85, notes=("i",)),
     Row("fashion-mnist", 10, "cnn", ".873", 0.83, 0.885, notes=("i",)),
-    Row("adult", 1, "lightgbm", ".863 (unsound)", 0.90, 0.915, notes=("t",)),
-    Row("census", 1, "lightgbm", ".906 (unsound)", 0.93, 0.946, notes=("t",)),
-    Row("credit", 1, "lightgbm", ".969 (unsound)", 0.945, 0.965, notes=("t", "c")),
-    Row("isolet", 1, "lightgbm", ".903 (unsound)", 0.90, 0.945, notes=("t", "w")),
-    Row("diabetes130", 1, "lightgbm", "-", 0.05, 0.03, gap=True, notes=("t", "d")),
+    Row("adult", 1, "lightgbm", ".863 (unsound)", 0.907, 0.915, notes=("t",)),
+    Row("census", 1, "lightgbm", ".906 (unsound)", 0.942, 0.947, notes=("t",)),
+    Row("credit", 1, "lightgbm", ".969 (unsound)", 0.955, 0.965, notes=("t", "c")),
+    Row("isolet", 1, "lightgbm", ".903 (unsound)", 0.92, 0.95, notes=("t", "w")),
+    Row("diabetes130", 1, "lightgbm", "-", 0.035, 0.025, gap=True, notes=("t", "d")),
 )
 #: What the protocol's section on defaults wants said beside a figure. docs/research has the whole story.
 NOTES = {
     "i": "The constants of the image method were chosen on images of MNIST and Fashion-MNIST: the last 10,000 of their "
     "training sets ([images](../../docs/research/images.md)).",
-    "t": "The constants of the table method were chosen on these tables, on splits inside their training rows, and the test "
-    "rows of all five were looked at more than once on the way ([tables](../../docs/research/tables.md), "
+    "t": "The stages and constants of the table method were chosen on the zoo ([zoo](zoo.md)); its grid and its shares were "
+    "also looked at on a split inside Adult's training rows. After a first run of five releases on Adult's test rows (AUC "
+    ".908, 2-way TVD .038) pairs and contrasts got shares of their own. Earlier versions had been chosen inside the "
+    "training rows of these tables, and their test rows had been seen ([tables](../../docs/research/tables.md), "
     "[constants](../../docs/research/constants.md)). Expect less on a table that nobody tuned on.",
     "c": "The branch for a rare class was chosen on Credit itself: more was tried after a low first score on its test rows, "
     "and the variants were compared inside its training rows.",
@@ -77,9 +79,9 @@ MEAN_GAPS = {
 }
 MEAN_GAP_MUST, MEAN_GAP_GOAL = 0.05, 0.025
 #: Of the same release of Adult at epsilon 1: (must, goal).
-FIDELITY = {"tvd_1way": (0.03, 0.015), "tvd_2way": (0.09, 0.05), "class_rate_error": (0.02, 0.01)}
+FIDELITY = {"tvd_1way": (0.009, 0.006), "tvd_2way": (0.035, 0.025), "class_rate_error": (0.005, 0.002)}
 SEEDS = 5
-SECONDS = {"mnist": (300, 60), "adult": (60, 10), "census": (300, 60)}
+SECONDS = {"mnist": (300, 60), "adult": (8, 4), "census": (25, 12)}
 
 
 def read_runs() -> list[Record]:

@@ -24,7 +24,7 @@ def joints(seed: int = 0):
 
 def first(correlation: float = 0.0) -> Population:
     matrix = np.array([[1.0, correlation], [correlation, 1.0]])
-    return first_population(RATES, joints(), ORDERS, np.repeat(matrix[None], 3, axis=0), seed=0)
+    return first_population(RATES, joints(), ORDERS, np.repeat(matrix[None], 3, axis=0), n_rows=100_000, seed=0)
 
 
 def held(population: Population, j: int, size: int):
@@ -86,7 +86,7 @@ def test_links_draw_a_column_from_its_parent() -> None:
     even = [np.full((2, 4), 1 / 8)] * 2
     orders = [np.arange(4)] * 2
     correlation = np.repeat(np.eye(2)[None], 2, axis=0)
-    before = first_population(rates, even, orders, correlation, seed=0)
+    before = first_population(rates, even, orders, correlation, n_rows=100_000, seed=0)
     levels = Levels([np.arange(4)] * 2, np.array([0, 1]))
     after = with_links(before, [Link(0, 1, np.eye(4) / 4)], even, orders, correlation, levels)
     assert (after.rows[:, 0] == after.rows[:, 1]).mean() > 0.99

@@ -10,8 +10,21 @@ from scipy.special import ndtr
 from sfumato.mechanisms.table.links import Link
 from sfumato.mechanisms.table.pairs import Levels
 
-#: Rows of the population.
+#: Rows of the population at most; so many for each private row, and no fewer than that, make the chance in it small.
 ROWS = 100_000
+_FEWEST_ROWS = 20_000
+_ROWS_FOR_EACH = 4
+
+
+def population_rows(private_rows: float) -> int:
+    """How many rows stand for about so many private ones.
+
+    >>> population_rows(500), population_rows(10_000), population_rows(1_000_000)
+    (20000, 40000, 100000)
+    """
+    return int(min(max(_ROWS_FOR_EACH * private_rows, _FEWEST_ROWS), ROWS))
+
+
 _ROUNDS = 10
 #: No row weighs more than this many times what it weighed at first.
 _LARGEST_WEIGHT = 30.0
@@ -54,18 +67,19 @@ def first_population(
     orders: Sequence[NDArray[np.int64]],
     correlation: NDArray[np.float64],
     *,
+    n_rows: int,
     seed: int,
 ) -> Population:
     """The class of each row, a Gaussian with the class's correlations, and of every column the bin at its quantile."""
     rng = np.random.default_rng(seed)
     # Half of the rows are spread evenly over the classes and weigh less: a rare class needs rows to choose from.
     odds = np.where(rates > 0, 0.5 * rates + 0.5 / max(int((rates > 0).sum()), 1), 0.0)
-    labels = draw_each(odds[None], np.zeros(ROWS, dtype=np.int64), rng.random(ROWS))
-    gauss = rng.standard_normal((ROWS, len(joints)))
+    labels = draw_each(odds[None], np.zeros(n_rows, dtype=np.int64), rng.random(n_rows))
+    gauss = rng.standard_normal((n_rows, len(joints)))
     for c in np.unique(labels):
         gauss[labels == c] = gauss[labels == c] @ np.linalg.cholesky(correlation[c]).T
     quantiles = ndtr(gauss)
-    rows = np.zeros((ROWS, len(joints)), dtype=np.int64)
+    rows = np.zeros((n_rows, len(joints)), dtype=np.int64)
     for j, (joint, order) in enumerate(zip(joints, orders, strict=True)):
         rows[:, j] = order[draw_each(joint[:, order], labels, quantiles[:, j])]
     weights = (rates / np.maximum(odds, 1e-300))[labels]

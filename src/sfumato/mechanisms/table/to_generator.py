@@ -17,7 +17,7 @@ from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
 from sfumato.mechanisms.table.links import Link, fine_link, link_codes, link_layout, spanning_tree
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
-from sfumato.mechanisms.table.population import Population, first_population, raked, with_links
+from sfumato.mechanisms.table.population import Population, first_population, population_rows, raked, with_links
 from sfumato.mechanisms.table.rule import Bins
 from sfumato.mechanisms.table.smooth import to_simplex
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, sign_products, sign_tables, strongest_triples
@@ -73,7 +73,9 @@ class GeneratorStage:
         correlation = self._correlation(binned, joints, orders, per_class)
         for c in np.flatnonzero(floors > FLOOR):  # too few rows to say how its columns hang together
             correlation[c] = np.eye(len(joints))
-        population = first_population(rates, joints, orders, correlation, seed=0)
+        population = first_population(
+            rates, joints, orders, correlation, n_rows=population_rows(self.plan.evidence.rows), seed=0
+        )
         generator = Generator(binned, rates, joints, orders, levels, correlation, population)
         tables = [
             (population.labels * size + population.rows[:, j], joint.ravel())

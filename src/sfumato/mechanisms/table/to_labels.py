@@ -50,7 +50,7 @@ class LabelStage:
 
     def _rule(self, generator: Generator) -> GeneratorRule | None:
         population = generator.population
-        chosen = population.draw(LEARNING_ROWS, np.random.default_rng(2))
+        chosen = population.draw(min(LEARNING_ROWS, len(population.rows)), np.random.default_rng(2))
         bins = Bins(Layout(generator.binned.sizes))
         return learn_rule(
             population.rows[chosen],
