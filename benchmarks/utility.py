@@ -50,10 +50,10 @@ ROWS = (
     Row("fashion-mnist", 1, "cnn", ".817", 0.78, 0.85, notes=("i",)),
     Row("fashion-mnist", 10, "cnn", ".873", 0.83, 0.885, notes=("i",)),
     Row("adult", 1, "lightgbm", ".863 (unsound)", 0.907, 0.915, notes=("t",)),
-    Row("census", 1, "lightgbm", ".906 (unsound)", 0.942, 0.947, notes=("t",)),
+    Row("census", 1, "lightgbm", ".906 (unsound)", 0.942, 0.947, notes=("t", "b")),
     Row("credit", 1, "lightgbm", ".969 (unsound)", 0.955, 0.965, notes=("t", "c")),
     Row("isolet", 1, "lightgbm", ".903 (unsound)", 0.92, 0.95, notes=("t", "w")),
-    Row("diabetes130", 1, "lightgbm", "-", 0.035, 0.025, gap=True, notes=("t", "d")),
+    Row("diabetes130", 1, "lightgbm", "-", 0.035, 0.025, gap=True, notes=("t", "b", "d")),
 )
 #: What the protocol's section on defaults wants said beside a figure. docs/research has the whole story.
 NOTES = {
@@ -64,6 +64,7 @@ NOTES = {
     ".908, 2-way TVD .038) pairs and contrasts got shares of their own. Earlier versions had been chosen inside the "
     "training rows of these tables, and their test rows had been seen ([tables](../../docs/research/tables.md), "
     "[constants](../../docs/research/constants.md)). Expect less on a table that nobody tuned on.",
+    "b": "Run with the table method of the version before this one, and not yet again.",
     "c": "The branch for a rare class was chosen on Credit itself: more was tried after a low first score on its test rows, "
     "and the variants were compared inside its training rows.",
     "w": "The branch for wide tables was chosen on ISOLET itself, and its split of the budget was looked at again because of "
