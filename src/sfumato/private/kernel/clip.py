@@ -150,14 +150,14 @@ def weights_in_units(values: NDArray[Any], codes: NDArray[np.int64], *, block: H
     if not block.weighted:
         return np.full(len(codes), int(units), dtype=np.int64)
     weights = np.nan_to_num(np.asarray(values)[:, -1].astype(np.float64), nan=0.0)
-    limit = _largest_weights(block.n_hot, int(units))[(codes >= 0).sum(axis=1)]
+    limit = np.array(_largest_weights(block.n_hot, int(units)))[(codes >= 0).sum(axis=1)]
     return np.clip(np.trunc(np.clip(weights, -_HUGE, _HUGE) * int(units)), -limit, limit).astype(np.int64)
 
 
 @functools.lru_cache(maxsize=64)
-def _largest_weights(n_hot: int, units: int) -> NDArray[np.int64]:
+def _largest_weights(n_hot: int, units: int) -> tuple[int, ...]:
     """The largest w with codes * w^2 <= n_hot * units^2, for every number of codes from 0 on: in integers."""
-    return np.array([math.isqrt(n_hot * units**2 // max(codes, 1)) for codes in range(n_hot + 1)], dtype=np.int64)
+    return tuple(math.isqrt(n_hot * units**2 // max(codes, 1)) for codes in range(n_hot + 1))
 
 
 @compile_kernel
