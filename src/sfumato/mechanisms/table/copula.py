@@ -24,6 +24,9 @@ _LEAST_EIGENVALUE = 0.02
 _SURE = 4.0
 _SIMULATED = 4_000
 
+#: How large correlations may be, as variances.
+_VARIANCES = np.array([0.0, *np.geomspace(1e-4, 0.3, 24)])
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -105,10 +108,17 @@ def correlations(
 
 def _shrunk(values: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
     """Towards 0 as far as the noise explains their size; less where one alone is far above it."""
-    size = max(float(np.mean(values**2 - noise**2)), 0.0) if len(values) else 0.0
-    among_all = size / (size + noise**2 + 1e-300)
+    among_all = _likeliest(values, noise)
+    among_all = among_all / (among_all + noise**2 + 1e-300)
     alone = np.where(np.abs(values) > _SURE * noise, 1 - (noise / np.maximum(np.abs(values), 1e-9)) ** 2, 0.0)
     return values * np.maximum(among_all, alone)
+
+
+def _likeliest(values: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The variance of correlations that goes best with all noisy values: entries with much noise in them say little."""
+    variance = _VARIANCES[:, None] + noise**2 + 1e-12
+    fit = -0.5 * (values**2 / variance + np.log(variance)).sum(axis=1)
+    return np.asarray(_VARIANCES[int(fit.argmax())])
 
 
 def _matrix(correlation: NDArray[np.float64], k: int) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ _STAGES = (
 _AT = (
     (120.0, (0.10, 0.15, 0.00, 0.75, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
     (300.0, (0.08, 0.17, 0.00, 0.55, 0.20, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
-    (700.0, (0.03, 0.12, 0.015, 0.15, 0.07, 0.08, 0.03, 0.07, 0.015, 0.015, 0.39, 0.015)),
+    (700.0, (0.03, 0.12, 0.015, 0.17, 0.07, 0.09, 0.03, 0.075, 0.015, 0.015, 0.355, 0.015)),
 )
 #: A stage that would get less is left out: it would say nothing.
 _LEAST_SHARE = 0.01
@@ -46,30 +46,36 @@ class Evidence:
     rows: float
     mu: float
     n_columns: int
+    n_classes: int = 2
 
     @property
     def rho(self) -> float:
         """All rows, over the noise of a count in every column."""
         return self.rows * self.mu / math.sqrt(self.n_columns + 1)
 
-    def _by_rho(self, at: tuple[float, ...], values: tuple[float, ...]) -> float:
+    @property
+    def rho_of_class(self) -> float:
+        """The same for a class, where there are more than two: each has fewer rows to be told apart by."""
+        return self.rho * min(1.0, 2 / self.n_classes)
+
+    def _by_rho(self, rho: float, at: tuple[float, ...], values: tuple[float, ...]) -> float:
         """In proportion to log rho between the given places."""
-        return float(np.interp(math.log(max(self.rho, 1e-9)), np.log(at), values))
+        return float(np.interp(math.log(max(rho, 1e-9)), np.log(at), values))
 
     @property
     def least(self) -> float:
         """A bin should hold so many standard deviations of its class counts: fewer where a teacher mends them later."""
-        return self._by_rho((_AT[1][0], _AT[2][0]), _LEAST)
+        return self._by_rho(self.rho_of_class, (_AT[1][0], _AT[2][0]), _LEAST)
 
     @property
     def bend(self) -> float:
         """How strongly grids are bent: with few rows most parts should lie where most numbers are, in round bounds."""
-        return self._by_rho((_AT[0][0], _AT[2][0]), _BENDS)
+        return self._by_rho(self.rho, (_AT[0][0], _AT[2][0]), _BENDS)
 
     def shares(self, *, has_target: bool) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones."""
         at = tuple(rho for rho, _ in _AT)
-        shares = {stage: self._by_rho(at, tuple(row[i] for _, row in _AT)) for i, stage in enumerate(_STAGES)}
+        shares = {stage: self._by_rho(self.rho_of_class, at, tuple(row[i] for _, row in _AT)) for i, stage in enumerate(_STAGES)}
         if not has_target:
             shares = {stage: share * _WITHOUT_TARGET.get(stage, 1.0) for stage, share in shares.items()}
         kept = {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}
@@ -80,7 +86,9 @@ class Evidence:
 
 
 def evidence_of(schema: Schema, budget: Budget, *, n_columns: int) -> Evidence:
-    """From the schema and the budget."""
+    """From the schema and the budget. Levels of a numeric target are as few as its rows support: they count as two."""
     per_unit = schema.unit.max_rows * (2.0 if schema.unit.relation == "replace_one" else 1.0)
     mu = mu_of_budget(budget.epsilon, delta=budget.delta) / per_unit
-    return Evidence(float(schema.rows or ASSUMED_ROWS), mu, n_columns)
+    target = schema.target_column
+    n_classes = target.size if target is not None and target.is_coded else 2
+    return Evidence(float(schema.rows or ASSUMED_ROWS), mu, n_columns, n_classes)

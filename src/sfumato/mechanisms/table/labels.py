@@ -21,9 +21,30 @@ def balanced_intercepts(scores: NDArray[np.float64], rates: NDArray[np.float64])
 
 
 def draw_labels(scores: NDArray[np.float64], rates: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """A label for each row by its scores, with intercepts that keep the rates of the classes."""
+    """A label for each row by its scores, with intercepts that keep the rates of the classes.
+
+    Rows with like scores share the chance: of any stretch of them about as many have a label as should, which leaves a
+    learner less chance to mistake for a rule.
+    """
     if scores.shape[1] == 1:
         scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
     p = probabilities(scores + balanced_intercepts(scores, rates))
-    drawn = (np.cumsum(p, axis=1) < rng.random(len(p))[:, None]).sum(axis=1)
-    return np.asarray(np.minimum(drawn, p.shape[1] - 1), dtype=np.int64)
+    spread = p - p.mean(axis=0)
+    order = np.argsort(spread @ np.linalg.eigh(spread.T @ spread)[1][:, -1], kind="stable")
+    labels = np.empty(len(p), dtype=np.int64)
+    labels[order] = _spread_evenly(p[order], rng)
+    return labels
+
+
+def _spread_evenly(p: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A label for each row with the given probabilities, of any stretch of rows as many as expected (systematic sampling)."""
+    labels = np.full(len(p), p.shape[1] - 1, dtype=np.int64)
+    left, free = np.ones(len(p)), np.arange(len(p))
+    for c in range(p.shape[1] - 1):
+        chance = np.clip(p[free, c] / np.maximum(left[free], 1e-12), 0.0, 1.0)
+        upto = np.cumsum(chance) + rng.random()
+        chosen = np.floor(upto) > np.floor(upto - chance)
+        labels[free[chosen]] = c
+        left[free] -= p[free, c]
+        free = free[~chosen]
+    return labels

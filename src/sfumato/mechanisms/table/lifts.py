@@ -1,9 +1,9 @@
 """How far each class departs from all rows, bin by bin: noisy class tables with the noise taken out.
 
 A class's probabilities are those of all rows times 1 + a, where a is a Gaussian process: along numbers a slope, a smooth
-curve and something of every bin's own; among categories each its own. How large a is was learned over all columns: a
-class that no column tells apart stays with all rows, and one that few tell apart gets those few (a mixture of sizes whose
-weights are fitted by EM, empirical Bayes).
+curve and something of every bin's own; among categories each its own, rare ones more. Of what shape and how large a is was
+learned over all columns: a class that no column tells apart stays with all rows, and one that few tell apart gets those few
+(a mixture of shapes and sizes whose weights are fitted by EM, empirical Bayes).
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,22 @@ _SIZES = np.array([0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])
 _ROUNDS = 30
 _COUNT_PRIOR = 0.3  # of each size, so that none is ruled out
 
-#: The parts of a number's departure: slope, smooth curve, each bin's own; and the length over which a curve is smooth.
-_SLOPE, _CURVE, _OWN, _LENGTH = 0.6, 0.3, 0.1, 0.15
+
+@dataclass(frozen=True)
+class Shape:
+    """A Gaussian process: the parts of a number's departure, and how much more the rarer of two categories departs."""
+
+    slope: float
+    curve: float
+    own: float
+    length: float  # over which a curve is smooth, as a part of all rows
+    rarer: float  # the variance of a is in proportion to a category's probability to minus this
+
+
+_SHAPES = (
+    Shape(slope=0.8, curve=0.18, own=0.02, length=0.15, rarer=0.0),
+    Shape(slope=0.2, curve=0.5, own=0.3, length=0.08, rarer=1.0),
+)
 
 #: No bin is impossible in a class: this part of every class looks like all rows, and no bin has less than _LEAST of that.
 FLOOR = 0.005
@@ -55,19 +69,14 @@ def joint_tables(
     modes = [_modes(binning, margin) for binning, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
     for c, rows in enumerate(per_class):
-        seen = [
-            vectors.T @ (table.counts[c] + rows / len(margin) - rows * margin)
-            for table, margin, (_, vectors) in zip(tables, margins, modes, strict=True)
+        looks = [
+            _Look.at(table.counts[c] + rows / len(margin) - rows * margin, modes_of_one, rows, float(table.stddev[c]))
+            for table, margin, modes_of_one in zip(tables, margins, modes, strict=True)
         ]
-        variances = [
-            np.outer(_SIZES**2, rows**2 * values) + table.stddev[c] ** 2
-            for table, (values, _) in zip(tables, modes, strict=True)
-        ]
-        sizes = _learned_sizes(seen, variances)
-        for j, (margin, (values, vectors)) in enumerate(zip(margins, modes, strict=True)):
-            kept = (sizes[j][:, None] * np.outer(_SIZES**2, rows**2 * values) / variances[j]).sum(axis=0)
-            estimate = rows * margin + vectors @ (kept * seen[j])
-            shrunk[j][c] = to_simplex(np.maximum(estimate, _LEAST * rows * margin), total=max(float(rows), 1e-9))
+        weights = _learned_weights(np.stack([look.log_likelihood for look in looks]))
+        for j, (look, margin) in enumerate(zip(looks, margins, strict=True)):
+            estimate = np.maximum(rows * margin + look.mean(weights[j]), _LEAST * rows * margin)
+            shrunk[j][c] = to_simplex(estimate, total=max(float(rows), 1e-9))
     total = float(per_class.sum())
     joints = []
     for table, margin in zip(shrunk, margins, strict=True):
@@ -76,29 +85,64 @@ def joint_tables(
     return joints
 
 
-def _modes(binning: Binning, margin: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The process's own directions for a class of one row, and the variance along each where its size is 1."""
-    kernel, along = np.eye(len(margin)), binning.ordered
+@dataclass(frozen=True)
+class _Modes:
+    """A process's own directions for a class of one row, and the variance along each where its size is 1."""
+
+    values: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+
+
+def _modes(binning: Binning, margin: NDArray[np.float64]) -> list[_Modes]:
+    """Of every shape."""
+    return [_modes_of(shape, binning, margin) for shape in _SHAPES]
+
+
+def _modes_of(shape: Shape, binning: Binning, margin: NDArray[np.float64]) -> _Modes:
+    kernel, along = np.diag(np.maximum(margin, 1e-12) ** -shape.rarer), binning.ordered
     if along:
         middle = np.cumsum(margin[:along]) - margin[:along] / 2
         middle = middle / max(float(margin[:along].sum()), 1e-9) - 0.5
-        apart = middle[:, None] - middle
-        curve = np.exp(-(apart**2) / (2 * _LENGTH**2))
-        kernel[:along, :along] = 12 * _SLOPE * np.outer(middle, middle) + _CURVE * curve + _OWN * np.eye(along)
-    values, vectors = np.linalg.eigh(margin[:, None] * kernel * margin)
-    return np.maximum(values, 0.0), vectors
+        curve = np.exp(-((middle[:, None] - middle) ** 2) / (2 * shape.length**2))
+        kernel[:along, :along] = 12 * shape.slope * np.outer(middle, middle) + shape.curve * curve
+        kernel[:along, :along] += shape.own * np.eye(along)
+    kernel = margin[:, None] * kernel * margin
+    # What a class has beyond all rows in some bins it lacks in others: the process given that all of it adds up to zero.
+    across = kernel.sum(axis=1)
+    values, vectors = np.linalg.eigh(kernel - np.outer(across, across) / max(float(across.sum()), 1e-300))
+    return _Modes(np.maximum(values, 0.0), vectors)
 
 
-def _learned_sizes(
-    seen: Sequence[NDArray[np.float64]], variances: Sequence[NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    """For each column the probability of every size, with the weights that go best with all columns."""
-    log_likelihood = np.stack([-0.5 * (z**2 / v + np.log(v)).sum(axis=1) for z, v in zip(seen, variances, strict=True)])
+@dataclass(frozen=True)
+class _Look:
+    """What one column says of one class: how likely every shape and size is, and the departure if it is that."""
+
+    log_likelihood: NDArray[np.float64]
+    means: NDArray[np.float64]
+
+    @classmethod
+    def at(cls, seen: NDArray[np.float64], modes: Sequence[_Modes], rows: float, stddev: float) -> "_Look":
+        likely, means = [], []
+        for mode in modes:
+            along = mode.vectors.T @ seen
+            signal = np.outer(_SIZES**2, rows**2 * mode.values)
+            variance = signal + stddev**2
+            likely.append(-0.5 * (along**2 / variance + np.log(variance)).sum(axis=1))
+            means.append((signal / variance * along) @ mode.vectors.T)
+        return cls(np.concatenate(likely), np.concatenate(means))
+
+    def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The departure, each shape and size by its probability."""
+        return np.asarray(weights @ self.means)
+
+
+def _learned_weights(log_likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each column the probability of every shape and size, with the odds that go best with all columns."""
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    weights = np.full(len(_SIZES), 1 / len(_SIZES))
+    odds = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
     for _ in range(_ROUNDS):
-        of_column = likelihood * weights
+        of_column = likelihood * odds
         of_column /= of_column.sum(axis=1, keepdims=True)
-        weights = of_column.sum(axis=0) + _COUNT_PRIOR
-        weights /= weights.sum()
+        odds = of_column.sum(axis=0) + _COUNT_PRIOR
+        odds /= odds.sum()
     return np.asarray(of_column)

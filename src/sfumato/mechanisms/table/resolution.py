@@ -19,8 +19,10 @@ _PARTS = (8, 32)
 
 #: A part by itself holds something from this many standard deviations on, of so many parts in all columns; one beside
 #: such a part from fewer on. The others are emptied.
-_LIT = 3.2
+_LIT = 4.0
 _SOME = 0.7
+#: What is left has to hold this part of all rows.
+_MOST = 0.8
 
 #: Up to so many leaves are smoothed by a Gaussian process: the heights and lengths of its curve, as parts of all rows and
 #: of the grid; how many rows a single value may hold; and how rough the density may be from leaf to leaf.
@@ -140,15 +142,18 @@ class Counted:
         if not lit.any():
             return held
         near = lit.copy()
-        some = held > _SOME * stddev
-        for _ in range(len(held)):  # from what is sure outwards, as long as there is something
-            beside = np.append(near[1:], False) | np.append(False, near[:-1])
-            if not (more := beside & some & ~near).any():
+        # Single values lie between neighbours that touch: what spreads along the grid passes them by.
+        along = np.flatnonzero(~single)
+        spread, some = lit[along], held[along] > _SOME * stddev[along]
+        for _ in range(len(along)):  # from what is sure outwards, as long as there is something
+            beside = np.append(spread[1:], False) | np.append(False, spread[:-1])
+            if not (more := beside & some & ~spread).any():
                 break
-            near |= more
-        near &= lit | ~single
+            spread |= more
+        near[along] = spread
         near[-1] |= self.cells.has_missing_cell
-        return np.where(near, held, -np.inf)
+        # Where what is sure does not hold most rows, they lie too thin to be seen, and nothing is cut away.
+        return np.where(near, held, -np.inf) if float(held[near].sum()) > _MOST * float(held.sum()) else held
 
 
 def _categories(counts: NDArray[np.float64], *, stddev: float, total: float) -> NDArray[np.float64]:
