@@ -14,14 +14,16 @@ from sfumato.outlook.sections import (
     curve_section,
     discovery_section,
     noise_section,
+    outline_section,
     outlook_section,
     steps_section,
 )
 from sfumato.public.accounting import Spent
 from sfumato.public.budget import Budget
 from sfumato.public.claim import claim_of
+from sfumato.public.outline import Outline, outline_of
 from sfumato.public.plan import Plan
-from sfumato.public.schema import Schema
+from sfumato.public.schema import Schema, sketch
 from sfumato.public.step import Step
 
 
@@ -48,6 +50,11 @@ class PlannedRelease:
     def discovery(self) -> dict[str, Any] | None:
         """What is to be discovered, and with how much of the budget."""
         return discovery_of(self.schema)
+
+    @cached_property
+    def outline(self) -> Outline | None:
+        """The path that the mechanism takes, and what it leaves out; None where it does the same with all data."""
+        return outline_of(self.mechanism, sketch(self.schema), self.budget)
 
     @property
     def advice(self) -> list[str]:
@@ -98,6 +105,9 @@ class PlannedRelease:
         if self.plan is not None:
             told.append(steps_section(self.mechanism.name, self.plan))
             told += [noise_section(self.noise, self.schema)] if self.noise else []
+        if self.outline is not None:
+            is_open = self.discovery is not None
+            told.append(outline_section(self.mechanism.name, self.outline, is_open=is_open))
         if self.discovery is not None:
             told.append(discovery_section(self.discovery))
         told.append(outlook_section(self.outlook))
@@ -117,6 +127,7 @@ class PlannedRelease:
             **known,
             "claim": None if self.plan is None else claim_of(self.plan).in_words,
             "column_noise": self.noise,
+            "outline": None if self.outline is None else self.outline.to_json(),
             "expectation": self.outlook.to_json(),
             "discovery": self.discovery,
             "advice": self.advice,

@@ -146,6 +146,11 @@ class Blueprint:
                 steps.append(Step(name=name, blocks=blocks, share=shares[name], uses=uses))
         return tuple(steps)
 
+    @cached_property
+    def possible(self) -> frozenset[str]:
+        """The stages that these columns allow, whether or not the rows are worth asking for them."""
+        return frozenset(self._blocks())
+
     def has(self, stage: str) -> bool:
         """Whether a stage is planned."""
         return any(step.name == stage for step in self._planned)

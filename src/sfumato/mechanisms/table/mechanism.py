@@ -10,12 +10,14 @@ from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.method import measure_table
+from sfumato.mechanisms.table.outline import outline_table
 from sfumato.mechanisms.table.readings import table_readings, wide_readings
 from sfumato.mechanisms.table.table_model import TableModel
 from sfumato.mechanisms.table.wide_path.method import Wide, is_wide
 from sfumato.model import Model
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
+from sfumato.public.outline import Outline
 from sfumato.public.reading import Reading
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
@@ -57,3 +59,7 @@ class ThreeATable:
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """What the noise means for each column."""
         return wide_readings(schema) if is_wide(schema) else table_readings(schema)
+
+    def outline(self, schema: Schema, budget: Budget) -> Outline:
+        """The path that a table takes, and what is left out on it."""
+        return outline_table(schema, budget)
