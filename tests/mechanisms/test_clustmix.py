@@ -234,7 +234,7 @@ def test_few_rows_and_a_class_that_nobody_has() -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    [{"alpha": 1.5}, {"sigma_max": 0.0}, {"rounds": 0}, {"rows": 0}, {"approximator": "magic"}, {"most_clusters": 0}],
+    [{"alpha": 1.5}, {"sigma_max": 0.0}, {"rounds": 0}, {"approximator": "magic"}, {"most_clusters": 0}],
 )
 def test_settings_that_make_no_sense_are_refused(setting: dict) -> None:
     with pytest.raises(PlanError):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.outlook.forecast import SIZES, Outlook
+from sfumato.outlook.row_counts import PlannedRows
 from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, percent, simulated_another
 from sfumato.public.claim import claim_of
 from sfumato.public.outline import Outline
@@ -74,6 +75,11 @@ def outline_section(mechanism: str, outline: Outline, *, is_open: bool) -> Secti
     left_out = tuple(f"- {entry.sentence}" for entry in outline.left_out)
     later = ("Bounds or categories are to be discovered first: what is found may change this.",) if is_open else ()
     return Section(title=f"What {mechanism} will do", before=(*said, *left_out), notes=later)
+
+
+def rows_section(rows: PlannedRows) -> Section:
+    """How many rows the release will have."""
+    return Section(title="Rows of the release", before=tuple(rows.sentences))
 
 
 def noise_section(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:

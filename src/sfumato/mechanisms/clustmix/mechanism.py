@@ -67,7 +67,6 @@ class ClustMix:
             wide tables.
         kernel_width: Features of the classifier, likewise.
         releases: `draws` around the means, any number of them; or the `means` themselves with soft labels.
-        rows: How many rows to release where nobody says. None: the noisy number of private rows.
     """
 
     name: ClassVar[str] = "clustmix"
@@ -79,7 +78,6 @@ class ClustMix:
     coordinates: int = 16
     kernel_width: int = 128
     releases: Literal["draws", "means"] = "draws"
-    rows: int | None = None
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone. How many clusters are in use is decided later; a row counts in one of them anyway."""
@@ -138,8 +136,12 @@ class ClustMix:
         mixture = self._mixture(measurements, space)
         if self.releases == "means":
             return means_as_rows(mixture, space)
-        rows = self.rows or max(1, round(mixture.total))
-        return ClusterModel(schema, mixture, rows, measurements["classes"].total_stddev)
+        return ClusterModel(schema, mixture, measurements["classes"].total_stddev)
+
+    def held_rows(self, schema: Schema) -> int | None:
+        """A row for each cluster where the means themselves are released."""
+        space = ClusterSpace(schema)
+        return self._clusters(space) * space.n_classes if self.releases == "means" else None
 
     def _mixture(self, measurements: Measurements, space: ClusterSpace) -> Mixture:
         classes: ClassMeans = measurements["classes"]
@@ -281,8 +283,6 @@ class ClustMix:
         for name in ("most_clusters", "rounds", "coordinates", "kernel_width"):
             if getattr(self, name) < 1:
                 raise PlanError(f"{name} = {getattr(self, name)} must be at least 1.")
-        if self.rows is not None and self.rows < 1:
-            raise PlanError(f"rows = {self.rows} must be at least 1, or none for the noisy number of private rows.")
         if not 0 <= self.alpha <= 1 or not 1e-6 <= self.sigma_max <= 1e6:
             raise PlanError(
                 f"alpha = {self.alpha} must lie in [0, 1], and sigma_max = {self.sigma_max} between 1e-6 and 1e6."

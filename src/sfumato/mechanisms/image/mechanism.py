@@ -20,10 +20,15 @@ from sfumato.mechanisms.image.linear_teacher import LinearTeacher
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.reading import Reading
+from sfumato.public.row_counts import Recommended
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
 _MOST_PIXELS = 150_000_000
+_GAIN = (
+    "a student of the teacher gains from each. On MNIST and Fashion-MNIST a network gained .002 and .011 of accuracy by "
+    "180,000 images in place of 60,000."
+)
 
 
 @register
@@ -40,8 +45,8 @@ class ThreeAImage:
         teacher_share: The part of the precision that goes to the teacher.
         alpha: The part of the released images that are varied and labelled by the teacher; the others are plain
             draws from the density with the class that they were drawn for.
-        rows: How many images to release where nobody says: several times as many as a dataset has, since a student
-            of the teacher gains from each. Larger images are fewer, so that files stay below 150 MB.
+        rows: How many images `--rows many` makes: several times as many as a dataset has, since a student of the
+            teacher gains from each. Larger images are fewer, so that files stay below 150 MB.
     """
 
     name: ClassVar[str] = "3a-image"
@@ -72,10 +77,11 @@ class ThreeAImage:
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> ImageModel:
         """The model is the measurements, read as a density and a linear rule."""
-        return ImageModel(schema, dict(measurements), alpha=self.alpha, default_rows=self._default_rows(schema))
+        return ImageModel(schema, dict(measurements), alpha=self.alpha)
 
-    def _default_rows(self, schema: Schema) -> int:
-        return max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape)))
+    def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
+        """Several times as many as a dataset has: a student of the teacher gains from each."""
+        return Recommended(max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape))), _GAIN)
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """Pixels of class means: sums of so many coefficients, each clipped to at most the longest image."""

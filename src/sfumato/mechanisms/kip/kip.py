@@ -162,6 +162,10 @@ class Kip:
         anchors: Vectors = np.repeat(middle.class_means, self.points, axis=0) + about
         return anchors
 
+    def held_rows(self, schema: Schema) -> int:
+        """The points, and no more."""
+        return self._space(schema).n_classes * self.points
+
     def _space(self, schema: Schema) -> Space:
         return Space(schema, self.coefficients)
 

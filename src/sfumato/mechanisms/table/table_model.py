@@ -14,7 +14,7 @@ from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.population import Population
 from sfumato.mechanisms.table.rhythm import with_rhythm
 from sfumato.mechanisms.table.to_labels import Labels
-from sfumato.model import Synthetic, check_row_count
+from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.schema import Schema
 
 #: How much more or less a row of the population may weigh for the teacher.
@@ -84,8 +84,8 @@ class TableModel:
 
     @property
     def default_rows(self) -> int:
-        """The noisy number of private rows, or several for each where these are few."""
-        return several_rows(self.noisy_rows)
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, a label for each, and a value in every bin."""
@@ -120,12 +120,3 @@ def _decoded(
 ) -> dict[str, NDArray[np.generic]]:
     cells = binning.cells_in(bins, rng)
     return feature.decode(cells, binning.values_in(cells, rng))
-
-
-def several_rows(total: float) -> int:
-    """How many rows to release: labels are drawn by chance, and more rows average the chance out at no cost.
-
-    >>> several_rows(500), several_rows(30_000), several_rows(1_000_000)
-    (4000, 240000, 1000000)
-    """
-    return max(1, round(max(total, min(8 * total, 300_000))))

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.labels import draw_labels
-from sfumato.mechanisms.table.table_model import several_rows
 from sfumato.mechanisms.table.wide_path.frame import Frame
 from sfumato.mechanisms.table.wide_path.gauss import Gauss
 from sfumato.mechanisms.table.wide_path.scores import Scores
-from sfumato.model import Synthetic, check_row_count
+from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.doors import Measured
 from sfumato.public.encoding import Encoder
 from sfumato.public.schema import Column, Schema
@@ -39,8 +38,8 @@ class WideModel:
 
     @property
     def default_rows(self) -> int:
-        """Several rows for each private one where these are few: the labels are drawn, and drawing averages out."""
-        return several_rows(self.gauss.total)
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows; the same seed gives the same rows."""
