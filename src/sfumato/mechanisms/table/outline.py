@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sfumato.mechanisms.table.blueprint import MOST_PAIRED, NUMBER_BINS, Blueprint
 from sfumato.mechanisms.table.evidence import ASSUMED_ROWS
+from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.rule import MOST_CLASSES
 from sfumato.mechanisms.table.triples import MOST_COLUMNS
 from sfumato.mechanisms.table.wide_path.method import is_wide
@@ -97,7 +98,7 @@ def _made_coarser(plan: Blueprint) -> Iterator[LeftOut]:
     pooled = [f for f in plan.joined if f.cells.column.is_coded and f.cells.inner > plan.most_bins(f)]
     if pooled:
         most = plan.most_bins(pooled[0])
-        names = [f"{f.cells.column.name} ({f.cells.inner:,})" for f in pooled]
+        names = [f"{_name(f)} ({f.cells.inner:,})" for f in pooled]
         yield LeftOut(
             f"Rare categories of {_listed(names)}",
             f"pooled where columns are looked at together (at most {most} values of a column); each keeps its own noisy "
@@ -109,6 +110,13 @@ def _made_coarser(plan: Blueprint) -> Iterator[LeftOut]:
             "Fine detail of how numbers hang together",
             f"with {len(plan.joined):,} columns each number is cut into at most {plan.most_bins(numbers[0])} bins",
         )
+
+
+def _name(feature: Feature) -> str:
+    """A column, or a group by its first member and its last."""
+    if feature.group is None:
+        return feature.cells.column.name
+    return f"the group from {feature.group.members[0]} to {feature.group.members[-1]}"
 
 
 def _wide_path(schema: Schema) -> str:
