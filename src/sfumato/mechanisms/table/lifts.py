@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Binning
-from sfumato.mechanisms.table.smooth import to_simplex
+from sfumato.mechanisms.table.smooth import rows_to_simplex
 
 _SIZES = np.array([0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])
 _ROUNDS = 30
@@ -25,6 +25,9 @@ _SLOPE, _CURVE, _OWN, _LENGTH = 0.6, 0.3, 0.1, 0.15
 #: No bin is impossible in a class: this part of every class looks like all rows, and no bin has less than _LEAST of that.
 FLOOR = 0.005
 _LEAST = 0.02
+
+#: Classes that are worked on together: more would take more memory and no less time.
+_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -54,20 +57,23 @@ def joint_tables(
     """
     modes = [_modes(binning, margin) for binning, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
-    for c, rows in enumerate(per_class):
+    for start in range(0, len(per_class), _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        rows = per_class[some, None]
         seen = [
-            vectors.T @ (table.counts[c] + rows / len(margin) - rows * margin)
+            (table.counts[some] + rows / len(margin) - rows * margin) @ vectors
             for table, margin, (_, vectors) in zip(tables, margins, modes, strict=True)
         ]
+        signals = [(_SIZES**2)[:, None] * (rows**2 * values)[:, None] for values, _ in modes]
         variances = [
-            np.outer(_SIZES**2, rows**2 * values) + table.stddev[c] ** 2
-            for table, (values, _) in zip(tables, modes, strict=True)
+            signal + table.stddev[some, None, None] ** 2 for signal, table in zip(signals, tables, strict=True)
         ]
         sizes = _learned_sizes(seen, variances)
-        for j, (margin, (values, vectors)) in enumerate(zip(margins, modes, strict=True)):
-            kept = (sizes[j][:, None] * np.outer(_SIZES**2, rows**2 * values) / variances[j]).sum(axis=0)
-            estimate = rows * margin + vectors @ (kept * seen[j])
-            shrunk[j][c] = to_simplex(np.maximum(estimate, _LEAST * rows * margin), total=max(float(rows), 1e-9))
+        for j, (margin, (_, vectors)) in enumerate(zip(margins, modes, strict=True)):
+            kept = (sizes[j][:, :, None] * signals[j] / variances[j]).sum(axis=1)
+            estimate = rows * margin + (kept * seen[j]) @ vectors.T
+            least = _LEAST * rows * margin
+            shrunk[j][some] = rows_to_simplex(np.maximum(estimate, least), totals=np.maximum(per_class[some], 1e-9))
     total = float(per_class.sum())
     joints = []
     for table, margin in zip(shrunk, margins, strict=True):
@@ -92,13 +98,20 @@ def _modes(binning: Binning, margin: NDArray[np.float64]) -> tuple[NDArray[np.fl
 def _learned_sizes(
     seen: Sequence[NDArray[np.float64]], variances: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """For each column the probability of every size, with the weights that go best with all columns."""
-    log_likelihood = np.stack([-0.5 * (z**2 / v + np.log(v)).sum(axis=1) for z, v in zip(seen, variances, strict=True)])
-    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    weights = np.full(len(_SIZES), 1 / len(_SIZES))
+    """For each column and class the probability of every size, with the class's weights that go best with all columns.
+
+    Args:
+        seen: For each column, by class and mode.
+        variances: For each column, by class, size and mode.
+    """
+    log_likelihood = np.stack(
+        [-0.5 * (z[:, None] ** 2 / v + np.log(v)).sum(axis=2) for z, v in zip(seen, variances, strict=True)]
+    )
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True))
+    weights = np.full(likelihood.shape[1:], 1 / len(_SIZES))
     for _ in range(_ROUNDS):
         of_column = likelihood * weights
-        of_column /= of_column.sum(axis=1, keepdims=True)
+        of_column /= of_column.sum(axis=2, keepdims=True)
         weights = of_column.sum(axis=0) + _COUNT_PRIOR
-        weights /= weights.sum()
+        weights /= weights.sum(axis=1, keepdims=True)
     return np.asarray(of_column)
