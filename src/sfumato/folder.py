@@ -25,7 +25,7 @@ from sfumato.contents import (
 from sfumato.errors import ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import mechanism_from
-from sfumato.model import Model, Synthetic
+from sfumato.model import Model, Synthetic, notes_of
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.outlook.warnings import release_warnings
 from sfumato.present.loading import load_lines
@@ -120,7 +120,7 @@ def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[s
         model=fitted.model,
         synthetic=synthetic,
     )
-    certificate = fitted.certificate.for_rows(len(synthetic), warnings=warnings)
+    certificate = fitted.certificate.for_rows(len(synthetic), warnings=warnings, notes=notes_of(fitted.model))
     files = {
         name: content,
         ANSWERS: archive_of(fitted.answers.to_arrays()),

@@ -55,6 +55,16 @@ class Counted(Protocol):
         ...
 
 
+@runtime_checkable
+class Telling(Protocol):
+    """A model with something to say about itself that no plan could know. It need not."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences of one line each, from noisy numbers and public facts alone: what was pooled, found or left out."""
+        ...
+
+
 @dataclass(frozen=True)
 class FixedModel:
     """A model that holds a fixed set of rows: more of them would cost more budget.
@@ -110,6 +120,11 @@ def rows_counted(noisy: float, *, stddev: float) -> int:
     """
     seen = noisy if noisy > _SURE * stddev else min(noisy, _MOST_UNSURE)
     return max(1, round(seen))
+
+
+def notes_of(model: Model) -> tuple[str, ...]:
+    """What a model has to say about itself."""
+    return model.notes if isinstance(model, Telling) else ()
 
 
 def check_row_count(n_rows: int) -> None:

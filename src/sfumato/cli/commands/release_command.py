@@ -72,6 +72,8 @@ def release(
         if verdict is not None:
             console.print(f"[yellow]{verdict}[/yellow] ({escape(str(out / REPORT))})", soft_wrap=True)
         console.print(payload["claim"], markup=False)
+        for sentence in payload["notes"]:
+            console.print(f"note: {sentence}", style="dim", markup=False)
         for tool, line in payload["load"].items():
             console.print(f"Load it into {tool}: {line}", markup=False, soft_wrap=True)
         console.print(f"Anyone can check it, without the data: sfumato verify {out}", markup=False, soft_wrap=True)
@@ -92,6 +94,7 @@ def describe_release(written: Release) -> dict[str, Any]:
         "accountant": certificate.claim.accountant,
         "claim": certificate.claim.in_words,
         "warnings": list(certificate.warnings),
+        "notes": list(certificate.notes),
         "rows": written.n_rows,
         "load": written.load_lines(),
         "seed": certificate.seed,

@@ -11,6 +11,7 @@ from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
+from sfumato.mechanisms.table.notes import table_notes
 from sfumato.mechanisms.table.population import Population
 from sfumato.mechanisms.table.rhythm import with_rhythm
 from sfumato.mechanisms.table.to_labels import Labels
@@ -36,12 +37,6 @@ class FittedTable:
         held = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
         return FittedTable(binned, held / held.sum(), None, None)
 
-    @property
-    def is_taught(self) -> bool:
-        """Whether the teacher's rule was better on private rows, as far as the noise shows."""
-        labels = self.labels
-        return labels is not None and (labels.gain is None or float(labels.gain.values[0]) > 0)
-
     def towards_teacher(self, alpha: float) -> tuple[Population | None, NDArray[np.float64] | None]:
         """The population, and scores by which labels are drawn anew: the generator's (0), the teacher's (1), or between.
 
@@ -52,7 +47,7 @@ class FittedTable:
         if alpha == 0 or labels is None or population is None or target is None:
             return population, None
         before = labels.generator
-        after = (1 - alpha) * before + alpha * labels.taught if self.is_taught else before
+        after = (1 - alpha) * before + alpha * labels.taught if labels.is_better else before
         if not target.cells.column.is_number:
             return population, after
         own = np.arange(len(population.labels)), population.labels
@@ -86,6 +81,11 @@ class TableModel:
     def default_rows(self) -> int:
         """As many as there seem to be."""
         return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was pooled, found or left out."""
+        return table_notes(self.fitted.binned, self.fitted.labels)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, a label for each, and a value in every bin."""
