@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.pictures import n_classes
 from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.mechanisms.image.image_model import ImageModel
@@ -43,8 +44,8 @@ class ThreeAImage:
         teacher_steps: Gradient steps of the teacher.
         teacher_clip: The norm to which a row's gradient is clipped.
         teacher_share: The part of the precision that goes to the teacher.
-        alpha: The part of the released images that are varied and labelled by the teacher; the others are plain
-            draws from the density with the class that they were drawn for.
+        alpha: From faithful (0: plain draws from the density, with the class that they were drawn for) to predictive (1:
+            images that are varied and labelled by the teacher); between them, the part of the latter.
         rows: How many images `--rows many` makes: several times as many as a dataset has, since a student of the
             teacher gains from each. Larger images are fewer, so that files stay below 150 MB.
     """
@@ -113,5 +114,6 @@ class ThreeAImage:
         for name in ("coefficients", "clusters", "rounds", "teacher_steps", "rows"):
             if getattr(self, name) < 1:
                 raise PlanError(f"{name} = {getattr(self, name)} must be at least 1.")
-        if not 0 < self.teacher_share < 1 or not 0 <= self.alpha <= 1 or not self.teacher_clip > 0:
-            raise PlanError("teacher_share must lie in (0, 1), alpha in [0, 1], and teacher_clip above 0.")
+        check_alpha(self.alpha)
+        if not 0 < self.teacher_share < 1 or not self.teacher_clip > 0:
+            raise PlanError("teacher_share must lie in (0, 1), and teacher_clip above 0.")

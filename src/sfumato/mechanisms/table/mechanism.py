@@ -6,8 +6,9 @@ Proof: docs/proofs/three-a-table.md. Where the constants come from: docs/researc
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.errors import PlanError, SchemaError
+from sfumato.errors import SchemaError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.method import measure_table
 from sfumato.mechanisms.table.outline import outline_table
@@ -37,7 +38,7 @@ class ThreeATable:
     """The default for tables.
 
     Args:
-        alpha: Where labels come from: 0 is faithful (the generator's own), 1 predictive (the teacher's).
+        alpha: Where labels come from, from faithful (0: the generator's own) to predictive (1: the teacher's).
     """
 
     name: ClassVar[str] = "3a-table"
@@ -45,8 +46,7 @@ class ThreeATable:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Which sums are asked for: chosen from the schema and the budget alone."""
-        if not 0 <= self.alpha <= 1:
-            raise PlanError(f"alpha = {self.alpha} must lie between 0 (faithful) and 1 (predictive).")
+        check_alpha(self.alpha)
         if schema.images:
             raise SchemaError("3a-table is for tables. Use a mechanism for images.")
         return Wide(schema).steps() if is_wide(schema) else Blueprint(schema, budget).steps()

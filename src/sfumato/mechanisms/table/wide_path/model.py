@@ -60,10 +60,16 @@ class WideModel:
     def _labels(
         self, points: NDArray[np.float64], classes: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        if self.weights is None or (self.alpha == 0 and self.means is not None):
+        """The class that a row was drawn for, or, for a part alpha of them, what the teacher says of the row.
+
+        With two classes rows are drawn for none, so the teacher's labels are the only ones there are.
+        """
+        alpha = 1.0 if self.means is None else self.alpha
+        if self.weights is None or alpha == 0:
             return classes
         scores = points @ self.weights[:, :-1].T
-        return draw_labels(scores if self.scores is None else self.scores.spread(scores), self.rates, rng)
+        taught = draw_labels(scores if self.scores is None else self.scores.spread(scores), self.rates, rng)
+        return taught if alpha == 1 else np.where(rng.random(len(classes)) < alpha, taught, classes)
 
 
 def class_means(sums: Measured, counts: NDArray[np.float64], *, total: float) -> NDArray[np.float64]:
