@@ -1,8 +1,8 @@
-"""Draw the stages of 3a-table, and write their shares into docs/research/table-method.md.
+"""Draw the stages of 3a-table, and write their shares, and what is left out of large tables, into its page.
 
     python benchmarks/draw_table_method.py
 
-Shares are read from the code, so run it again when a constant of `evidence.py` changes.
+Both are read from the code, so run it again when a constant of `evidence.py` or `blueprint.py` changes.
 """
 
 import re
@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from sfumato import Budget, Column, Schema
 from sfumato.mechanisms.table.evidence import Evidence
+from sfumato.mechanisms.table.outline import outline_table
 
 _ROOT = Path(__file__).parents[1]
 _PICTURE = _ROOT / "docs" / "images" / "table-method.svg"
 _PAGE = _ROOT / "docs" / "research" / "table-method.md"
 _TABLE = re.compile(r"(<!-- shares: .*? -->\n).*?(<!-- end of shares -->)", re.DOTALL)
+_LEFT_OUT = re.compile(r"(<!-- left out: .*? -->\n).*?(<!-- end of left out -->)", re.DOTALL)
 
 _RHOS = (120.0, 300.0, 700.0)
 _WIDE, _HIGH, _GAP = 352, 68, 14
@@ -78,7 +81,8 @@ def main() -> None:
     _PICTURE.write_text(_drawn(shares), encoding="utf-8")
     if _PAGE.exists():
         page = _PAGE.read_text(encoding="utf-8")
-        _PAGE.write_text(_TABLE.sub(lambda m: f"{m[1]}\n{_table(shares)}\n\n{m[2]}", page), encoding="utf-8")
+        page = _TABLE.sub(lambda m: f"{m[1]}\n{_table(shares)}\n\n{m[2]}", page)
+        _PAGE.write_text(_LEFT_OUT.sub(lambda m: f"{m[1]}\n{left_out()}\n\n{m[2]}", page), encoding="utf-8")
 
 
 def _drawn(shares: list[dict[str, float]]) -> str:
@@ -148,6 +152,35 @@ def _table(shares: list[dict[str, float]]) -> str:
     for stage in doors:
         told = " | ".join(_percent(part) for part in _shares_of(stage, shares))
         lines.append(f"| `{stage.name.split(',')[0]}` | {told} |")
+    return "\n".join(lines)
+
+
+def left_out() -> str:
+    """What large tables go without, at a million rows: few rows are told of above."""
+
+    def numbers(count: int) -> list[Column]:
+        return [Column(name=f"x{i}", kind="numeric", bounds=(0, 1)) for i in range(count)]
+
+    def coded(name: str, count: int) -> Column:
+        return Column(name=name, kind="categorical", categories=tuple(map(str, range(count))))
+
+    yes = coded("y", 2)
+    examples = {
+        "30 numbers": [*numbers(30), yes],
+        "a column of 10,000 categories": [*numbers(9), coded("code", 10_000), yes],
+        "40 numbers": [*numbers(40), yes],
+        "60 numbers and 20 categories": [*numbers(60), *(coded(f"c{i}", 5) for i in range(20)), yes],
+        "100 classes": [*numbers(10), coded("y", 100)],
+        "10,000 classes": [*numbers(10), coded("y", 10_000)],
+        "300 numbers": [*numbers(300), yes],
+        "300 numbers, one of them the target": [*numbers(299), Column(name="y", kind="numeric", bounds=(0, 1))],
+        "1,200 numbers and 800 categories": [*numbers(1_200), *(coded(f"c{i}", 3) for i in range(800)), yes],
+    }
+    lines = ["| table | left out, or coarser |", "|---|---|"]
+    for name, columns in examples.items():
+        outline = outline_table(Schema(columns=tuple(columns), target="y", rows=10**6), Budget(epsilon=1.0, delta=1e-6))
+        told = " ".join(entry.sentence for entry in outline.left_out)
+        lines.append(f"| {name} | {told or 'nothing'} |")
     return "\n".join(lines)
 
 

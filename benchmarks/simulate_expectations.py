@@ -36,6 +36,7 @@ from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.metrics import class_rate_error
 from sfumato.lab.boosted_trees import need_lightgbm
 from sfumato.outlook.constants import constants_digest
+from sfumato.outlook.row_counts import rows_to_release
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import default_delta
 
@@ -122,7 +123,8 @@ def run_task(task: Task) -> list[dict[str, Any]]:
             mechanism: Any = fitted.mechanism if alpha is None else replace(fitted.mechanism, alpha=alpha)
             model = mechanism.build(fitted.measurements, schema, seed=task.seed)
             most = PICTURES if schema.images else MOST_ROWS
-            released = synthetic_examples(model.sample(min(model.default_rows, most), seed=task.seed), schema)
+            many = rows_to_release("many", schema=schema, mechanism=mechanism, model=model)
+            released = synthetic_examples(model.sample(min(many, most), seed=task.seed), schema)
             records.append(
                 {
                     **{k: v for k, v in asdict(task).items() if k not in ("epsilons", "alphas")},

@@ -188,8 +188,8 @@ def _figure(value: float | None) -> str:
 
 def note_lines(records: list[Record]) -> Iterator[str]:
     yield (
-        "*utility*: with the number of rows that is recommended for training, to which *must* and *goal* refer. "
-        "*utility, n rows*: with as many rows as the real training set has, drawn from the same fitted model. "
+        "*utility*: with the number of rows that is recommended for training (`--rows many`), to which *must* and *goal* refer. "
+        "*utility, n rows*: with as many rows as the real training set has, as by default, drawn from the same fitted model. "
         "*real*: the same learner on the real training rows, over the same learner seeds. LightGBM's defaults draw "
         "nothing by chance on 200,000 rows and fewer, so that on most tables its seed changes nothing on real rows. "
         "*gap*: real minus utility. Published figures are with whatever number of rows their authors released."

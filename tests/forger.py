@@ -14,6 +14,7 @@ from sfumato.contents import archive_of, arrays_of, read_synthetic, settled_file
 from sfumato.fitting import fit_with
 from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA, report_of
 from sfumato.mechanism import mechanism_from
+from sfumato.model import notes_of
 from sfumato.outlook.warnings import release_warnings
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import event_to_json
@@ -194,7 +195,7 @@ class Forged:
             model=model,
             synthetic=settled_file(synthetic)[2],
         )
-        self.edit(lambda body: body.update(warnings=list(warnings)))
+        self.edit(lambda body: body.update(warnings=list(warnings), notes=list(notes_of(model))))
         return self.put_rows(synthetic)
 
     def put_rows(self, synthetic):

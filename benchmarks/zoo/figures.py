@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.lab.benchmark.summary import Spread
+from sfumato.lab.benchmark.summary import spread as spread_of
+
 Record = dict[str, Any]
 
 AUTO, REAL, HISTOGRAMS = "auto", "real", "independent-histograms"
@@ -13,33 +16,19 @@ AUTO, REAL, HISTOGRAMS = "auto", "real", "independent-histograms"
 ONE_SEED = 0.01
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Mean and standard deviation over seeds."""
-
-    mean: float
-    deviation: float | None
-    count: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.3f}" + ("" if self.deviation is None else f" ± {self.deviation:.3f}")
-
-    @property
-    def error(self) -> float:
-        """The standard error of the mean."""
-        return (ONE_SEED if self.deviation is None else self.deviation) / math.sqrt(self.count)
-
-
 def spread(records: Sequence[Record], key: str) -> Spread | None:
     """Of the runs that have this figure.
 
-    >>> str(spread([{"a": 0.5}, {"a": 0.7}, {"a": None}], "a"))
+    >>> f"{spread([{'a': 0.5}, {'a': 0.7}, {'a': None}], 'a'):.3f}"
     '0.600 ± 0.141'
     """
     values = [record[key] for record in records if record.get(key) is not None]
-    if not values:
-        return None
-    return Spread(statistics.mean(values), statistics.stdev(values) if len(values) > 1 else None, len(values))
+    return spread_of(values) if values else None
+
+
+def standard_error(found: Spread) -> float:
+    """Of the mean."""
+    return (ONE_SEED if found.deviation is None else found.deviation) / math.sqrt(found.count)
 
 
 def with_score(record: Record) -> Record:
@@ -62,7 +51,7 @@ def worse(one: Spread | None, other: Spread | None) -> bool:
     """Whether the first is below the second by more than two standard errors."""
     if other is None:
         return False
-    return one is None or other.mean - one.mean > 2 * math.hypot(one.error, other.error)
+    return one is None or other.mean - one.mean > 2 * math.hypot(standard_error(one), standard_error(other))
 
 
 @dataclass(frozen=True)
@@ -86,7 +75,8 @@ class Figures:
         """A score in words: without a target it is minus an error, and is shown as the error."""
         if value is None:
             return "-"
-        return f"error {str(value).lstrip('-')}" if self.facts.get("target") == "none" else str(value)
+        told = f"{value:.3f}"
+        return f"error {told.lstrip('-')}" if self.facts.get("target") == "none" else told
 
     @property
     def best_other(self) -> tuple[str, Spread] | None:
@@ -113,7 +103,7 @@ class Figures:
     def below_a_coin(self) -> bool:
         """Whether rows that say nothing would be better, beyond the noise of seeds."""
         mine = self.score(AUTO)
-        return mine is not None and mine.mean + 2 * mine.error < trivial(self.facts)
+        return mine is not None and mine.mean + 2 * standard_error(mine) < trivial(self.facts)
 
 
 def gather(records: Sequence[Record], *, present: str, previous: str | None, epsilon: float) -> list[Figures]:

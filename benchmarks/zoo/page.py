@@ -99,6 +99,11 @@ def _method(figures: Figures, method: str) -> str:
     return figures.shown(figures.score(method)) if figures.score(method) or not runs else runs[0]["status"]
 
 
+def _spread(records: list[dict[str, Any]], key: str) -> str:
+    found = spread(records, key)
+    return "-" if found is None else f"{found:.3f}"
+
+
 def _mean(records: list[dict[str, Any]], key: str, digits: int) -> str:
     found = spread(records, key)
     return "-" if found is None else f"{found.mean:.{digits}f}"
@@ -136,7 +141,7 @@ def _every_column(found: list[Figures]) -> Iterator[str]:
             figures.before,
             figures.runs.get(HISTOGRAMS, []),
         ]
-        yield f"| {figures.case} | {' | '.join(str(spread(r, 'every_column') or '-') for r in runs)} |"
+        yield f"| {figures.case} | {' | '.join(_spread(r, 'every_column') for r in runs)} |"
     yield ""
 
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from sfumato.mechanism import Measurements, Mechanism
-from sfumato.model import Model
+from sfumato.model import Model, Synthetic
+from sfumato.outlook.row_counts import AskedRows, rows_to_release
 from sfumato.public.answers import AnsweredDoors, Answers
 from sfumato.public.certificate import Certificate
 from sfumato.public.plan import Plan
@@ -26,3 +27,14 @@ class Fitted:
     def measurements(self) -> Measurements:
         """What the mechanism makes of the answers, computed anew from them: no row is needed."""
         return self.mechanism.measure(AnsweredDoors(self.plan, self.answers), self.schema)
+
+    def sample(self, rows: AskedRows = None, *, seed: int | None = None) -> Synthetic:
+        """Synthetic rows, at no cost.
+
+        Args:
+            rows: How many; `many` for the number that is recommended for training. By default as many as the schema
+                declares, or as there seem to be by the noisy count.
+            seed: Public randomness. By default the certificate's: these are the rows that `release` writes.
+        """
+        n_rows = rows_to_release(rows, schema=self.schema, mechanism=self.mechanism, model=self.model)
+        return self.model.sample(n_rows, seed=self.certificate.seed if seed is None else seed)

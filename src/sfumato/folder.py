@@ -25,7 +25,8 @@ from sfumato.contents import (
 from sfumato.errors import ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import mechanism_from
-from sfumato.model import Model, Synthetic
+from sfumato.model import Model, Synthetic, notes_of
+from sfumato.outlook.row_counts import AskedRows
 from sfumato.outlook.warnings import release_warnings
 from sfumato.present.loading import load_lines
 from sfumato.present.report import public_report
@@ -84,7 +85,7 @@ def release(
     fitted: Fitted,
     *,
     to: str | Path,
-    rows: int | None = None,
+    rows: AskedRows = None,
     force: bool = False,
     sign: str | Path | SigningKey | None = None,
 ) -> Release:
@@ -93,7 +94,8 @@ def release(
     Args:
         fitted: What `sfumato.fit` gave.
         to: The folder to make.
-        rows: How many synthetic rows; by default as many as the model suggests.
+        rows: How many synthetic rows; `many` for the number that is recommended for training. By default as many as the
+            schema declares, or as there seem to be by the noisy count.
         force: Replace an existing folder.
         sign: A private key, or the file of one without a passphrase, to sign the certificate with.
     """
@@ -108,10 +110,9 @@ def release(
     return Release(target, fitted.schema, certificate, fitted.answers)
 
 
-def contents_of(fitted: Fitted, *, rows: int | None) -> tuple[Certificate, dict[str, bytes]]:
+def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[str, bytes]]:
     """The certificate of a release and all files that it lists."""
-    n_rows = fitted.model.default_rows if rows is None else rows
-    name, content, synthetic = settled_file(fitted.model.sample(n_rows, seed=fitted.certificate.seed))
+    name, content, synthetic = settled_file(fitted.sample(rows))
     warnings = release_warnings(
         schema=fitted.schema,
         plan=fitted.certificate.plan(),
@@ -119,7 +120,7 @@ def contents_of(fitted: Fitted, *, rows: int | None) -> tuple[Certificate, dict[
         model=fitted.model,
         synthetic=synthetic,
     )
-    certificate = fitted.certificate.for_rows(len(synthetic), warnings=warnings)
+    certificate = fitted.certificate.for_rows(len(synthetic), warnings=warnings, notes=notes_of(fitted.model))
     files = {
         name: content,
         ANSWERS: archive_of(fitted.answers.to_arrays()),

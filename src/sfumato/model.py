@@ -32,7 +32,7 @@ class Model(Protocol):
 
     @property
     def default_rows(self) -> int:
-        """How many rows to release where nobody says."""
+        """How many rows to release where neither the schema nor a person says."""
         ...
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
@@ -52,6 +52,16 @@ class Counted(Protocol):
     @property
     def noisy_rows_stddev(self) -> float:
         """The standard deviation of the noise in it."""
+        ...
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A model with something to say about itself that no plan could know. It need not."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences of one line each, from noisy numbers and public facts alone: what was pooled, found or left out."""
         ...
 
 
@@ -94,6 +104,27 @@ class FixedModel:
             soft_labels=None if r.soft_labels is None else r.soft_labels[chosen],
             classes=r.classes,
         )
+
+
+#: Noise alone may make a count of so many standard deviations once in 30,000 releases.
+_SURE = 4.0
+#: More rows are not drawn where the number of private ones drowns in the noise.
+_MOST_UNSURE = 1_000
+
+
+def rows_counted(noisy: float, *, stddev: float) -> int:
+    """As many rows as there seem to be; where noise alone could have made the number, a thousand at most.
+
+    >>> rows_counted(20_013.4, stddev=50.0), rows_counted(1.4e6, stddev=1e6), rows_counted(-7.0, stddev=5.0)
+    (20013, 1000, 1)
+    """
+    seen = noisy if noisy > _SURE * stddev else min(noisy, _MOST_UNSURE)
+    return max(1, round(seen))
+
+
+def notes_of(model: Model) -> tuple[str, ...]:
+    """What a model has to say about itself."""
+    return model.notes if isinstance(model, Telling) else ()
 
 
 def check_row_count(n_rows: int) -> None:

@@ -181,13 +181,13 @@ def test_cluster_means_lie_where_the_heaps_are(approximator: str) -> None:
         assert np.linalg.norm(table[["x", "y"]].to_numpy() - heap, axis=1).min() < 0.12
 
 
-def test_alpha_1_is_the_density_and_alpha_0_the_classifier() -> None:
+def test_alpha_0_is_the_density_and_alpha_1_the_classifier() -> None:
     data = sf.Sensitive.read(blobs(4000, seed=4), BLOBS)
     source = sf.NoiseSource(research_seed=1)
-    pure = sf.fit(sf.ClustMix(alpha=1.0), data, BUDGET, source=source, seed=0)
+    pure = sf.fit(sf.ClustMix(alpha=0.0), data, BUDGET, source=source, seed=0)
     assert "kernel" not in [step.name for step in pure.plan.steps]
     assert pure.model.mixture.rule is None
-    bent = sf.fit(sf.ClustMix(alpha=0.0), data, BUDGET, source=source, seed=0)
+    bent = sf.fit(sf.ClustMix(alpha=1.0), data, BUDGET, source=source, seed=0)
     soft = bent.model.mixture.soft_labels(bent.model.mixture.means, np.arange(len(bent.model.mixture.label)))
     assert ((soft > 0.01) & (soft < 0.99)).any()
 
@@ -234,7 +234,7 @@ def test_few_rows_and_a_class_that_nobody_has() -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    [{"alpha": 1.5}, {"sigma_max": 0.0}, {"rounds": 0}, {"rows": 0}, {"approximator": "magic"}, {"most_clusters": 0}],
+    [{"alpha": 1.5}, {"sigma_max": 0.0}, {"rounds": 0}, {"approximator": "magic"}, {"most_clusters": 0}],
 )
 def test_settings_that_make_no_sense_are_refused(setting: dict) -> None:
     with pytest.raises(PlanError):
@@ -311,7 +311,7 @@ def test_the_filter_takes_noise_and_leaves_signal() -> None:
     assert np.abs(found[:, 8:]).mean() < 0.15
 
 
-def test_adapting_lowers_the_error_on_rows_and_alpha_holds_points_back() -> None:
+def test_adapting_lowers_the_error_on_rows_and_points_can_be_held_back() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(0, 0.3, (500, 4))
     y = np.eye(2)[(x[:, 0] + 0.3 * x[:, 1] > 0).astype(int)]
@@ -322,7 +322,7 @@ def test_adapting_lowers_the_error_on_rows_and_alpha_holds_points_back() -> None
     def error(moved: np.ndarray) -> float:
         return float(((y - inputs @ rule_of(moved, labels, sizes, ridge=1.0)) ** 2).sum())
 
-    moved = {alpha: adapted(points, labels, sizes, known, alpha=alpha) for alpha in (1.0, 0.5, 0.0)}
+    moved = {held: adapted(points, labels, sizes, known, held=held) for held in (1.0, 0.5, 0.0)}
     assert (moved[1.0] == points).all()
     assert error(moved[0.0]) < error(moved[0.5]) < error(points)
     assert np.linalg.norm(moved[0.5] - points) < np.linalg.norm(moved[0.0] - points)

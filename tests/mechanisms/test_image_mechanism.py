@@ -240,12 +240,14 @@ def test_moving_by_nothing_and_by_a_pixel() -> None:
 
 
 def test_large_images_are_released_in_smaller_numbers() -> None:
-    photos = replace(COLOUR, columns=(replace(COLOUR["image"], shape=(200, 200, 3)), COLOUR["label"]))
+    photos = replace(COLOUR, columns=(replace(COLOUR["image"], shape=(200, 200, 3)), COLOUR["label"]), rows=40)
     data = sf.Sensitive.read({"image": np.zeros((4, 200, 200, 3)), "label": ["a"] * 4}, photos)
     fitted = sf.fit(SMALL, data, sf.Budget(1.0, 1e-6))
-    assert fitted.model.default_rows == 60
-    assert ThreeAImage()._default_rows(photos) == 1250
-    assert ThreeAImage()._default_rows(schemas.IMAGES) == 180_000
+    assert fitted.model.default_rows <= 1_000
+    assert len(fitted.sample("many")) == SMALL.rows == 60
+    assert len(fitted.sample()) == 40
+    assert ThreeAImage().recommended_rows(photos, 4).rows == 1250
+    assert ThreeAImage().recommended_rows(schemas.IMAGES, 300).rows == 180_000
 
 
 def test_shrinking_takes_noise_out_and_leaves_signal() -> None:

@@ -59,6 +59,21 @@ def test_a_good_release_is_green_and_tells_its_noise(tmp_path: Path) -> None:
     assert 'class="warnings"' not in part
 
 
+def test_what_was_left_out_is_on_the_page_and_verify_makes_it_again(tmp_path: Path) -> None:
+    small = replace(SCHEMA, rows=300)
+    made, page = released(tmp_path, 300, mechanism="auto", schema=small)
+    good, how = page.split('id="good"')[1], page.split('id="plan"')[1]
+    left_out = sf.plan("auto", small, BUDGET).outline.left_out
+    assert left_out
+    for entry in left_out:
+        assert f"<li>{entry.sentence}</li>" in good.split("</section>")[0]
+    assert "Columns are counted in cells" in how.split("</section>")[0]
+    assert sf.verify(made.path).ok
+    edited = page.replace(f"<li>{left_out[0].sentence}</li>", "")
+    (made.path / "report.html").write_text(edited)
+    assert not sf.verify(made.path).ok
+
+
 def test_a_page_without_a_declared_size_expects_nothing(tmp_path: Path) -> None:
     _, page = released(tmp_path, 20_000, schema=replace(SCHEMA, rows=None))
     assert "is not declared, so there is no expectation" in page

@@ -229,6 +229,11 @@ def test_advice_leads_to_a_release_that_is_not_advised_against() -> None:
     assert share(ADULT, rows=rows)[1].warning is None
 
 
+def test_what_the_doors_could_not_carry_out_is_refused_by_the_plan() -> None:
+    with pytest.raises(sf.SfumatoError, match=r"drowns in its noise. Use fewer entries or a larger epsilon"):
+        sf.plan("auto", schemas.TABLE, sf.Budget(epsilon=1e-9, delta=1e-6))
+
+
 def test_persons_with_several_rows_expect_less() -> None:
     persons = replace(ADULT, unit=sf.PrivacyUnit(person="who", max_rows=4), rows=3_000)
     alone, together = share(ADULT, rows=3_000)[1], share(persons)[1]

@@ -13,6 +13,7 @@ from sfumato import Budget, Column, PrivacyUnit, Schema
 from sfumato.errors import BudgetError, SchemaError
 from sfumato.public.column import plain_word
 from sfumato.public.encoding import Encoder
+from sfumato.public.one_of import is_yes_or_no
 from sfumato.public.probe import random_batch
 from sfumato.public.schema_file import load_schema, parse_schema, schema_to_toml
 
@@ -43,12 +44,12 @@ def whole_schemas(draw) -> Schema:
     unit = draw(
         st.sampled_from([PrivacyUnit(), PrivacyUnit(relation="replace_one"), PrivacyUnit(person="\x00who", max_rows=3)])
     )
-    return Schema(
-        columns=tuple(draw(columns(name)) for name in chosen),
-        target=draw(st.sampled_from([None, *chosen])),
-        rows=draw(st.sampled_from([None, 10])),
-        unit=unit,
-    )
+    made = tuple(draw(columns(name)) for name in chosen)
+    target = draw(st.sampled_from([None, *chosen]))
+    free = [column.name for column in made if is_yes_or_no(column) and column.name != target]
+    group = (tuple(free),) if len(free) > 1 else ()
+    key = draw(st.sampled_from(["one_of", "at_most_one_of"]))
+    return Schema(columns=made, target=target, rows=draw(st.sampled_from([None, 10])), unit=unit, **{key: group})
 
 
 @given(whole_schemas())
@@ -76,6 +77,31 @@ BAD = {
     "unknown section": ('[colums.a]\ntype = "boolean"', r"unknown section \[colums\]"),
     "no type": ("[columns.a]\nmissing = true", "has no type"),
     "twice": ('[columns.a]\ntype = "categorical"\ncategories = ["x", "x"]', "a category twice"),
+    "group of one": ('[dataset]\none_of = ["a"]\n[columns.a]\ntype = "boolean"', "has 1 columns. List at least two"),
+    "group of a stranger": (
+        '[dataset]\none_of = ["a", "b"]\n[columns.a]\ntype = "boolean"',
+        "one_of names 'b', which is not a column of the schema",
+    ),
+    "group with a number": (
+        '[dataset]\nat_most_one_of = ["a", "b"]\n[columns.a]\ntype = "boolean"\n'
+        '[columns.b]\ntype = "integer"\nbounds = [0, 2]',
+        "at_most_one_of names 'b', which is no yes or no",
+    ),
+    "group with missing values": (
+        '[dataset]\none_of = ["a", "b"]\n[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"\nmissing = true',
+        "and never missing",
+    ),
+    "group with the target": (
+        '[dataset]\ntarget = "b"\none_of = ["a", "b"]\n[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"',
+        "one_of names the target 'b'",
+    ),
+    "in two groups": (
+        '[dataset]\none_of = ["a", "b"]\nat_most_one_of = [["c", "a"]]\n[columns.a]\ntype = "boolean"\n'
+        '[columns.b]\ntype = "boolean"\n[columns.c]\ntype = "boolean"',
+        "column 'a' is listed twice",
+    ),
+    "group of no names": ('[dataset]\none_of = [1, 2]\n[columns.a]\ntype = "boolean"', "must be a list of columns"),
+    "group of a name": ('[dataset]\none_of = "a"\n[columns.a]\ntype = "boolean"', "must be a list of columns"),
     "no target": ('[dataset]\ntarget = "b"\n[columns.a]\ntype = "boolean"', "target 'b' is not a column"),
     "no columns": ("[dataset]\n", "has no columns"),
     "not toml": ("columns = [", "not valid TOML"),

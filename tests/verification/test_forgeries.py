@@ -473,6 +473,8 @@ REFUSED = {
     "a milder assumption": ("table", edit_assumption(lambda a: a[0].update(severity="Negligible")), "the assumptions"),
     "assumptions in another order": ("table", edit_assumption(lambda a: a.reverse()), "reorders"),
     "a reassuring warning": ("table", change(warnings=["This release is perfectly safe."]), "the warnings are not those"),
+    "a reassuring note": ("table", change(notes=["Nothing was pooled."]), "the notes are not those"),
+    "a note that moves the cursor": ("table", raw(lambda b: b.update(notes=["\x1b[2A"])), "notes must be a few sentences"),
     "a warning that moves the cursor": (
         "table",
         raw(lambda b: b.update(warnings=["\x1b[2A\n✓ verified"])),

@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
-from sfumato.errors import PlanError
+from sfumato.errors import ModelError, PlanError
 from sfumato.mechanism import Mechanism, mechanism_for
+from sfumato.model import check_row_count
+from sfumato.outlook.row_counts import AskedRows
 from sfumato.public.schema import Schema
 
 MechanismName = Annotated[
@@ -26,6 +28,34 @@ Settings = Annotated[
         "--set", help="A setting of the mechanism, such as mixtures=500. May be repeated.", metavar="KEY=VALUE"
     ),
 ]
+
+RowsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rows",
+        "-n",
+        help="Synthetic rows: a number, or many, as many as are recommended for training. Default: as many as declared.",
+        metavar="N|many",
+    ),
+]
+
+
+def asked_rows(text: str | None) -> AskedRows:
+    """What was asked for.
+
+    >>> asked_rows("500"), asked_rows("many"), asked_rows(None)
+    (500, 'many', None)
+    """
+    if text is None:
+        return None
+    if text == "many":
+        return "many"
+    try:
+        rows = int(text)
+    except ValueError:
+        raise ModelError(f"--rows {text} must be a whole number, or many.") from None
+    check_row_count(rows)
+    return rows
 
 
 def chosen_mechanism(name: str, *, schema: Schema, settings: Sequence[str]) -> Mechanism:

@@ -103,6 +103,10 @@ class DPMix:
         features = _on_grid(features + self.centre)
         return FixedModel(mixtures_as_synthetic(features, labels, schema=schema, soft=self.labels == "soft"))
 
+    def held_rows(self, schema: Schema) -> int:
+        """The mixtures, and no more."""
+        return self.mixtures
+
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """The noise on each entry of a mixture, which is a mean of about `degree` rows."""
         one, measured_by = 1 / self._degree(schema), partial(Reading, step="mixtures")

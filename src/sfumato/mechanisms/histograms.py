@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
-from sfumato.model import Synthetic, check_row_count
+from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.block import Hot
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
@@ -101,8 +101,8 @@ class HistogramModel:
 
     @property
     def default_rows(self) -> int:
-        """The noisy number of private rows."""
-        return max(1, round(self.noisy_rows))
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw a class for each row, then every column on its own."""

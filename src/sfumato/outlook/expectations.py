@@ -48,13 +48,14 @@ class Law:
         low, middle, high = (float(np.interp(place, self.x, line)) for line in (self.low, self.middle, self.high))
         return Range(low, middle, high, seen=place >= self.x[0])
 
-    def factor_for(self, share: float, *, rows: float, mu: float, columns: int) -> float:
+    def factor_for(self, share: float, *, rows: float, mu: float, columns: int, rate: float = 0.5) -> float:
         """How many times more rows, or times less noise, the middle of the curve needs to reach a share.
 
         Infinite where it never does.
         """
         reached = [at for at, value in zip(self.x, self.middle, strict=True) if value >= share]
-        return 10 ** (reached[0] - self.place(rows=rows, mu=mu, columns=columns)) if reached else math.inf
+        here = self.place(rows=rows, mu=mu, columns=columns, rate=rate)
+        return 10 ** (reached[0] - here) if reached else math.inf
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ _FAR = 0.3
 #: Numbers of rows that are told of where the schema has none, and rates of a class, which are private.
 SIZES = (1_000, 10_000, 100_000)
 _RATES = (0.1, 0.01)
+#: With more classes than this, their number is worth a word.
+_MANY_CLASSES = 10
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,9 @@ class Outlook:
         """How many rows, which epsilon or how few columns would do, by the same law."""
         rows = self.rows or 1
         law = self.found.share
-        factor = max(1.0, law.factor_for(USEFUL, rows=rows, mu=self.mu, columns=self.columns))
-        if not math.isfinite(factor):
+        rate = 1 / max(self.classes, 2)
+        factor = law.factor_for(USEFUL, rows=rows, mu=self.mu, columns=self.columns, rate=rate)
+        if not 1 < factor < math.inf:
             return "More rows, a larger epsilon or fewer columns would help."
         helps = [f"about {_rounded(rows * factor):,} rows instead of {rows:,}"]
         epsilon = epsilon_of_mu(self.mu * factor * self.rows_of_unit, delta=self.delta)
@@ -86,6 +89,7 @@ class Outlook:
             helps.append(f"an epsilon of about {epsilon:.2g}")
         columns = math.floor(self.columns * factor ** (-1 / law.columns)) if law.columns else 0
         helps.append(f"{columns} column{'s' * (columns > 1)} instead of {self.columns}" if columns else "")
+        helps.append(f"fewer classes than {self.classes:,}" if self.classes > _MANY_CLASSES else "")
         said = [text for text in helps if text]
         listed = said[0] if len(said) == 1 else f"{', '.join(said[:-1])}, or {said[-1]}"
         return f"What would help: {listed}."

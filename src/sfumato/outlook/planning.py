@@ -9,19 +9,23 @@ from sfumato.mechanism import Mechanism, mechanism_for
 from sfumato.outlook.forecast import Outlook, outlook
 from sfumato.outlook.layout import as_html, as_text
 from sfumato.outlook.preview import advice, discovery_of, noise_of, plan_if_known
+from sfumato.outlook.row_counts import PlannedRows, planned_rows
 from sfumato.outlook.sections import (
     Section,
     curve_section,
     discovery_section,
     noise_section,
+    outline_section,
     outlook_section,
+    rows_section,
     steps_section,
 )
 from sfumato.public.accounting import Spent
 from sfumato.public.budget import Budget
 from sfumato.public.claim import claim_of
+from sfumato.public.outline import Outline, outline_of
 from sfumato.public.plan import Plan
-from sfumato.public.schema import Schema
+from sfumato.public.schema import Schema, sketch
 from sfumato.public.step import Step
 
 
@@ -48,6 +52,16 @@ class PlannedRelease:
     def discovery(self) -> dict[str, Any] | None:
         """What is to be discovered, and with how much of the budget."""
         return discovery_of(self.schema)
+
+    @cached_property
+    def outline(self) -> Outline | None:
+        """The path that the mechanism takes, and what it leaves out; None where it does the same with all data."""
+        return outline_of(self.mechanism, sketch(self.schema), self.budget)
+
+    @property
+    def rows(self) -> PlannedRows:
+        """How many rows the release will have, by default and where many are asked for."""
+        return planned_rows(self.mechanism, sketch(self.schema))
 
     @property
     def advice(self) -> list[str]:
@@ -98,9 +112,12 @@ class PlannedRelease:
         if self.plan is not None:
             told.append(steps_section(self.mechanism.name, self.plan))
             told += [noise_section(self.noise, self.schema)] if self.noise else []
+        if self.outline is not None:
+            is_open = self.discovery is not None
+            told.append(outline_section(self.mechanism.name, self.outline, is_open=is_open))
         if self.discovery is not None:
             told.append(discovery_section(self.discovery))
-        told.append(outlook_section(self.outlook))
+        told += [rows_section(self.rows), outlook_section(self.outlook)]
         return [*told, *([curve_section(self.outlook)] if curve else [])]
 
     @property
@@ -117,6 +134,8 @@ class PlannedRelease:
             **known,
             "claim": None if self.plan is None else claim_of(self.plan).in_words,
             "column_noise": self.noise,
+            "rows": self.rows.to_json(),
+            "outline": None if self.outline is None else self.outline.to_json(),
             "expectation": self.outlook.to_json(),
             "discovery": self.discovery,
             "advice": self.advice,

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.outlook.forecast import SIZES, Outlook
+from sfumato.outlook.row_counts import PlannedRows
 from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, percent, simulated_another
 from sfumato.public.claim import claim_of
+from sfumato.public.outline import Outline
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 
@@ -63,6 +65,21 @@ def steps_grid(plan: Plan) -> Grid:
     )
     headings = ("step", "block", "sampling", "uses", "numbers", "clip", "multiplier", "stddev")
     return Grid(headings, rows, numbers=5)
+
+
+def outline_section(mechanism: str, outline: Outline, *, is_open: bool) -> Section:
+    """The path that is taken, and what is left out on it. `is_open`: bounds or categories are to be discovered first."""
+    said = [outline.path]
+    if outline.left_out:
+        said.append("Left out, or coarser than it could be:")
+    left_out = tuple(f"- {entry.sentence}" for entry in outline.left_out)
+    later = ("Bounds or categories are to be discovered first: what is found may change this.",) if is_open else ()
+    return Section(title=f"What {mechanism} will do", before=(*said, *left_out), notes=later)
+
+
+def rows_section(rows: PlannedRows) -> Section:
+    """How many rows the release will have."""
+    return Section(title="Rows of the release", before=tuple(rows.sentences))
 
 
 def noise_section(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:

@@ -80,8 +80,8 @@ def in_sentences(expected: Outlook, rows: int) -> list[str]:
         )
     everything = [*shares.values(), *distances.values()]
     where = (
-        f"So lay four of five of those nearest to it among {expected.found.runs} releases of made-up data; "
-        "your data may differ."
+        f"So lay four of five of those nearest to it among {expected.found.runs} releases of made-up data, with --rows "
+        "many; your data may differ."
     )
     if expected.columns > expected.found.most_columns or not all(r.seen for r in everything):
         where += " It lies beyond what was simulated: take this as a guess."

@@ -8,6 +8,7 @@ from sfumato.outlook.forecast import outlook
 from sfumato.outlook.preview import noise_of
 from sfumato.outlook.warnings import verdict_on
 from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, simulated_another
+from sfumato.public.outline import outline_of
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 
@@ -18,7 +19,10 @@ def quality_of(mechanism: Named, *, schema: Schema, plan: Plan, warnings: Sequen
     """All that the page says under *How good is it?*, as plain values."""
     told = noise_of(mechanism, schema=schema, planned=plan)
     noise = noise_by_column(told, schema)
+    outline = outline_of(mechanism, schema, plan.budget)
     return {
+        "path": None if outline is None else outline.path,
+        "left_out": [] if outline is None else [entry.sentence for entry in outline.left_out],
         "verdict": verdict_on(warnings),
         "warnings": list(warnings),
         "expected": _expected(mechanism, schema=schema, plan=plan),

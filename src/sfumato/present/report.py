@@ -54,6 +54,7 @@ def summarize(
         # Nothing useless looks green: the claim may stand, and the rows be worth nothing.
         "badge": "doubtful" if certificate.status == "certified" and quality["verdict"] else certificate.status,
         "quality": quality,
+        "notes": certificate.notes,
         "status_in_words": _STATUS[certificate.status],
         "epsilon": f"{certificate.epsilon:g}",
         "delta": f"{certificate.delta:g}",

@@ -29,7 +29,7 @@ Status = Literal["certified", "research", "non_private"]
 #: What a certificate says of the randomness: only the first can be certified.
 SECRET_RANDOMNESS = "AES-256-CTR keyed by the operating system"
 KNOWN_RANDOMNESS = "AES-256-CTR with a known seed"
-_MOST_WARNINGS = 100
+_MOST_SENTENCES = 100
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Certificate:
     assumptions: tuple[Assumption, ...]
     software: dict[str, str]
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     rows: int | None = None
     files: dict[str, str] | None = None
 
@@ -88,9 +89,9 @@ class Certificate:
             budget=claim.budget, unit=claim.unit, steps=self.steps, scale=self.scale, event=self.event, spent=spent
         )
 
-    def for_rows(self, rows: int, *, warnings: tuple[str, ...]) -> "Certificate":
+    def for_rows(self, rows: int, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
         """A copy that speaks of so many synthetic rows, with what their maker and receiver should be told."""
-        return replace(self, rows=rows, warnings=warnings)
+        return replace(self, rows=rows, warnings=warnings, notes=notes)
 
     def with_files(self, digests: dict[str, str]) -> "Certificate":
         """A copy that names the files of the release and their SHA-256."""
@@ -119,6 +120,7 @@ class Certificate:
             "schema_sha256": self.schema_sha256,
             "assumptions": [{"severity": entry.severity, "text": entry.text} for entry in self.assumptions],
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
             "software": dict(sorted(self.software.items())),
             "rows": self.rows,
             "files": None if self.files is None else dict(sorted(self.files.items())),
@@ -155,7 +157,8 @@ class Certificate:
                     for entry in fields.pop("assumptions")
                 ),
                 software=_versions(fields.pop("software")),
-                warnings=_sentences(fields.pop("warnings")),
+                warnings=_sentences(fields.pop("warnings"), what="warnings"),
+                notes=_sentences(fields.pop("notes"), what="notes"),
                 seed=_at_least(fields.pop("seed"), 0, "seed"),
                 rows=None if fields["rows"] is None else _at_least(fields["rows"], 1, "rows"),
                 files=None if files is None else _texts(files, what="files"),
@@ -190,6 +193,7 @@ _FIELDS: dict[str, Any] = {
     "schema_sha256": str,
     "assumptions": list,
     "warnings": tuple[str, ...],
+    "notes": tuple[str, ...],
     "software": dict,
     "rows": int | None,
     "files": dict | None,
@@ -275,10 +279,10 @@ def _at_least(value: int, least: int, what: str) -> int:
     return value
 
 
-def _sentences(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Warnings are printed as they are, so each must be one line that can move no cursor."""
-    if len(texts) > _MOST_WARNINGS or not all(text.isprintable() and text.strip() for text in texts):
-        raise VerificationError(f"{NAME}: warnings must be a few sentences of one printable line each.")
+def _sentences(texts: tuple[str, ...], *, what: str) -> tuple[str, ...]:
+    """Warnings and notes are printed as they are, so each must be one line that can move no cursor."""
+    if len(texts) > _MOST_SENTENCES or not all(text.isprintable() and text.strip() for text in texts):
+        raise VerificationError(f"{NAME}: {what} must be a few sentences of one printable line each.")
     return texts
 
 

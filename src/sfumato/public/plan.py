@@ -99,7 +99,8 @@ def make_plan(
         raise PlanError(f"the plan would spend epsilon {spent.epsilon:.6g}, over the budget of {budget.epsilon:.6g}.")
     plan = Plan(budget=budget, unit=unit, steps=steps, scale=scale, event=event, spent=spent)
     for step in steps:
-        grid.norm_in_units(plan.noise_multiplier(step.name))  # refuses what the doors could not carry out
+        for block in step.blocks:
+            plan.units_per_one(step.name, block.name)  # refuses what the doors could not carry out
         if step.width * step.mixtures * step.groups > _MOST_NUMBERS:
             raise PlanError(
                 f"step {step.name!r} would release {step.width * step.mixtures * step.groups} numbers, more than memory "

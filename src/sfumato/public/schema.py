@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.column import CODED_KINDS, KINDS, NUMBER_KINDS, Column, Kind
+from sfumato.public.one_of import Groups, OneOf, check_groups, groups_declared
 from sfumato.public.schema_toml import Declared, from_toml, read_schema_file, to_toml
 
 __all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "sketch"]
@@ -28,12 +29,17 @@ def n_rows_of(batch: Batch) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """All columns, the target to predict, the public size (if any) and the unit of privacy."""
+    """All columns, the target to predict, the public size (if any) and the unit of privacy.
+
+    `one_of` and `at_most_one_of` list groups of yes-or-no columns of which exactly one, or at most one, is set in every row.
+    """
 
     columns: tuple[Column, ...]
     target: str | None = None
     rows: int | None = None
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
+    one_of: Groups = ()
+    at_most_one_of: Groups = ()
 
     def __post_init__(self) -> None:
         """Refuse a schema that contradicts itself."""
@@ -52,6 +58,10 @@ class Schema:
             raise SchemaError(
                 f"column {self.unit.person!r} identifies a person, so it cannot be released. Remove it from [columns]."
             )
+        for key in ("one_of", "at_most_one_of"):
+            object.__setattr__(self, key, groups_declared(getattr(self, key), key=key))
+        declared = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
+        check_groups(declared, columns=self.columns, target=self.target)
         if self.images and (len(self.images) > 1 or any(not c.is_coded for c in self.features if c.kind != "image")):
             raise SchemaError(
                 "a schema with an image may hold one image column and a categorical target. Remove the others."
@@ -80,6 +90,12 @@ class Schema:
         return None if self.target is None else self[self.target]
 
     @property
+    def groups(self) -> tuple[OneOf, ...]:
+        """The declared groups."""
+        exactly, at_most = map(OneOf, self.one_of), (OneOf(names, or_none=True) for names in self.at_most_one_of)
+        return (*exactly, *at_most)
+
+    @property
     def unknown(self) -> tuple[Column, ...]:
         """Columns whose bounds or categories are still to be discovered."""
         return tuple(column for column in self.columns if column.discover)
@@ -100,8 +116,9 @@ class Schema:
         return column
 
     def decode(self, batch: Batch) -> pd.DataFrame:
-        """Encoded rows as a table."""
-        return pd.DataFrame({c.name: c.decode(batch[c.name]) for c in self.columns})
+        """Encoded rows as a table. Declared groups hold, whatever the rows say."""
+        held = {**batch, **{name: values for group in self.groups for name, values in group.obeyed(batch).items()}}
+        return pd.DataFrame({c.name: c.decode(held[c.name]) for c in self.columns})
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same schema."""
@@ -122,7 +139,9 @@ class Schema:
             if c.false_words:
                 entry["false"] = list(c.false_words)
             columns.append(entry)
-        return {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
+        body = {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
+        groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
+        return {**body, **{key: [list(group) for group in held] for key, held in groups.items() if held}}
 
     def digest(self) -> str:
         """A SHA-256 of the schema's meaning, whatever its file looks like."""
@@ -141,11 +160,11 @@ class Schema:
         'y'
         """
         declared = from_toml(text)
-        return Schema(columns=declared.columns, target=declared.target, rows=declared.rows, unit=declared.unit)
+        return Schema(**declared._asdict())
 
     def to_toml(self) -> str:
         """Write a schema.toml; reading it back gives the same schema."""
-        return to_toml(Declared(self.columns, self.target, self.rows, self.unit))
+        return to_toml(Declared(self.columns, self.target, self.rows, self.unit, self.one_of, self.at_most_one_of))
 
 
 def sketch(schema: Schema) -> Schema:

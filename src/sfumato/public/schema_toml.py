@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.column import CODED_KINDS, Column
+from sfumato.public.one_of import Groups, groups_declared
 
 _COLUMN_KEYS = {"type", "bounds", "categories", "missing", "shape", "discover", "true", "false"}
-_DATASET_KEYS = {"target", "rows"}
+_DATASET_KEYS = {"target", "rows", "one_of", "at_most_one_of"}
 _PRIVACY_KEYS = {"relation", "person", "max_rows"}
 
 
@@ -27,6 +28,8 @@ class Declared(NamedTuple):
     target: str | None
     rows: int | None
     unit: PrivacyUnit
+    one_of: Groups = ()
+    at_most_one_of: Groups = ()
 
 
 def read_schema_file(path: str | Path) -> str:
@@ -69,6 +72,8 @@ def from_toml(text: str) -> Declared:
         target=dataset.get("target"),
         rows=rows,
         unit=PrivacyUnit(**privacy),
+        one_of=groups_declared(dataset.get("one_of", []), key="one_of"),
+        at_most_one_of=groups_declared(dataset.get("at_most_one_of", []), key="at_most_one_of"),
     )
 
 
@@ -157,6 +162,9 @@ def to_toml(declared: Declared) -> str:
         lines.append(f"target = {_text(declared.target)}")
     if declared.rows is not None:
         lines.append(f"rows = {declared.rows}")
+    for key, groups in (("one_of", declared.one_of), ("at_most_one_of", declared.at_most_one_of)):
+        if groups:
+            lines.append(f"{key} = [{', '.join(map(_list_of, groups))}]")
     lines += ["", "[privacy]", f'relation = "{declared.unit.relation}"']
     if declared.unit.person is not None:
         lines += [f"person = {_text(declared.unit.person)}", f"max_rows = {declared.unit.max_rows}"]

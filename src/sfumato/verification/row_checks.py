@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sfumato.contents import ARRAYS, TABLE, synthetic_file, synthetic_of
 from sfumato.errors import SfumatoError
 from sfumato.folder import GARBLED, REPORT, Release, report_of
-from sfumato.model import Synthetic
+from sfumato.model import Synthetic, notes_of
 from sfumato.outlook.warnings import release_warnings
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
@@ -78,6 +78,7 @@ def rebuild_rows(release: Release, planned: Recomputed, rows: Rows, found: Findi
             model=model,
             synthetic=released,
         )
+        notes = notes_of(model)
         share = share_different(released, again, release.schema)
     except SfumatoError as error:
         found.problems.append(f"the synthetic rows cannot be built again: {error}")
@@ -101,6 +102,10 @@ def rebuild_rows(release: Release, planned: Recomputed, rows: Rows, found: Findi
     found.settle(
         [] if warnings == certificate.warnings else ["the warnings are not those that follow from the release."],
         checked="the warnings are those that follow from the release, none left out",
+    )
+    found.settle(
+        [] if notes == certificate.notes else ["the notes are not those that follow from the doors' integers."],
+        checked="the notes are those that follow from the doors' integers, none left out",
     )
     return share
 

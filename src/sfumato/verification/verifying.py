@@ -64,7 +64,7 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
         path: The folder.
         rebuild: Build the model again and compare its rows with those of the folder, up to what another processor's
             rounding changes (`comparison.py`). None: if that takes seconds. The claim of privacy does not rest on the
-            rows alone: without a rebuild they, the seed and the warnings are as the publisher declares.
+            rows alone: without a rebuild they, the seed, the warnings and the notes are as the publisher declares.
         signer: The public key, or its file, of whoever must have signed. Without it a signature is checked, but not
             whose it is.
 
@@ -120,6 +120,6 @@ def _check_contents(
     if rebuild or (rebuild is None and is_quick(certificate, planned, rows)):
         return replayed, rebuild_rows(Release(folder, schema, certificate, answers), planned, rows, found)
     found.declared.append(
-        "the synthetic rows, the seed and the warnings: not rebuilt here (sfumato verify --rebuild does)"
+        "the synthetic rows, the seed, the warnings and the notes: not rebuilt here (sfumato verify --rebuild does)"
     )
     return replayed, None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table.copula import correlations, scores_of
+from sfumato.mechanisms.table.copula import _shrunk, correlations, scores_of
 
 N_BINS = 16
 
@@ -69,3 +69,11 @@ def test_whatever_the_noise_it_is_a_correlation_matrix(stddev: float) -> None:
         assert np.diag(matrix) == pytest.approx(np.ones(6))
         assert np.linalg.eigvalsh(matrix).min() > 0
         assert np.array_equal(matrix, matrix.T) or np.allclose(matrix, matrix.T)
+
+
+def test_entries_full_of_noise_do_not_speak_for_the_others() -> None:
+    """A few products of columns that hardly vary are all noise; the variance of correlations is read off the others."""
+    rng = np.random.default_rng(8)
+    noise = np.where(np.arange(60) < 10, 5.0, 0.1)
+    values = noise * rng.standard_normal(60)
+    assert np.abs(_shrunk(values, noise)[10:]).max() < 0.1

@@ -53,3 +53,9 @@ def test_steps_are_those_that_have_a_share(rows: int) -> None:
     assert steps == {name: share for name, share in plan.evidence.shares(has_target=True).items() if name in steps}
     assert all(plan.has(name) for name in steps)
     assert not plan.has("nothing")
+
+
+def test_many_classes_share_the_rows_and_get_more_of_the_budget_for_their_tables() -> None:
+    few, many = (Evidence(20_000.0, 0.27, 10, n_classes=n).shares(has_target=True) for n in (2, 100))
+    assert many["classes"] / sum(many.values()) > 2 * few["classes"] / sum(few.values())
+    assert "teacher" not in many

@@ -4,6 +4,7 @@ import numpy as np
 
 from sfumato import Column
 from sfumato.mechanisms.table.features import candidate_groups, exactly_one, features_of, one_of
+from sfumato.public.one_of import OneOf
 
 
 def booleans(*names: str) -> list[Column]:
@@ -31,7 +32,7 @@ def test_a_candidate_is_a_group_where_nearly_all_rows_have_exactly_one() -> None
 def test_a_group_is_one_category_and_comes_back_as_its_members() -> None:
     columns = [Column(name="age", kind="integer", bounds=(0, 9)), *booleans("k1", "k2", "k3"), *booleans("z")]
     age, group, z = features_of(columns, [("k1", "k2", "k3")], bend=60.0)
-    assert (age.members, group.members, z.members) == ((), ("k1", "k2", "k3"), ())
+    assert (age.group, group.group, z.group) == (None, OneOf(("k1", "k2", "k3"), or_none=True), None)
     batch = {"k1": np.array([1, 0, 0, 0, 1]), "k2": np.array([0, 1, 0, 0, 1]), "k3": np.array([0, 0, 1, 0, 0])}
     codes = group.code(batch)
     assert codes.tolist() == [0, 1, 2, 3, 3]
@@ -44,3 +45,16 @@ def test_columns_that_are_no_group_stay_as_they_are() -> None:
     features = features_of(booleans("k1", "k2", "k3"), [], bend=60.0)
     assert [feature.cells.column.name for feature in features] == ["k1", "k2", "k3"]
     assert features[0].decode(np.array([0, 1]), np.array([0, 1]))["k1"].tolist() == [0, 1]
+
+
+def test_declared_groups_are_joined_without_a_count_and_break_the_run_of_candidates() -> None:
+    columns = booleans("soil_1", "soil_2", "soil_3", "soil_4", "soil_5", "soil_6", "soil_7")
+    declared = (OneOf(("soil_4", "soil_2")), OneOf(("soil_5", "soil_1"), or_none=True))
+    assert candidate_groups(columns, declared=declared) == []
+    assert candidate_groups(columns, declared=declared[:1]) == [("soil_5", "soil_6", "soil_7")]
+    features = features_of(columns, [], bend=60.0, declared=declared)
+    assert [feature.group for feature in features] == [None, declared[0], declared[1], None, None]
+    assert [feature.cells.count for feature in features] == [2, 2, 3, 2, 2]
+    batch = {c.name: np.array([0, 1]) for c in columns}
+    assert features[1].code(batch).tolist() == [0, 0]
+    assert features[2].code(batch).tolist() == [2, 0]

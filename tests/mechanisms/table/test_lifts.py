@@ -71,3 +71,18 @@ def test_tables_are_probabilities_and_keep_the_rates_of_the_classes(stddev: floa
         assert found.sum() == pytest.approx(1.0)
         assert (found > 0).all()
         assert found.sum(axis=1) == pytest.approx(PER_CLASS / PER_CLASS.sum(), abs=1e-6)
+
+
+def test_a_rare_category_that_gives_a_class_away_keeps_most_of_its_weight() -> None:
+    """One row in fifty has it, nearly all of them of the small class; noise as large as a quarter of its count."""
+    column = Column(name="b", kind="boolean")
+    binning = Binning(Cells(column), 2, np.arange(2), np.ones(2), Spikes())
+    counts, per_class = np.array([[1_450.0, 2.0], [170.0, 33.0]]), np.array([1_452.0, 203.0])
+    margin = counts.sum(axis=0) / counts.sum()
+    rng, kept = np.random.default_rng(7), []
+    for _ in range(20):
+        noisy = counts + 8.0 * rng.standard_normal(counts.shape)
+        table = ClassTable(noisy - noisy.mean(axis=1, keepdims=True), np.full(2, 8.0))
+        joint = joint_tables([table], [binning], [margin], per_class, floors=np.full(2, FLOOR))[0]
+        kept.append(joint[1, 1] / joint[:, 1].sum())
+    assert np.mean(kept) > 0.6

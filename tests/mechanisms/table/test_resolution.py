@@ -71,3 +71,19 @@ def test_rare_categories_are_alike_and_common_ones_counted() -> None:
     mass = mass_of(CODES, values, stddev=20.0)
     assert mass[17] == pytest.approx(4_005, abs=100)
     assert np.quantile(np.delete(mass, 17), 0.95) < 6  # noise lifts one or two of so many
+
+
+def test_rows_on_both_sides_of_a_single_value_are_kept() -> None:
+    """Zero stands alone in the middle of the grid, and is empty here: the noise test goes on beyond it."""
+    values = normal(500, scale=300)
+    middles = Cells(WIDE).middles()
+    for seed in range(8):
+        mass = mass_of(WIDE, values, stddev=12.0, seed=seed)[: len(middles)]
+        assert 0.3 < mass[middles < 0].sum() / mass.sum() < 0.7
+
+
+def test_rows_too_thin_to_be_seen_anywhere_are_not_cut_away() -> None:
+    even = np.random.default_rng(6).uniform(-1000, 1000, 300)
+    for seed in range(8):
+        mass = mass_of(WIDE, even, stddev=25.0, seed=seed)
+        assert mass.max() < 0.7 * mass.sum()

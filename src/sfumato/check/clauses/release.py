@@ -13,6 +13,7 @@ from sfumato.check.watch import watched
 from sfumato.errors import ContractError
 from sfumato.folder import load_release, release
 from sfumato.private.kernel.primitives import Primitives
+from sfumato.public.one_of import is_yes_or_no
 from sfumato.verification.verifying import verify
 
 
@@ -40,14 +41,16 @@ def _needles(setting: Setting, raw: made.Raw) -> list[tuple[str, bytes]]:
     """Runs of private values that no honest output holds by chance, as bytes in several widths and as text."""
     found = []
     for name, values in made.encoded(raw, setting.schema).items():
-        run = _marked_run(values, length=40 if setting.schema[name].is_coded else 3)
+        column = setting.schema[name]
+        # Three zeros and ones in a row stand in every model, whether the schema calls them boolean or integer.
+        run = _marked_run(values, length=40 if column.is_coded or is_yes_or_no(column) else 3)
         if len(np.unique(run)) < 2:
             continue
         for kind in (np.float64, np.float32, np.int64):
             cast = np.asarray(run, dtype=kind)
             if len(np.unique(cast)) > 1:  # a run of zeros stands in every model
                 found.append((name, cast.tobytes()))
-        if not setting.schema[name].is_coded and not float(run[0]).is_integer():
+        if not column.is_coded and not float(run[0]).is_integer():
             found.append((name, repr(float(run[0])).encode()))
     return found
 

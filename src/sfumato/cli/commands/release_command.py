@@ -10,12 +10,11 @@ from rich.markup import escape
 from sfumato.cli.commands.keys_command import PassphraseFile, signing_key
 from sfumato.cli.commands.plan_command import Delta, Epsilon
 from sfumato.cli.console import AsJson, answer, progress, warn
-from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
+from sfumato.cli.options import MechanismName, RowsOption, Settings, asked_rows, chosen_mechanism
 from sfumato.cli.refusals import refusing
 from sfumato.fitting import fit
 from sfumato.folder import REPORT, Release, check_target
 from sfumato.folder import release as write_release
-from sfumato.model import check_row_count
 from sfumato.outlook.planning import plan
 from sfumato.outlook.warnings import verdict_on
 from sfumato.private.sensitive import Sensitive
@@ -35,7 +34,7 @@ def release(
     epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")],
     delta: Delta = None,
-    rows: Annotated[int | None, typer.Option(help="Synthetic rows to write. Default: what the model suggests.")] = None,
+    rows: RowsOption = None,
     mechanism_name: MechanismName = "auto",
     settings: Settings = None,
     seed: Seed = None,
@@ -48,8 +47,7 @@ def release(
 ) -> None:
     """Measure private rows within the budget, and write synthetic ones with a certificate."""
     # Whatever can be refused is refused before a row is read.
-    if rows is not None:
-        check_row_count(rows)
+    n_rows = asked_rows(rows)
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
     schema = load_schema(schema_file)
@@ -62,7 +60,7 @@ def release(
     with progress(title="release") as step:
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
         step("writing the folder")
-        written = write_release(fitted, to=out, rows=rows, force=force, sign=key)
+        written = write_release(fitted, to=out, rows=n_rows, force=force, sign=key)
     payload = describe_release(written)
     for sentence in payload["warnings"]:
         warn(sentence if sentence != expected else None)
@@ -74,6 +72,8 @@ def release(
         if verdict is not None:
             console.print(f"[yellow]{verdict}[/yellow] ({escape(str(out / REPORT))})", soft_wrap=True)
         console.print(payload["claim"], markup=False)
+        for sentence in payload["notes"]:
+            console.print(f"note: {sentence}", style="dim", markup=False)
         for tool, line in payload["load"].items():
             console.print(f"Load it into {tool}: {line}", markup=False, soft_wrap=True)
         console.print(f"Anyone can check it, without the data: sfumato verify {out}", markup=False, soft_wrap=True)
@@ -94,6 +94,7 @@ def describe_release(written: Release) -> dict[str, Any]:
         "accountant": certificate.claim.accountant,
         "claim": certificate.claim.in_words,
         "warnings": list(certificate.warnings),
+        "notes": list(certificate.notes),
         "rows": written.n_rows,
         "load": written.load_lines(),
         "seed": certificate.seed,

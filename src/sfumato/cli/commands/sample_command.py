@@ -11,10 +11,13 @@ from rich.markup import escape
 from sfumato.cli.commands.release_command import Force, Seed
 from sfumato.cli.console import AsJson, answer, progress
 from sfumato.cli.files import check_file_target, whole_or_absent
+from sfumato.cli.options import RowsOption, asked_rows
 from sfumato.cli.refusals import refusing
 from sfumato.errors import ReleaseError
 from sfumato.folder import load_release
-from sfumato.model import Synthetic, check_row_count
+from sfumato.mechanism import mechanism_from
+from sfumato.model import Synthetic
+from sfumato.outlook.row_counts import rows_to_release
 from sfumato.verification.verifying import verify as verify_release
 
 SUFFIXES = (".parquet", ".csv", ".npz")
@@ -23,14 +26,14 @@ SUFFIXES = (".parquet", ".csv", ".npz")
 @refusing
 def sample(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
-    rows: Annotated[int, typer.Option("-n", "--rows", help="How many rows.")],
     out: Annotated[Path, typer.Option(help="The file to make: .parquet or .csv for tables, .npz for images.")],
+    rows: RowsOption = None,
     seed: Seed = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw rows from the model that the measurements of a release give. No data needed, no budget spent."""
-    check_row_count(rows)
+    asked = asked_rows(rows)
     check_file_target(out, force=force)
     if out.suffix.lower() not in SUFFIXES:
         raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(SUFFIXES)}.")
@@ -39,9 +42,11 @@ def sample(
         step("checking the release")
         verify_release(release, rebuild=False).raise_if_bad()  # a tampered folder gives nobody's rows
         step("building the model")
-        model = load_release(release).model()
+        released = load_release(release)
+        model, mechanism = released.model(), mechanism_from(released.certificate.mechanism)
+        n_rows = rows_to_release(asked, schema=released.schema, mechanism=mechanism, model=model)
         step("drawing rows")
-        synthetic = model.sample(rows, seed=drawn_seed)
+        synthetic = model.sample(n_rows, seed=drawn_seed)
         check_format(synthetic, out)
         step("writing the file")
         with whole_or_absent(out) as file:

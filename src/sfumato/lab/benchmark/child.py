@@ -98,7 +98,7 @@ def _release(
         _CLEAR.write_text("5")  # forget the peak of receiving the rows
     start = time.perf_counter()
     fitted = fit(mechanism, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
-    synthetic = fitted.model.sample(fitted.model.default_rows, seed=seed)
+    synthetic = fitted.sample("many", seed=seed)
     seconds, peak = time.perf_counter() - start, _peak_mb()
     return Outcome(synthetic, _as_many(fitted.model, rows, seed), seconds, peak)
 

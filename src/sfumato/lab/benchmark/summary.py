@@ -14,9 +14,18 @@ class Spread:
     deviation: float | None
     count: int
 
+    def __format__(self, spec: str) -> str:
+        """Both in the format of a number; four digits where none is named, as most tables print them.
+
+        >>> f"{spread([0.9, 0.92]):.2f}"
+        '0.91 ± 0.01'
+        """
+        spec = spec or ".4f"
+        return f"{self.mean:{spec}}" if self.deviation is None else f"{self.mean:{spec}} ± {self.deviation:{spec}}"
+
     def __str__(self) -> str:
-        """Four digits, as every table prints them."""
-        return f"{self.mean:.4f}" if self.deviation is None else f"{self.mean:.4f} ± {self.deviation:.4f}"
+        """With four digits."""
+        return format(self)
 
 
 @dataclass(frozen=True)

@@ -59,19 +59,20 @@ def rule_of(points: Vectors, labels: Vectors, weights: Vectors, *, ridge: float)
     return rule
 
 
-def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSums, *, alpha: float) -> Vectors:
-    """Points between where they are (alpha = 1) and where the classifier wants them (alpha = 0).
+def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSums, *, held: float) -> Vectors:
+    """Points between where they are (held = 1) and where the classifier wants them (held = 0).
 
-    Minimises alpha |X - X0|^2 / |X0|^2 + (1 - alpha) (mean squared error on the rows) by L-BFGS from X0.
+    Minimises held |X - X0|^2 / |X0|^2 + (1 - held) (mean squared error on the rows) by L-BFGS from X0. `held` is what the
+    paper calls alpha.
 
     Args:
         points: X0, one a row, in the units of the kernel's features.
         labels: Of each point, one column a class.
         weights: How many rows each point stands for.
         known: Sums over the rows.
-        alpha: In [0, 1].
+        held: How firmly the points are held where they are, in [0, 1].
     """
-    if alpha == 1:
+    if held == 1:
         return points
     size = max(float((points**2).sum()), 1e-12)
     root = np.sqrt(np.maximum(weights, 1e-9))[:, None]
@@ -87,8 +88,8 @@ def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSum
         error = (0.5 * float((rule * (gram @ rule)).sum()) - float((rule * known.cross).sum())) / known.total + 0.5
         back = linalg.cho_solve(factored, slope)
         by_features = ((wanted - features @ rule) @ back.T - features @ back @ rule.T) * root / known.total
-        gradient = 2 * alpha * (moved - points) / size + (1 - alpha) * by_features[:, :-1]
-        return alpha * float(((moved - points) ** 2).sum()) / size + (1 - alpha) * error, gradient.ravel()
+        gradient = 2 * held * (moved - points) / size + (1 - held) * by_features[:, :-1]
+        return held * float(((moved - points) ** 2).sum()) / size + (1 - held) * error, gradient.ravel()
 
     best = optimize.minimize(loss, points.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
     return np.asarray(best.x, dtype=np.float64).reshape(points.shape)

@@ -117,11 +117,11 @@ def adapt(
         kernel: What is known of the rows.
         projection: From vectors to the features of the kernel.
         classes: Rows of each class.
-        alpha: The trade-off of `adapted`.
+        alpha: From the means as they are (0) to wherever the classifier wants them (1).
     """
     known = cleaned_sums(kernel.gram.values, kernel.cross.values.T, total=classes.total, stddev=kernel.gram.stddev)
     labels, sizes = np.eye(len(classes.counts))[clusters.label], clusters.share * classes.total
     before = projection.points(clusters.means)
-    after = adapted(before, labels, sizes, known, alpha=alpha)
+    after = adapted(before, labels, sizes, known, held=1 - alpha)
     rule = Rule(rule_of(after, labels, sizes, ridge=known.ridge), projection)
     return projection.moved(clusters.means, before=before, after=after), rule

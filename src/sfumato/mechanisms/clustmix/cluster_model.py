@@ -9,7 +9,7 @@ from sfumato.mechanisms.clustmix.cluster_space import ClusterSpace
 from sfumato.mechanisms.clustmix.mixture import Mixture
 from sfumato.mechanisms.clustmix.tilt import CELLS, tilted
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
-from sfumato.model import FixedModel, Synthetic, check_row_count
+from sfumato.model import FixedModel, Synthetic, check_row_count, rows_counted
 from sfumato.public.schema import Batch, Schema
 
 Vectors = NDArray[np.float64]
@@ -24,8 +24,12 @@ class ClusterModel:
 
     schema: Schema
     mixture: Mixture = field(repr=False)
-    default_rows: int
     noisy_rows_stddev: float
+
+    @property
+    def default_rows(self) -> int:
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     @property
     def noisy_rows(self) -> float:

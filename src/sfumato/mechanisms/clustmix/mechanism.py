@@ -24,6 +24,7 @@ from sfumato.mechanisms.clustmix.lengths import length_blocks, measure_lengths
 from sfumato.mechanisms.clustmix.mixture import Mixture, Projection
 from sfumato.mechanisms.clustmix.stages import ClassMeans, Clusters, Contents, KernelStatistic, Lengths
 from sfumato.mechanisms.clustmix.tilt import CELLS
+from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.clusters import (
     Vectors,
     clipped,
@@ -58,8 +59,8 @@ class ClustMix:
     Args:
         sigma_max: The largest noise that an entry of a cluster's mean may have, in units of the box. It decides the
             least size of a cluster, and so how many there are.
-        alpha: The published trade-off: 1 keeps the density as it is, 0 moves means and labels wherever the classifier
-            wants them. (Eq. 5 of the paper says so; one sentence below it says the reverse.)
+        alpha: From faithful (0: the density as it is) to predictive (1: means and labels wherever the classifier wants
+            them). The paper's Eq. 5 counts the other way, and one sentence below it this way.
         approximator: `lloyd` (each row in one cluster) or `em` (soft assignments) for finding the centres.
         most_clusters: No class has more clusters than this, whatever the noise allows.
         rounds: Rounds of clustering.
@@ -67,7 +68,6 @@ class ClustMix:
             wide tables.
         kernel_width: Features of the classifier, likewise.
         releases: `draws` around the means, any number of them; or the `means` themselves with soft labels.
-        rows: How many rows to release where nobody says. None: the noisy number of private rows.
     """
 
     name: ClassVar[str] = "clustmix"
@@ -79,7 +79,6 @@ class ClustMix:
     coordinates: int = 16
     kernel_width: int = 128
     releases: Literal["draws", "means"] = "draws"
-    rows: int | None = None
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone. How many clusters are in use is decided later; a row counts in one of them anyway."""
@@ -138,8 +137,12 @@ class ClustMix:
         mixture = self._mixture(measurements, space)
         if self.releases == "means":
             return means_as_rows(mixture, space)
-        rows = self.rows or max(1, round(mixture.total))
-        return ClusterModel(schema, mixture, rows, measurements["classes"].total_stddev)
+        return ClusterModel(schema, mixture, measurements["classes"].total_stddev)
+
+    def held_rows(self, schema: Schema) -> int | None:
+        """A row for each cluster where the means themselves are released."""
+        space = ClusterSpace(schema)
+        return self._clusters(space) * space.n_classes if self.releases == "means" else None
 
     def _mixture(self, measurements: Measurements, space: ClusterSpace) -> Mixture:
         classes: ClassMeans = measurements["classes"]
@@ -178,7 +181,7 @@ class ClustMix:
         return max(1, min(self.most_clusters, _MOST_BLOCKS // space.n_classes))
 
     def _adapts(self, space: ClusterSpace) -> bool:
-        return space.n_classes > 1 and self.alpha < 1
+        return space.n_classes > 1 and self.alpha > 0
 
     def _class_means(self, view: Doors, space: ClusterSpace, *, radius: float) -> ClassMeans:
         noisy = view.noisy_sum(
@@ -281,12 +284,9 @@ class ClustMix:
         for name in ("most_clusters", "rounds", "coordinates", "kernel_width"):
             if getattr(self, name) < 1:
                 raise PlanError(f"{name} = {getattr(self, name)} must be at least 1.")
-        if self.rows is not None and self.rows < 1:
-            raise PlanError(f"rows = {self.rows} must be at least 1, or none for the noisy number of private rows.")
-        if not 0 <= self.alpha <= 1 or not 1e-6 <= self.sigma_max <= 1e6:
-            raise PlanError(
-                f"alpha = {self.alpha} must lie in [0, 1], and sigma_max = {self.sigma_max} between 1e-6 and 1e6."
-            )
+        check_alpha(self.alpha)
+        if not 1e-6 <= self.sigma_max <= 1e6:
+            raise PlanError(f"sigma_max = {self.sigma_max} must lie between 1e-6 and 1e6.")
         if self.approximator not in ("lloyd", "em") or self.releases not in ("draws", "means"):
             raise PlanError(
                 f"approximator = {self.approximator!r} must be lloyd or em, releases = {self.releases!r} draws or means."

@@ -59,9 +59,9 @@ class Mixture:
     alpha: float
 
     def soft_labels(self, vectors: Vectors, cluster: NDArray[np.int64]) -> Vectors:
-        """Between the class of the cluster (alpha = 1) and what the classifier says (alpha = 0)."""
+        """Between the class of the cluster (alpha = 0) and what the classifier says (alpha = 1)."""
         if self.rule is None:
             return np.eye(self.n_classes)[self.label[cluster]]
-        soft: Vectors = (1 - self.alpha) * self.rule.probabilities(vectors)
-        soft[np.arange(len(soft)), self.label[cluster]] += self.alpha
+        soft: Vectors = self.alpha * self.rule.probabilities(vectors)
+        soft[np.arange(len(soft)), self.label[cluster]] += 1 - self.alpha
         return soft

@@ -13,7 +13,7 @@ from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.pictures import n_channels
 from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.linear_teacher import softmax, teacher_inputs
-from sfumato.model import Synthetic, check_row_count
+from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Schema
 
@@ -31,7 +31,11 @@ class ImageModel:
     schema: Schema
     parts: dict[str, NDArray[Any]] = field(repr=False)
     alpha: float
-    default_rows: int
+
+    @property
+    def default_rows(self) -> int:
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     @property
     def noisy_rows(self) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.pictures import n_classes
 from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.mechanisms.image.image_model import ImageModel
@@ -20,10 +21,15 @@ from sfumato.mechanisms.image.linear_teacher import LinearTeacher
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.reading import Reading
+from sfumato.public.row_counts import Recommended
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
 _MOST_PIXELS = 150_000_000
+_GAIN = (
+    "a student of the teacher gains from each. On MNIST and Fashion-MNIST a network gained .002 and .011 of accuracy by "
+    "180,000 images in place of 60,000."
+)
 
 
 @register
@@ -38,10 +44,10 @@ class ThreeAImage:
         teacher_steps: Gradient steps of the teacher.
         teacher_clip: The norm to which a row's gradient is clipped.
         teacher_share: The part of the precision that goes to the teacher.
-        alpha: The part of the released images that are varied and labelled by the teacher; the others are plain
-            draws from the density with the class that they were drawn for.
-        rows: How many images to release where nobody says: several times as many as a dataset has, since a student
-            of the teacher gains from each. Larger images are fewer, so that files stay below 150 MB.
+        alpha: From faithful (0: plain draws from the density, with the class that they were drawn for) to predictive (1:
+            images that are varied and labelled by the teacher); between them, the part of the latter.
+        rows: How many images `--rows many` makes: several times as many as a dataset has, since a student of the
+            teacher gains from each. Larger images are fewer, so that files stay below 150 MB.
     """
 
     name: ClassVar[str] = "3a-image"
@@ -72,10 +78,11 @@ class ThreeAImage:
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> ImageModel:
         """The model is the measurements, read as a density and a linear rule."""
-        return ImageModel(schema, dict(measurements), alpha=self.alpha, default_rows=self._default_rows(schema))
+        return ImageModel(schema, dict(measurements), alpha=self.alpha)
 
-    def _default_rows(self, schema: Schema) -> int:
-        return max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape)))
+    def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
+        """Several times as many as a dataset has: a student of the teacher gains from each."""
+        return Recommended(max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape))), _GAIN)
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """Pixels of class means: sums of so many coefficients, each clipped to at most the longest image."""
@@ -107,5 +114,6 @@ class ThreeAImage:
         for name in ("coefficients", "clusters", "rounds", "teacher_steps", "rows"):
             if getattr(self, name) < 1:
                 raise PlanError(f"{name} = {getattr(self, name)} must be at least 1.")
-        if not 0 < self.teacher_share < 1 or not 0 <= self.alpha <= 1 or not self.teacher_clip > 0:
-            raise PlanError("teacher_share must lie in (0, 1), alpha in [0, 1], and teacher_clip above 0.")
+        check_alpha(self.alpha)
+        if not 0 < self.teacher_share < 1 or not self.teacher_clip > 0:
+            raise PlanError("teacher_share must lie in (0, 1), and teacher_clip above 0.")

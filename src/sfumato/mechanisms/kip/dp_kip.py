@@ -129,6 +129,10 @@ class DPKip:
         aside = np.random.default_rng(_START_SEED).normal(size=means.shape)
         return _unit(_unit(means) + _SPREAD * _unit(aside))
 
+    def held_rows(self, schema: Schema) -> int:
+        """The points, and no more."""
+        return self._space(schema).n_classes * self.points
+
     def _space(self, schema: Schema) -> Space:
         return Space(schema, self.coefficients)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError
 from sfumato.learn.tangents import tangent_features
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
 from sfumato.model import FixedModel
@@ -41,7 +42,8 @@ class Kip:
     Args:
         points: Points of each class.
         n_features: Public features of a row.
-        alpha: 1 keeps the points at the means of their cells, 0 follows the regression alone.
+        alpha: From faithful (0: the points stay at the means of their cells) to predictive (1: they follow the
+            regression alone).
         ridge: Of the regression on the points.
         n_steps: Gradient steps of the search, which are free.
         learning_rate: Of Adam, in mean distances of rows; it falls to 0 along a line.
@@ -51,7 +53,7 @@ class Kip:
     name: ClassVar[str] = "kip"
     points: int = 10
     n_features: int = 1024
-    alpha: float = 0.05
+    alpha: float = 0.95
     ridge: float = 0.01
     n_steps: int = 200
     learning_rate: float = 0.02
@@ -136,7 +138,7 @@ class Kip:
             rule = phi.T @ torch.linalg.solve(phi @ phi.T + self.ridge * eye, labels)
             misfit = (rule * (moment @ rule)).sum() - 2 * (rule * target).sum()
             apart = (points - anchors).square().sum() / anchors.square().sum()
-            (self.alpha * apart + (1 - self.alpha) * misfit).backward()
+            ((1 - self.alpha) * apart + self.alpha * misfit).backward()
             for group in optimiser.param_groups:
                 group["lr"] = self.learning_rate * (1 - step / self.n_steps)
             optimiser.step()
@@ -162,13 +164,16 @@ class Kip:
         anchors: Vectors = np.repeat(middle.class_means, self.points, axis=0) + about
         return anchors
 
+    def held_rows(self, schema: Schema) -> int:
+        """The points, and no more."""
+        return self._space(schema).n_classes * self.points
+
     def _space(self, schema: Schema) -> Space:
         return Space(schema, self.coefficients)
 
     def _check(self) -> None:
         require_positive(**{name: value for name, value in asdict(self).items() if name != "alpha"})
-        if not 0 <= self.alpha <= 1:
-            raise PlanError(f"alpha = {self.alpha} must lie between 0 (regression) and 1 (means).")
+        check_alpha(self.alpha)
         if self.n_features % 2:
             raise PlanError(f"n_features = {self.n_features} must be even: half of each kind.")
 

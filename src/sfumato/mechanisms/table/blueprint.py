@@ -1,6 +1,7 @@
 """What is public before any row is read: the stages of a table, the sizes of their sums, and what each gets of the budget."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,18 +53,22 @@ class Blueprint:
 
     @cached_property
     def groups(self) -> list[tuple[str, ...]]:
-        """Candidates for one-hot groups."""
-        return candidate_groups(self.schema.features)
+        """Candidates for one-hot groups, besides those that are declared."""
+        return candidate_groups(self.schema.features, declared=self.schema.groups)
 
     @cached_property
     def plain(self) -> tuple[Feature, ...]:
-        """The columns as they stand, no group joined: sizes are planned for these."""
-        return features_of(self.schema.features, [], bend=self.evidence.bend)
+        """The columns as they stand, no group joined but the declared ones: sizes are planned for these."""
+        return self.features([], bend=self.evidence.bend)
 
     @cached_property
     def joined(self) -> tuple[Feature, ...]:
         """The columns if all candidates are groups."""
-        return features_of(self.schema.features, self.groups, bend=self.evidence.bend)
+        return self.features(self.groups, bend=self.evidence.bend)
+
+    def features(self, groups: Sequence[tuple[str, ...]], *, bend: float) -> tuple[Feature, ...]:
+        """The columns with declared groups and some candidates joined."""
+        return features_of(self.schema.features, groups, bend=bend, declared=self.schema.groups)
 
     @cached_property
     def target(self) -> Feature | None:
@@ -75,7 +80,7 @@ class Blueprint:
     @cached_property
     def evidence(self) -> Evidence:
         """How much the rows can tell."""
-        n_columns = len(features_of(self.schema.features, self.groups, bend=BEND))
+        n_columns = len(self.features(self.groups, bend=BEND))
         return evidence_of(self.schema, self.budget, n_columns=n_columns)
 
     @cached_property
@@ -145,6 +150,11 @@ class Blueprint:
                 uses = {"spikes": LOOKS, "teacher": self.gradients}.get(name, 1)
                 steps.append(Step(name=name, blocks=blocks, share=shares[name], uses=uses))
         return tuple(steps)
+
+    @cached_property
+    def possible(self) -> frozenset[str]:
+        """The stages that these columns allow, whether or not the rows are worth asking for them."""
+        return frozenset(self._blocks())
 
     def has(self, stage: str) -> bool:
         """Whether a stage is planned."""

@@ -98,38 +98,41 @@ def correlations(
     shortened = _shortening(_matrix(in_common, k), scores)
     in_common = np.clip(in_common / shortened, -_LARGEST, _LARGEST)
     if not by_class or n_classes == 1:
-        return np.repeat(_matrix(in_common, k)[None], n_classes, axis=0)
-    apart = [
-        _shrunk(products[c] / expected[c] / shortened - in_common, noise / expected[c] / shortened)
-        for c in range(n_classes)
-    ]
-    return np.stack([_matrix(in_common + own, k) for own in apart])
+        return np.broadcast_to(_matrix(in_common, k), (n_classes, k, k))
+    apart = _shrunk(products / expected / shortened - in_common, noise / expected / shortened)
+    return _matrix(in_common + apart, k)
 
 
 def _shrunk(values: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Towards 0 as far as the noise explains their size; less where one alone is far above it."""
-    among_all = _likeliest(values, noise)
-    among_all = among_all / (among_all + noise**2 + 1e-300)
+    """Towards 0 as far as the noise explains their size; less where one alone is far above it. Each line by itself."""
+    size = _likeliest(values, noise)
+    among_all = size / (size + noise**2 + 1e-300)
     alone = np.where(np.abs(values) > _SURE * noise, 1 - (noise / np.maximum(np.abs(values), 1e-9)) ** 2, 0.0)
-    return values * np.maximum(among_all, alone)
+    return np.asarray(values * np.maximum(among_all, alone))
 
 
 def _likeliest(values: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The variance of correlations that goes best with all noisy values: entries with much noise in them say little."""
-    variance = _VARIANCES[:, None] + noise**2 + 1e-12
-    fit = -0.5 * (values**2 / variance + np.log(variance)).sum(axis=1)
-    return np.asarray(_VARIANCES[int(fit.argmax())])
+    """The variance that goes best with all values of a line: those with much noise in them say little of it."""
+    fits = []
+    for size in _VARIANCES:
+        variance = size + noise**2 + 1e-12
+        fits.append(-0.5 * (values**2 / variance + np.log(variance)).sum(axis=-1, keepdims=True))
+    return np.asarray(_VARIANCES[np.argmax(fits, axis=0)])
 
 
 def _matrix(correlation: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """The nearest matrix that correlations can have, roughly: eigenvalues lifted, then ones on the diagonal."""
-    full = np.eye(k)
-    full[np.triu_indices(k, 1)] = np.clip(correlation, -_LARGEST, _LARGEST)
-    full = np.triu(full) + np.triu(full, 1).T
+    """The nearest matrix that correlations can have, roughly: eigenvalues lifted, then ones on the diagonal.
+
+    One for each line of correlations.
+    """
+    full = np.zeros((*correlation.shape[:-1], k, k))
+    upper = np.triu_indices(k, 1)
+    full[..., upper[0], upper[1]] = np.clip(correlation, -_LARGEST, _LARGEST)
+    full += np.swapaxes(full, -1, -2) + np.eye(k)
     values, vectors = np.linalg.eigh(full)
-    lifted = (vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T
-    deviation = np.sqrt(np.diag(lifted))
-    return np.asarray(lifted / np.outer(deviation, deviation))
+    lifted = (vectors * np.maximum(values, _LEAST_EIGENVALUE)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    deviation = np.sqrt(np.diagonal(lifted, axis1=-2, axis2=-1))
+    return np.asarray(lifted / (deviation[..., :, None] * deviation[..., None, :]))
 
 
 def _shortening(matrix: NDArray[np.float64], scores: Scores) -> float:

@@ -75,7 +75,10 @@ class Evidence:
     def shares(self, *, has_target: bool) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones."""
         at = tuple(rho for rho, _ in _AT)
-        shares = {stage: self._by_rho(self.rho_of_class, at, tuple(row[i] for _, row in _AT)) for i, stage in enumerate(_STAGES)}
+        shares = {
+            stage: self._by_rho(self.rho_of_class, at, tuple(row[i] for _, row in _AT))
+            for i, stage in enumerate(_STAGES)
+        }
         if not has_target:
             shares = {stage: share * _WITHOUT_TARGET.get(stage, 1.0) for stage, share in shares.items()}
         kept = {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.rhythm import rhythm_code, rhythms_of
+from sfumato.public.one_of import OneOf, is_yes_or_no
 from sfumato.public.schema import Batch, Column
 
 #: What follows the stem of a name: a number, or the last word.
@@ -21,13 +22,14 @@ _EXACTLY_ONE = 0.95
 
 @dataclass(frozen=True)
 class Feature:
-    """A column; or, with `members`, the category of which each member is one value (the last value: none or several).
+    """A column; or, with `group`, the category of which each member is one value. With `date`, a rhythm of that column.
 
-    With `date`, a rhythm of that column.
+    A group that is `declared` has a place for every row; in one that was found, the last value is none or several.
     """
 
     cells: Cells
-    members: tuple[str, ...] = ()
+    group: OneOf | None = None
+    declared: bool = False
     date: str | None = None
     rhythm: str = ""
 
@@ -35,9 +37,9 @@ class Feature:
         """The cell of each row."""
         if self.date is not None:
             return self.cells.code(rhythm_code(self.rhythm, batch[self.date].astype(np.float64)))
-        if not self.members:
+        if self.group is None:
             return self.cells.code(batch[self.cells.column.name])
-        return one_of(self.members, batch)
+        return self.group.code(batch) if self.declared else one_of(self.group.members, batch)
 
     def numbers(self, batch: Batch) -> NDArray[np.float64]:
         """The values of a column of numbers."""
@@ -45,9 +47,9 @@ class Feature:
 
     def decode(self, cells: NDArray[np.int64], values: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
         """The columns of the table that it stands for."""
-        if not self.members:
+        if self.group is None:
             return {self.cells.column.name: values}
-        return {name: (cells == at).astype(np.int64) for at, name in enumerate(self.members)}
+        return dict(self.group.spelled(cells))
 
 
 def one_of(members: Sequence[str], batch: Batch) -> NDArray[np.int64]:
@@ -56,16 +58,19 @@ def one_of(members: Sequence[str], batch: Batch) -> NDArray[np.int64]:
     return np.where(held.sum(axis=1) == 1, held.argmax(axis=1), len(members))
 
 
-def candidate_groups(columns: Sequence[Column]) -> list[tuple[str, ...]]:
+def candidate_groups(columns: Sequence[Column], *, declared: Sequence[OneOf] = ()) -> list[tuple[str, ...]]:
     """Neighbouring yes-or-no columns whose names differ in their ending only: public, whatever the rows hold.
+
+    Columns of a declared group need no finding.
 
     >>> names = ["soil_1", "soil_2", "soil_3", "age", "wet"]
     >>> candidate_groups([Column(name=name, kind="boolean") for name in names])
     [('soil_1', 'soil_2', 'soil_3')]
     """
     runs: list[tuple[str | None, list[str]]] = []
+    known = {name for group in declared for name in group.members}
     for column in columns:
-        stem = _ENDING.sub("", column.name) if _is_yes_or_no(column) else None
+        stem = _ENDING.sub("", column.name) if is_yes_or_no(column) and column.name not in known else None
         stem = stem if stem != column.name else None
         if stem and runs and runs[-1][0] == stem:
             runs[-1][1].append(column.name)
@@ -74,28 +79,27 @@ def candidate_groups(columns: Sequence[Column]) -> list[tuple[str, ...]]:
     return [tuple(names) for stem, names in runs if stem and len(names) >= _SMALLEST_GROUP]
 
 
-def _is_yes_or_no(column: Column) -> bool:
-    return not column.missing and (
-        column.kind == "boolean" or (column.kind == "integer" and column.bounds == (0.0, 1.0))
-    )
-
-
 def exactly_one(counts: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which candidates are groups, from noisy counts of rows with another number and with exactly one member."""
     others, ones = counts.reshape(-1, 2).T
     return np.asarray(ones > _EXACTLY_ONE * (ones + others))
 
 
-def features_of(columns: Sequence[Column], groups: Sequence[tuple[str, ...]], *, bend: float) -> tuple[Feature, ...]:
+def features_of(
+    columns: Sequence[Column], groups: Sequence[tuple[str, ...]], *, bend: float, declared: Sequence[OneOf] = ()
+) -> tuple[Feature, ...]:
     """The columns in their order, each group in the place of its first member; numbers on a grid with this bend."""
-    of_group = {name: group for group in groups for name in group}
+    joined = [*declared, *(OneOf(group, or_none=True) for group in groups)]
+    of_group = {name: group for group in joined for name in group.members}
     features = []
     for column in columns:
         group = of_group.get(column.name)
         if group is None:
             features.append(Feature(Cells(column, bend)))
             features += [Feature(c, date=column.name, rhythm=name) for name, c in rhythms_of(column).items()]
-        elif column.name == group[0]:
-            merged = Column(name="+".join(group), kind="categorical", categories=(*group, "none or several"))
-            features.append(Feature(Cells(merged), group))
+        elif column.name == group.members[0]:
+            # Members may have any names; their numbers are sure to differ.
+            categories = tuple(map(str, range(group.size)))
+            merged = Column(name="+".join(group.members), kind="categorical", categories=categories)
+            features.append(Feature(Cells(merged), group, declared=group in declared))
     return tuple(features)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Binning
-from sfumato.mechanisms.table.smooth import to_simplex
+from sfumato.mechanisms.table.smooth import rows_to_simplex
 
 _SIZES = np.array([0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])
 _ROUNDS = 30
@@ -39,6 +39,9 @@ _SHAPES = (
 #: No bin is impossible in a class: this part of every class looks like all rows, and no bin has less than _LEAST of that.
 FLOOR = 0.005
 _LEAST = 0.02
+
+#: Classes that are worked on together: more would take more memory and no less time.
+_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,17 @@ def joint_tables(
     """
     modes = [_modes(binning, margin) for binning, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
-    for c, rows in enumerate(per_class):
+    for start in range(0, len(per_class), _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        rows = per_class[some, None]
         looks = [
-            _Look.at(table.counts[c] + rows / len(margin) - rows * margin, modes_of_one, rows, float(table.stddev[c]))
-            for table, margin, modes_of_one in zip(tables, margins, modes, strict=True)
+            _Look.at(table.counts[some] + rows / len(margin) - rows * margin, of_column, rows, table.stddev[some])
+            for table, margin, of_column in zip(tables, margins, modes, strict=True)
         ]
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]))
         for j, (look, margin) in enumerate(zip(looks, margins, strict=True)):
             estimate = np.maximum(rows * margin + look.mean(weights[j]), _LEAST * rows * margin)
-            shrunk[j][c] = to_simplex(estimate, total=max(float(rows), 1e-9))
+            shrunk[j][some] = rows_to_simplex(estimate, totals=np.maximum(per_class[some], 1e-9))
     total = float(per_class.sum())
     joints = []
     for table, margin in zip(shrunk, margins, strict=True):
@@ -99,7 +104,8 @@ def _modes(binning: Binning, margin: NDArray[np.float64]) -> list[_Modes]:
 
 
 def _modes_of(shape: Shape, binning: Binning, margin: NDArray[np.float64]) -> _Modes:
-    kernel, along = np.diag(np.maximum(margin, 1e-12) ** -shape.rarer), binning.ordered
+    own, along = np.maximum(margin, 1e-12) ** -shape.rarer, binning.ordered
+    kernel = np.diag(own / max(float(margin @ own), 1e-300))  # of mean size one over the rows, as numbers' kernel is
     if along:
         middle = np.cumsum(margin[:along]) - margin[:along] / 2
         middle = middle / max(float(margin[:along].sum()), 1e-9) - 0.5
@@ -115,34 +121,40 @@ def _modes_of(shape: Shape, binning: Binning, margin: NDArray[np.float64]) -> _M
 
 @dataclass(frozen=True)
 class _Look:
-    """What one column says of one class: how likely every shape and size is, and the departure if it is that."""
+    """What a column says of each class: how likely every shape and size is, and the departure if it is that."""
 
-    log_likelihood: NDArray[np.float64]
-    means: NDArray[np.float64]
+    log_likelihood: NDArray[np.float64]  # by class, and shape and size
+    means: NDArray[np.float64]  # by class, shape and size, and bin
 
     @classmethod
-    def at(cls, seen: NDArray[np.float64], modes: Sequence[_Modes], rows: float, stddev: float) -> "_Look":
+    def at(
+        cls,
+        seen: NDArray[np.float64],
+        modes: Sequence[_Modes],
+        rows: NDArray[np.float64],
+        stddev: NDArray[np.float64],
+    ) -> "_Look":
         likely, means = [], []
         for mode in modes:
-            along = mode.vectors.T @ seen
-            signal = np.outer(_SIZES**2, rows**2 * mode.values)
-            variance = signal + stddev**2
-            likely.append(-0.5 * (along**2 / variance + np.log(variance)).sum(axis=1))
+            along = (seen @ mode.vectors)[:, None]
+            signal = (_SIZES**2)[:, None] * (rows**2 * mode.values)[:, None]
+            variance = signal + stddev[:, None, None] ** 2
+            likely.append(-0.5 * (along**2 / variance + np.log(variance)).sum(axis=2))
             means.append((signal / variance * along) @ mode.vectors.T)
-        return cls(np.concatenate(likely), np.concatenate(means))
+        return cls(np.concatenate(likely, axis=1), np.concatenate(means, axis=1))
 
     def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The departure, each shape and size by its probability."""
-        return np.asarray(weights @ self.means)
+        """The departure of each class, each shape and size by its probability."""
+        return np.asarray(np.einsum("cs,csb->cb", weights, self.means))
 
 
 def _learned_weights(log_likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each column the probability of every shape and size, with the odds that go best with all columns."""
-    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    odds = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
+    """By column and class the probability of every shape and size, with the class's odds that go best with all columns."""
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True))
+    odds = np.full(likelihood.shape[1:], 1 / likelihood.shape[2])
     for _ in range(_ROUNDS):
         of_column = likelihood * odds
-        of_column /= of_column.sum(axis=1, keepdims=True)
+        of_column /= of_column.sum(axis=2, keepdims=True)
         odds = of_column.sum(axis=0) + _COUNT_PRIOR
-        odds /= odds.sum()
+        odds /= odds.sum(axis=1, keepdims=True)
     return np.asarray(of_column)

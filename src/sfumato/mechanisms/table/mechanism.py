@@ -6,19 +6,30 @@ Proof: docs/proofs/three-a-table.md. Where the constants come from: docs/researc
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.errors import PlanError, SchemaError
+from sfumato.errors import SchemaError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.method import measure_table
+from sfumato.mechanisms.table.outline import outline_table
 from sfumato.mechanisms.table.readings import table_readings, wide_readings
 from sfumato.mechanisms.table.table_model import TableModel
 from sfumato.mechanisms.table.wide_path.method import Wide, is_wide
 from sfumato.model import Model
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
+from sfumato.public.outline import Outline
 from sfumato.public.reading import Reading
+from sfumato.public.row_counts import Recommended
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
+
+#: Rows to train on: so many for each private one, up to so many in all.
+_FOR_EACH, _MANY = 8, 300_000
+_GAIN = (
+    "labels are drawn by chance, which averages out. On the benchmarks a learner gained .001 to .024 of AUC by it, most "
+    "where rows are few or categories many."
+)
 
 
 @register
@@ -27,7 +38,7 @@ class ThreeATable:
     """The default for tables.
 
     Args:
-        alpha: Where labels come from: 0 is faithful (the generator's own), 1 predictive (the teacher's).
+        alpha: Where labels come from, from faithful (0: the generator's own) to predictive (1: the teacher's).
     """
 
     name: ClassVar[str] = "3a-table"
@@ -35,8 +46,7 @@ class ThreeATable:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Which sums are asked for: chosen from the schema and the budget alone."""
-        if not 0 <= self.alpha <= 1:
-            raise PlanError(f"alpha = {self.alpha} must lie between 0 (faithful) and 1 (predictive).")
+        check_alpha(self.alpha)
         if schema.images:
             raise SchemaError("3a-table is for tables. Use a mechanism for images.")
         return Wide(schema).steps() if is_wide(schema) else Blueprint(schema, budget).steps()
@@ -57,3 +67,12 @@ class ThreeATable:
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """What the noise means for each column."""
         return wide_readings(schema) if is_wide(schema) else table_readings(schema)
+
+    def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
+        """Several for each private row where these are few: labels are drawn by chance, and more rows average it out."""
+        rows = max(n_rows, min(_FOR_EACH * n_rows, _MANY))
+        return Recommended(rows, _GAIN)
+
+    def outline(self, schema: Schema, budget: Budget) -> Outline:
+        """The path that a table takes, and what is left out on it."""
+        return outline_table(schema, budget)

@@ -76,8 +76,12 @@ def first_population(
     odds = np.where(rates > 0, 0.5 * rates + 0.5 / max(int((rates > 0).sum()), 1), 0.0)
     labels = draw_each(odds[None], np.zeros(n_rows, dtype=np.int64), rng.random(n_rows))
     gauss = rng.standard_normal((n_rows, len(joints)))
-    for c in np.unique(labels):
-        gauss[labels == c] = gauss[labels == c] @ np.linalg.cholesky(correlation[c]).T
+    independent = np.eye(len(joints))
+    by_class = np.argsort(labels, kind="stable")
+    present, starts = np.unique(labels[by_class], return_index=True)
+    for c, mine in zip(present, np.split(by_class, starts[1:]), strict=True):
+        if np.any(correlation[c] != independent):  # thousands of columns of few rows have no correlations to draw
+            gauss[mine] = gauss[mine] @ np.linalg.cholesky(correlation[c]).T
     quantiles = ndtr(gauss)
     rows = np.zeros((n_rows, len(joints)), dtype=np.int64)
     for j, (joint, order) in enumerate(zip(joints, orders, strict=True)):

@@ -23,7 +23,7 @@ _TREES = {"max_leaf_nodes": 8, "learning_rate": 0.15, "min_samples_leaf": 200, "
 _ROUNDS = 50
 #: Trees of all classes together: more classes get fewer rounds, and very many none.
 _MOST_TREES = 400
-_MOST_CLASSES = 32
+MOST_CLASSES = 32
 _IMPOSSIBLE = -9.0
 
 
@@ -125,7 +125,7 @@ def learn_rule(
         additive[:, -1] = _IMPOSSIBLE
         additive[classes] = coefficients
     plain = GeneratorRule(bins, orders, additive, None, classes)
-    if len(classes) > _MOST_CLASSES:
+    if len(classes) > MOST_CLASSES:
         return plain
     seen = np.concatenate([plain._ranked(rows), plain.additive_scores(rows)], axis=1)
     rounds = int(np.clip(_MOST_TREES // (1 if len(classes) == 2 else len(classes)), 5, _ROUNDS))

@@ -44,6 +44,19 @@ def to_simplex(counts: NDArray[np.float64], *, total: float = 1.0) -> NDArray[np
     return np.asarray(np.maximum(counts - excess[last], 0.0))
 
 
+def rows_to_simplex(counts: NDArray[np.float64], *, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same for every row of a table of finite numbers, each with a positive sum of its own.
+
+    >>> rows_to_simplex(np.array([[6.0, 3.0, -1.0], [1.0, 1.0, 2.0]]), totals=np.array([9.0, 1.0]))
+    array([[6., 3., 0.],
+           [0., 0., 1.]])
+    """
+    ordered = -np.sort(-counts, axis=1)
+    excess = (np.cumsum(ordered, axis=1) - totals[:, None]) / np.arange(1, counts.shape[1] + 1)
+    last = counts.shape[1] - 1 - np.argmax((ordered > excess)[:, ::-1], axis=1)
+    return np.asarray(np.maximum(counts - np.take_along_axis(excess, last[:, None], axis=1), 0.0))
+
+
 def fit_margins(
     table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64], *, rounds: int = 20
 ) -> NDArray[np.float64]:

@@ -11,10 +11,11 @@ from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
+from sfumato.mechanisms.table.notes import table_notes
 from sfumato.mechanisms.table.population import Population
 from sfumato.mechanisms.table.rhythm import with_rhythm
 from sfumato.mechanisms.table.to_labels import Labels
-from sfumato.model import Synthetic, check_row_count
+from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.schema import Schema
 
 #: How much more or less a row of the population may weigh for the teacher.
@@ -36,12 +37,6 @@ class FittedTable:
         held = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
         return FittedTable(binned, held / held.sum(), None, None)
 
-    @property
-    def is_taught(self) -> bool:
-        """Whether the teacher's rule was better on private rows, as far as the noise shows."""
-        labels = self.labels
-        return labels is not None and (labels.gain is None or float(labels.gain.values[0]) > 0)
-
     def towards_teacher(self, alpha: float) -> tuple[Population | None, NDArray[np.float64] | None]:
         """The population, and scores by which labels are drawn anew: the generator's (0), the teacher's (1), or between.
 
@@ -52,7 +47,7 @@ class FittedTable:
         if alpha == 0 or labels is None or population is None or target is None:
             return population, None
         before = labels.generator
-        after = (1 - alpha) * before + alpha * labels.taught if self.is_taught else before
+        after = (1 - alpha) * before + alpha * labels.taught if labels.is_better else before
         if not target.cells.column.is_number:
             return population, after
         own = np.arange(len(population.labels)), population.labels
@@ -84,8 +79,13 @@ class TableModel:
 
     @property
     def default_rows(self) -> int:
-        """The noisy number of private rows, or several for each where these are few."""
-        return several_rows(self.noisy_rows)
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was pooled, found or left out."""
+        return table_notes(self.fitted.binned, self.fitted.labels)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, a label for each, and a value in every bin."""
@@ -120,12 +120,3 @@ def _decoded(
 ) -> dict[str, NDArray[np.generic]]:
     cells = binning.cells_in(bins, rng)
     return feature.decode(cells, binning.values_in(cells, rng))
-
-
-def several_rows(total: float) -> int:
-    """How many rows to release: labels are drawn by chance, and more rows average the chance out at no cost.
-
-    >>> several_rows(500), several_rows(30_000), several_rows(1_000_000)
-    (4000, 240000, 1000000)
-    """
-    return max(1, round(max(total, min(8 * total, 300_000))))

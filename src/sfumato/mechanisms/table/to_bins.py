@@ -12,7 +12,7 @@ from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.counting import count_codes, count_stddev
-from sfumato.mechanisms.table.features import Feature, exactly_one, features_of, one_of
+from sfumato.mechanisms.table.features import Feature, exactly_one, one_of
 from sfumato.mechanisms.table.layout import Layout, codes_in
 from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves
 from sfumato.mechanisms.table.spikes import LOOKS, Zoom, has_spikes, heavy_cells, spike_width, split_by_column
@@ -69,11 +69,8 @@ class BinStage:
 
         counts = count_codes(self.view, "groups", self.plan.hot("groups"), codes, n_codes=len(candidates))
         found = exactly_one(counts.values)
-        return features_of(
-            self.plan.schema.features,
-            [g for g, is_one in zip(candidates, found, strict=True) if is_one],
-            bend=self.plan.evidence.bend,
-        )
+        kept = [g for g, is_one in zip(candidates, found, strict=True) if is_one]
+        return self.plan.features(kept, bend=self.plan.evidence.bend)
 
     def _count_cells(self, every: Sequence[Feature]) -> list[Counted]:
         rows_over_noise = self.plan.evidence.rows / self._stddev("coarse", len(every))

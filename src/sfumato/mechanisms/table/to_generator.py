@@ -71,8 +71,8 @@ class GeneratorStage:
         half = halves(line, rates)
         levels = Levels([levels_of(j.sum(axis=0), o, most=LEVELS) for j, o in zip(joints, orders, strict=True)], half)
         correlation = self._correlation(binned, joints, orders, per_class)
-        for c in np.flatnonzero(floors > FLOOR):  # too few rows to say how its columns hang together
-            correlation[c] = np.eye(len(joints))
+        if (floors > FLOOR).any():  # too few rows of that class to say how its columns hang together
+            correlation = np.where((floors > FLOOR)[:, None, None], np.eye(len(joints)), correlation)
         population = first_population(
             rates, joints, orders, correlation, n_rows=population_rows(self.plan.evidence.rows), seed=0
         )
@@ -196,7 +196,7 @@ class GeneratorStage:
     ) -> NDArray[np.float64]:
         k, n_classes = len(joints), len(per_class)
         if not self.plan.has("moments") or k < 2:
-            return np.repeat(np.eye(k)[None], n_classes, axis=0)
+            return np.broadcast_to(np.eye(k), (n_classes, k, k))
         scores = scores_of(joints, orders, per_class / per_class.sum())
         by_class, most = self.plan.moments_by_class and self.plan.n_classes > 1, self.plan.k
 

@@ -35,6 +35,11 @@ class Labels:
     taught: NDArray[np.float64]
     gain: Measured | None
 
+    @property
+    def is_better(self) -> bool:
+        """Whether the second rule was better on private rows, as far as the noise shows."""
+        return self.gain is None or float(self.gain.values[0]) > 0
+
 
 @dataclass(frozen=True)
 class LabelStage:

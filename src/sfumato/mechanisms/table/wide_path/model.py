@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.labels import draw_labels
-from sfumato.mechanisms.table.table_model import several_rows
 from sfumato.mechanisms.table.wide_path.frame import Frame
 from sfumato.mechanisms.table.wide_path.gauss import Gauss
 from sfumato.mechanisms.table.wide_path.scores import Scores
-from sfumato.model import Synthetic, check_row_count
+from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.doors import Measured
 from sfumato.public.encoding import Encoder
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema import Schema
 
 _CHUNK = 8_192
 
@@ -39,8 +38,8 @@ class WideModel:
 
     @property
     def default_rows(self) -> int:
-        """Several rows for each private one where these are few: the labels are drawn, and drawing averages out."""
-        return several_rows(self.gauss.total)
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows; the same seed gives the same rows."""
@@ -48,7 +47,7 @@ class WideModel:
         rng = np.random.default_rng(seed)
         parts = [self._rows(min(_CHUNK, n_rows - at), rng) for at in range(0, n_rows, _CHUNK)]
         points = np.concatenate([p for p, _ in parts])
-        batch = _decode(self.frame.outward(points), self.schema.features)
+        batch = _decode(self.frame.outward(points), self.schema)
         if self.schema.target is not None:
             batch[self.schema.target] = self._labels(points, np.concatenate([c for _, c in parts]), rng)
         return Synthetic(table=self.schema.decode(batch))
@@ -61,10 +60,16 @@ class WideModel:
     def _labels(
         self, points: NDArray[np.float64], classes: NDArray[np.int64], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        if self.weights is None or (self.alpha == 0 and self.means is not None):
+        """The class that a row was drawn for, or, for a part alpha of them, what the teacher says of the row.
+
+        With two classes rows are drawn for none, so the teacher's labels are the only ones there are.
+        """
+        alpha = 1.0 if self.means is None else self.alpha
+        if self.weights is None or alpha == 0:
             return classes
         scores = points @ self.weights[:, :-1].T
-        return draw_labels(scores if self.scores is None else self.scores.spread(scores), self.rates, rng)
+        taught = draw_labels(scores if self.scores is None else self.scores.spread(scores), self.rates, rng)
+        return taught if alpha == 1 else np.where(rng.random(len(classes)) < alpha, taught, classes)
 
 
 def class_means(sums: Measured, counts: NDArray[np.float64], *, total: float) -> NDArray[np.float64]:
@@ -83,17 +88,23 @@ def class_means(sums: Measured, counts: NDArray[np.float64], *, total: float) ->
     return means
 
 
-def _decode(box: NDArray[np.float64], columns: tuple[Column, ...]) -> dict[str, NDArray[np.generic]]:
-    """Points of the unit box as encoded rows: the inverse of `Encoder`."""
+def _decode(box: NDArray[np.float64], schema: Schema) -> dict[str, NDArray[np.generic]]:
+    """Points of the unit box as encoded rows: the inverse of `Encoder`. Of a declared group the likeliest member is set."""
     batch: dict[str, NDArray[np.generic]] = {}
+    leaning: dict[str, NDArray[np.float64]] = {}
     start = 0
-    for column in columns:
+    for column in schema.features:
         width = Encoder((column,)).width
         part = box[:, start : start + width]
         start += width
+        leaning[column.name] = part[:, -1] - (part[:, 0] if column.is_coded else 0.5)
         if column.is_coded:
             batch[column.name] = part.argmax(axis=1)
             continue
         value = column.low + part[:, 0] * (column.high - column.low)
         batch[column.name] = np.where(part[:, 1] > 0.5, np.nan, value) if column.missing else value
+    for group in schema.groups:
+        towards = np.stack([leaning[name] for name in group.members], axis=1)
+        none = (towards.max(axis=1) <= 0) & group.or_none
+        batch |= group.spelled(np.where(none, len(group.members), towards.argmax(axis=1)))
     return batch

@@ -1,0 +1,34 @@
+"""Labels by scores: the rates that the classes should have, everywhere along the scores."""
+
+import numpy as np
+import pytest
+
+from sfumato.mechanisms.table.labels import draw_labels
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_labels_come_at_the_wanted_rates(n_classes: int) -> None:
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(4_000, n_classes))
+    rates = np.arange(1.0, n_classes + 1) / np.arange(1.0, n_classes + 1).sum()
+    labels = draw_labels(scores, rates, rng)
+    assert np.bincount(labels, minlength=n_classes) / 4_000 == pytest.approx(rates, abs=0.003 * n_classes)
+
+
+def test_a_stretch_of_like_scores_has_as_many_labels_as_it_should() -> None:
+    """Drawn one by one, a stretch of 100 rows at one half would be off by 5 on average."""
+    rng = np.random.default_rng(4)
+    scores = np.sort(rng.normal(size=2_000))[:, None]
+    p = 1 / (1 + np.exp(-scores[:, 0]))
+    labels = draw_labels(scores, np.array([1 - p.mean(), p.mean()]), rng)
+    off = [abs(labels[at : at + 100].sum() - p[at : at + 100].sum()) for at in range(0, 2_000, 100)]
+    assert max(off) <= 1.01
+
+
+def test_every_row_keeps_its_own_chance() -> None:
+    scores, rates = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), np.full(3, 1 / 3)
+    drawn = [draw_labels(scores, rates, np.random.default_rng(seed)) for seed in range(3_000)]
+    shares = np.stack([(np.array(drawn) == c).mean(axis=0) for c in range(3)], axis=1)
+    assert shares.sum(axis=0) == pytest.approx(np.ones(3), abs=0.03)
+    assert (shares.argmax(axis=1) == [1, 0, 2]).all()
+    assert (shares > 0.03).all()
