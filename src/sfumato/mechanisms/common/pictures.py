@@ -44,16 +44,15 @@ def in_bounds(images: NDArray[Any], column: Column) -> NDArray[Any]:
     >>> in_bounds(np.array([[0.0, 0.52]]), Column(name="x", kind="image", shape=(1, 2), bounds=(0, 16)))
     array([[0, 8]], dtype=uint8)
     """
-    pixels = column.low + (column.high - column.low) * np.asarray(images, dtype=np.float64)
+    pixels = column.low + (column.high - column.low) * np.clip(np.asarray(images, dtype=np.float64), 0, 1)
     kind = _whole_type(column)
     return pixels.astype(np.float32) if kind is None else np.rint(pixels).astype(kind)
 
 
 def _whole_type(column: Column) -> np.dtype[Any] | None:
     whole = column.low.is_integer() and column.high.is_integer() and column.high - column.low >= _FEWEST_GREYS - 1
-    if not whole or max(abs(column.low), abs(column.high)) > np.iinfo(np.int32).max:
-        return None
-    return np.result_type(np.min_scalar_type(int(column.low)), np.min_scalar_type(int(column.high)))
+    kinds = [np.iinfo(kind) for kind in (np.uint8, np.int8, np.uint16, np.int16, np.int32)]
+    return next((kind.dtype for kind in kinds if whole and kind.min <= column.low <= column.high <= kind.max), None)
 
 
 def cosine_coefficients(images: NDArray[Any], column: Column, k: int, *, about: float = 0.0) -> NDArray[np.float64]:
