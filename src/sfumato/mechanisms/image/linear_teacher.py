@@ -17,7 +17,7 @@ from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
 from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
-from sfumato.mechanisms.image.whitening import Whitening, whitening_of
+from sfumato.mechanisms.image.whitening import whitening_of
 from sfumato.public.block import Outer
 from sfumato.public.doors import Doors, PerRecord
 from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matrix
@@ -59,9 +59,9 @@ class LinearTeacher:
     def measure(self, view: Doors, schema: Schema, density: Density) -> dict[str, NDArray[Any]]:
         """Softmax regression by gradient steps with momentum; the second half of the steps is averaged."""
         image = schema.images[0]
-        whitening, rule = self._practised(schema, density)
-        rounded = rounded_matrix(whitening.matrix)
-        view.prepare("inputs", lambda b: exact_inputs(unit_box(b[image.name], image), whitening.mean, rounded))
+        mean, matrix, rule = self._practised(schema, density)
+        rounded = rounded_matrix(matrix)
+        view.prepare("inputs", lambda b: exact_inputs(unit_box(b[image.name], image), mean, rounded))
         n_rows = max(float(np.maximum(density["class_counts"], 0).sum()), 1.0)
         mu = self.clip * math.sqrt(self.n_steps) / view.noise_stddev("teacher", "gradient")
         rate = min(_LONGEST_WAY, _WAY * mu * n_rows) / self.n_steps
@@ -73,20 +73,26 @@ class LinearTeacher:
             rule = rule - rate * speed
             if step >= first_averaged:
                 total += rule / (self.n_steps - first_averaged)
-        return {"feature_mean": whitening.mean, "whitening": whitening.matrix.astype(np.float32), "rule": total}
+        return {"feature_mean": mean, "whitening": matrix.astype(np.float32), "rule": total}
 
-    def _practised(self, schema: Schema, density: Density) -> tuple[Whitening, NDArray[np.float64]]:
-        """The map of the features and the rule that images drawn from the density suggest."""
+    def _practised(
+        self, schema: Schema, density: Density
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
+        """The mean of the features, their whitening and the rule that images drawn from the density suggest."""
         rng = np.random.default_rng(5)
-        features, labels = [], []
+        features = np.empty((self.practice, n_features(n_channels(schema.images[0]))), dtype=np.float32)
+        labels = np.empty(self.practice, dtype=np.int64)
+        start = 0
         for size in pieces(self.practice, schema):
             images, label = draw_images(density, schema, size, rng=rng, small=True)
-            features.append(oriented_features(with_contrast(images, rng=rng)))
-            labels.append(label)
-        whitening = whitening_of(np.concatenate(features), width=self.inputs(schema) - 1)
-        matrix = whitening.matrix.astype(np.float32)
-        inputs = np.concatenate([_of_norm_one((part - whitening.mean) @ matrix) for part in features])
-        return whitening, fitted_rule(inputs, np.concatenate(labels), classes=n_classes(schema))
+            features[start : start + size] = oriented_features(with_contrast(images, rng=rng))
+            labels[start : start + size] = label
+            start += size
+        mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)
+        features -= mean  # in place: they are most of the memory that a release takes
+        matrix = whitening_of(features, width=self.inputs(schema) - 1)
+        inputs = _of_norm_one(features @ matrix.astype(np.float32))
+        return mean, matrix, fitted_rule(inputs, labels, classes=n_classes(schema))
 
 
 def _gradient_at(rule: NDArray[np.float64], schema: Schema) -> PerRecord:

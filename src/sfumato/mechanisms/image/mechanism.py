@@ -52,7 +52,7 @@ class ThreeAImage:
     teacher_steps: int = 20
     teacher_clip: float = 0.6
     teacher_width: int = 512
-    teacher_share: float = 0.55
+    teacher_share: float = 0.6
     practice: int = 20_000
     alpha: float = 0.75
     rows: int = 180_000

@@ -9,8 +9,6 @@ a symmetric root.
 Halko, Martinsson and Tropp, "Finding structure with randomness" (2011).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,28 +16,18 @@ _PASSES = 2  # products with the covariance: each brings the range closer to the
 _RIDGE = 0.003  # of the largest variance: directions with less than this are not blown up to it
 
 
-@dataclass(frozen=True)
-class Whitening:
-    """Features less `mean`, times `matrix`, have about the same variance in all directions that vary much."""
-
-    mean: NDArray[np.float32]
-    matrix: NDArray[np.float64]
-
-
-def whitening_of(features: NDArray[np.float32], *, width: int) -> Whitening:
-    """The map to `width` directions, or to as many as there are features."""
-    mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)
-    centred = features - mean
-    width = min(width, features.shape[1])
-    basis = np.random.default_rng(6).normal(size=(features.shape[1], width))
+def whitening_of(centred: NDArray[np.float32], *, width: int) -> NDArray[np.float64]:
+    """The matrix to `width` directions, or to as many as there are features, for features less their mean."""
+    n_rows, n_features = centred.shape
+    basis = np.random.default_rng(6).normal(size=(n_features, min(width, n_features)))
     for _ in range(_PASSES):
-        narrow = (centred @ basis.astype(np.float32)) / np.float32(len(features))
+        narrow = (centred @ basis.astype(np.float32)) / np.float32(n_rows)
         basis = _orthonormal((centred.T @ narrow).astype(np.float64))
     inside = (centred @ basis.astype(np.float32)).astype(np.float64)
-    values, vectors = np.linalg.eigh(inside.T @ inside / len(features))
+    values, vectors = np.linalg.eigh(inside.T @ inside / n_rows)
     ridge = _RIDGE * max(float(values[-1]), 1e-12)
     root = (vectors / np.sqrt(np.maximum(values, 0.0) + ridge)) @ vectors.T
-    return Whitening(mean, basis @ root)
+    return np.asarray(basis @ root)
 
 
 def _orthonormal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
