@@ -249,3 +249,21 @@ class KeepsAPicture(ThreeAImage):
                 return self.view.prepare(name, spying)
 
         return {**super().measure(Spy(view), schema), "pictures": np.concatenate([s.reshape(len(s), -1) for s in seen])}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhitensByTheRows(ThreeAImage):
+    """The matrix of the teacher's inputs follows the rows of the batch: one row more turns the inputs of all."""
+
+    name: ClassVar[str] = "whitens-by-the-rows"
+
+    def measure(self, view, schema):
+        class Turning(Through):
+            def prepare(self, name, per_record):
+                def turned(batch):
+                    values = per_record(batch)
+                    return values / np.abs(values).max(axis=0) if name == "inputs" else values
+
+                return self.view.prepare(name, turned)
+
+        return super().measure(Turning(view), schema)

@@ -433,7 +433,7 @@ def test_the_network_is_refused_without_torch(monkeypatch):
 
 
 def test_synthetic_pictures_come_to_the_unit_box():
-    images = np.array([[[0.0, 2.0], [-1.0, 0.5]]], dtype=np.float32).repeat(2, axis=0)
+    images = 255 * np.array([[[0.0, 2.0], [-1.0, 0.5]]], dtype=np.float32).repeat(2, axis=0)
     schema = dataclasses.replace(
         PICTURES, columns=(Column(name="image", kind="image", shape=(2, 2)), PICTURES.columns[1])
     )

@@ -49,7 +49,7 @@ CASES = {
     "clustmix": (CLUSTMIX, WIDE),
     "clustmix-em": (replace(CLUSTMIX, approximator="em"), schemas.TABLE),
     "clustmix-images": (CLUSTMIX, COLOUR),
-    "image": (sf.ThreeAImage(coefficients=20, clusters=3, rounds=2, teacher_steps=3, rows=20), COLOUR),
+    "image": (sf.ThreeAImage(coefficients=20, clusters=3, rounds=2, teacher_steps=3, practice=60, rows=20), COLOUR),
     "dpmix": (sf.DPMix(mixtures=12, degree=20), schemas.IMAGES),
     "kip": (sf.Kip(points=2, n_features=32, n_steps=2, coefficients=12), COLOUR),
     "dp-kip": (sf.DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),

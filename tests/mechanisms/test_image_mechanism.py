@@ -1,6 +1,7 @@
 """3A for images: keeps the contract, learns what is there to learn, and nothing at a tiny epsilon."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,18 +13,22 @@ import twins
 from helpers import set_constant
 from sfumato.check import check_mechanism
 from sfumato.errors import ContractError, PlanError, SchemaError
+from sfumato.learn.augment import varied
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.gabor import Scale, magnitudes
 from sfumato.learn.moving import moved
-from sfumato.learn.oriented import n_features, oriented_features
-from sfumato.mechanisms.common.shrink import shrunk_covariance, shrunk_means
+from sfumato.learn.oriented import n_features, oriented_features, resized
+from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.mechanism import ThreeAImage
+from sfumato.mechanisms.image.sizes import signal_of, sizes_for
+from sfumato.mechanisms.image.warm_start import fitted_rule
+from sfumato.mechanisms.image.whitening import whitening_of
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.verification.comparison import MOST_DIFFERENT, share_different
 
-SMALL = ThreeAImage(coefficients=9, clusters=2, rounds=2, teacher_steps=3, rows=60)
+SMALL = ThreeAImage(coefficients=9, clusters=2, rounds=2, teacher_steps=3, teacher_width=16, practice=60, rows=60)
 COLOUR = replace(
     schemas.IMAGES,
     columns=(sf.Column(name="image", kind="image", shape=(6, 5, 3), bounds=(0, 1)), schemas.IMAGES["label"]),
@@ -80,9 +85,16 @@ def test_broken_doors_are_caught(primitives: type[Primitives], clause: str) -> N
 
 @pytest.mark.usefixtures("_small_batches")
 def test_a_model_that_keeps_pictures_is_caught() -> None:
-    keeps = sf.register(twins.KeepsAPicture)(coefficients=9, clusters=2, rounds=2, teacher_steps=3, rows=60)
+    keeps = sf.register(twins.KeepsAPicture)(**asdict(SMALL))
     with pytest.raises(ContractError):
         check_mechanism(keeps, COLOUR, n_rows=60)
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_a_matrix_that_follows_the_rows_is_caught() -> None:
+    turns = sf.register(twins.WhitensByTheRows)(**asdict(SMALL))
+    with pytest.raises(ContractError, match="another value when other rows stand beside it"):
+        check_mechanism(turns, COLOUR, n_rows=60)
 
 
 def nearest_mean_accuracy(train: np.ndarray, labels: np.ndarray, test: np.ndarray, truth: np.ndarray) -> float:
@@ -94,7 +106,7 @@ def nearest_mean_accuracy(train: np.ndarray, labels: np.ndarray, test: np.ndarra
 def test_it_learns_at_epsilon_1_and_not_at_a_tiny_one() -> None:
     data = sf.Sensitive.read(frame(*bars(2000, seed=1)), BARS)
     test, truth = bars(600, seed=2)
-    mechanism = ThreeAImage(coefficients=64, clusters=4, teacher_steps=20, rows=2000)
+    mechanism = ThreeAImage(practice=1000, rows=2000)
     scores = {}
     for epsilon in (1.0, 0.01):
         rows = sf.fit(mechanism, data, sf.Budget(epsilon, 1e-6)).model.sample(2000, seed=1)
@@ -110,7 +122,7 @@ def test_class_rates_are_kept() -> None:
     images, label = bars(3000, seed=3)
     keep = (label > 0) | (np.arange(3000) % 3 == 0)
     data = sf.Sensitive.read(frame(images[keep], label[keep]), BARS)
-    fitted = sf.fit(ThreeAImage(coefficients=64, clusters=2, teacher_steps=20), data, sf.Budget(4.0, 1e-6))
+    fitted = sf.fit(ThreeAImage(practice=1000), data, sf.Budget(4.0, 1e-6))
     rates = np.bincount(fitted.model.sample(3000, seed=0).labels, minlength=3) / 3000
     assert rates == pytest.approx(np.bincount(label[keep]) / keep.sum(), abs=0.05)
 
@@ -239,6 +251,136 @@ def test_moving_by_nothing_and_by_a_pixel() -> None:
     assert not moved(images, still)[:, :, -1].any()
 
 
+def photos(shape: tuple[int, ...], *, classes: int = 3, rows: int | None = None) -> sf.Schema:
+    label = sf.Column(name="label", kind="categorical", categories=tuple(f"c{i}" for i in range(classes)))
+    return sf.Schema(columns=(sf.Column(name="image", kind="image", shape=shape), label), target="label", rows=rows)
+
+
+def test_sizes_grow_with_what_rows_can_tell_and_never_jump() -> None:
+    budget = sf.Budget(1.0, 1e-7)
+    found = [sizes_for(photos((64, 64), rows=round(1.1**i)), budget) for i in range(65, 146)]  # 500 to a million
+    assert all(0 <= b.coefficients - a.coefficients <= 12 for a, b in pairwise(found))
+    assert all(0 <= b.clusters - a.clusters <= 6 for a, b in pairwise(found))
+    assert all(b.first_moments < a.first_moments < 2 for a, b in pairwise(found))
+    assert (found[0].clusters, found[-1].coefficients) == (1, 376)
+
+
+@pytest.mark.parametrize(
+    ("schema", "coefficients"),
+    [
+        (photos((1, 1)), 1),
+        (photos((8, 8), rows=10**6), 64),
+        (photos((512, 512), rows=500), 58),
+        (photos((32, 32, 3)), 70),
+    ],
+)
+def test_an_image_has_no_more_coefficients_than_pixels_and_colours_share(schema: sf.Schema, coefficients: int) -> None:
+    sizes = sizes_for(schema, sf.Budget(1.0, 1e-6))
+    assert sizes.coefficients == coefficients
+    steps = ThreeAImage().steps(schema, sf.Budget(1.0, 1e-6))
+    assert sum(step.share for step in steps) == pytest.approx(1.0)
+    assert ("clusters" in {step.name for step in steps}) == (sizes.clusters > 1)
+
+
+def test_persons_and_replaced_rows_count_for_what_they_cost() -> None:
+    schema, budget = photos((28, 28), rows=60_000), sf.Budget(1.0, 1e-6)
+    assert signal_of(replace(schema, unit=sf.PrivacyUnit(person="who", max_rows=4)), budget) == pytest.approx(
+        signal_of(schema, budget) / 4
+    )
+    assert signal_of(replace(schema, unit=sf.PrivacyUnit(relation="replace_one")), budget) == pytest.approx(
+        signal_of(schema, budget) / 2
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (40, 31, 3)])
+@pytest.mark.parametrize("n_images", [1, 30])
+def test_small_odd_and_few_images_are_released(shape: tuple[int, ...], n_images: int) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (n_images, *shape), dtype=np.uint8)
+    data = sf.Sensitive.read({"image": images, "label": ["c1"] * n_images}, photos(shape))  # two classes are empty
+    rows = sf.fit(replace(SMALL, coefficients=None, clusters=None), data, sf.Budget(1.0, 1e-6)).model.sample(40, seed=0)
+    assert rows.images.shape == (40, *shape)
+    assert np.isfinite(rows.soft_labels).all()
+
+
+def test_a_large_image_survives() -> None:
+    schema = photos((512, 512))
+    data = sf.Sensitive.read({"image": np.zeros((3, 512, 512), dtype=np.uint8), "label": ["c0"] * 3}, schema)
+    rows = sf.fit(replace(SMALL, coefficients=None, clusters=None), data, sf.Budget(1.0, 1e-6)).model.sample(3, seed=0)
+    assert rows.images.shape == (3, 512, 512)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "kind"),
+    [
+        ((0, 255), "uint8"),
+        ((0, 16), "uint8"),
+        ((0, 65535), "uint16"),
+        ((-128, 127), "int8"),
+        ((0, 1), "float32"),
+        ((-1, 1), "float32"),
+        ((0, 0.5), "float32"),
+    ],
+)
+def test_pixels_have_the_bounds_and_the_type_of_the_schema(bounds: tuple[float, float], kind: str) -> None:
+    column = replace(BARS["image"], bounds=bounds)
+    schema = replace(BARS, columns=(column, BARS["label"]))
+    images, label = bars(60, seed=8)
+    scaled = bounds[0] + images / 255 * (bounds[1] - bounds[0])
+    data = sf.Sensitive.read(frame(scaled, label), schema)
+    rows = sf.fit(replace(SMALL, coefficients=25), data, sf.Budget(8.0, 1e-6)).model.sample(60, seed=0)
+    assert rows.images.dtype == kind
+    assert bounds[0] <= rows.images.min() < rows.images.max() <= bounds[1]
+    assert float(rows.images.max()) - float(rows.images.min()) > 0.9 * (bounds[1] - bounds[0])
+
+
+def test_whitened_features_vary_alike_and_do_not_follow_the_signs_of_a_library(monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    features = (rng.normal(size=(3000, 40)) * 0.9 ** np.arange(40)).astype(np.float32)
+    features -= features.mean(axis=0)
+    found = whitening_of(features, width=12)
+    seen = features @ found
+    variances = np.linalg.eigvalsh(np.cov(seen.T))
+    assert variances.min() > 0.8 * variances.max()
+    qr, eigh = np.linalg.qr, np.linalg.eigh
+    signs = np.where(np.arange(12) % 2, 1.0, -1.0)
+    monkeypatch.setattr(np.linalg, "qr", lambda m: (qr(m)[0] * signs, qr(m)[1] * signs[:, None]))
+    monkeypatch.setattr(np.linalg, "eigh", lambda m: (eigh(m)[0], eigh(m)[1] * signs))
+    assert whitening_of(features, width=12) == pytest.approx(found, abs=1e-6)
+
+
+def test_a_warm_start_tells_classes_apart() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(3, size=600)
+    inputs = (np.eye(3)[label] + 0.3 * rng.normal(size=(600, 3))).astype(np.float32)
+    rule = fitted_rule(inputs, label, classes=3)
+    assert ((inputs @ rule.T).argmax(axis=1) == label).mean() > 0.95
+
+
+def test_variety_stays_in_the_unit_box_and_leaves_no_image_as_it_was() -> None:
+    images = np.random.default_rng(0).random((200, 12, 10, 3)).astype(np.float32)
+    seen = varied(images, rng=np.random.default_rng(1))
+    assert seen.dtype == np.float32
+    assert 0 <= seen.min() < seen.max() <= 1
+    assert (np.abs(seen - images).max(axis=(1, 2, 3)) > 0.01).all()
+
+
+def test_pictures_of_another_size_are_brought_to_one_by_means_over_boxes() -> None:
+    pictures = np.random.default_rng(0).random((4, 56, 84, 2))
+    assert resized(pictures) == pytest.approx(pictures.reshape(4, 28, 2, 28, 3, 2).mean(axis=(2, 4)), abs=1e-6)
+    small = np.random.default_rng(0).random((40, 5, 7, 1))
+    assert resized(small).mean(axis=(1, 2)) == pytest.approx(small.mean(axis=(1, 2)), abs=1e-6)
+    assert np.array_equal(np.concatenate([resized(one[None]) for one in small]), resized(small))
+
+
+def test_a_class_without_rows_takes_the_covariance_of_all() -> None:
+    rng = np.random.default_rng(0)
+    truth = np.diag(0.5 ** np.arange(6.0))
+    moments = np.stack([4000 * truth, np.zeros((6, 6))]) + 2 * rng.normal(size=(2, 6, 6))
+    loadings = class_covariances(moments, np.array([4000.0, 3.0]), stddev=2.0)
+    assert loadings[0] @ loadings[0].T == pytest.approx(truth, abs=0.02)
+    assert np.isfinite(loadings).all()
+
+
 def test_large_images_are_released_in_smaller_numbers() -> None:
     photos = replace(COLOUR, columns=(replace(COLOUR["image"], shape=(200, 200, 3)), COLOUR["label"]), rows=40)
     data = sf.Sensitive.read({"image": np.zeros((4, 200, 200, 3)), "label": ["a"] * 4}, photos)
@@ -256,7 +398,8 @@ def test_shrinking_takes_noise_out_and_leaves_signal() -> None:
     direction = rng.normal(size=k)
     direction /= np.linalg.norm(direction)
     truth = 0.5 * np.outer(direction, direction) + 1e-4 * np.eye(k)
-    loadings = shrunk_covariance(count * truth + stddev * rng.normal(size=(k, k)), count=count, stddev=stddev)
+    moments = count * truth + stddev * rng.normal(size=(1, k, k))
+    (loadings,) = class_covariances(moments, np.array([count]), stddev=stddev)
     assert direction @ loadings @ loadings.T @ direction == pytest.approx(0.5, rel=0.15)
     means = shrunk_means(
         np.stack([stddev * rng.normal(size=k), np.full(k, 900.0)]), np.array([count, count]), stddev=stddev
@@ -271,7 +414,7 @@ def test_loadings_do_not_follow_the_signs_of_eigenvectors(monkeypatch) -> None:
     moment = 900 * np.diag([9.0, 4.0, 4.0, 1.0]) + rng.normal(size=(4, 4))
     moment[1:3, 1:3] = 3600 * np.eye(2)
     moment[[[1], [2]], [0, 3]] = moment[[[0], [3]], [1, 2]] = 0
-    before, eigh = shrunk_covariance(moment, count=900.0, stddev=1.0), np.linalg.eigh
+    before, eigh = class_covariances(moment[None], np.array([900.0]), stddev=1.0), np.linalg.eigh
     turn = np.array([[0.6, 0.8], [-0.8, 0.6]])
 
     def another_library(matrix):
@@ -280,7 +423,7 @@ def test_loadings_do_not_follow_the_signs_of_eigenvectors(monkeypatch) -> None:
         return values, vectors * [-1, 1, 1, -1]
 
     monkeypatch.setattr(np.linalg, "eigh", another_library)
-    assert shrunk_covariance(moment, count=900.0, stddev=1.0) == pytest.approx(before, abs=1e-9)
+    assert class_covariances(moment[None], np.array([900.0]), stddev=1.0) == pytest.approx(before, abs=1e-9)
 
 
 def test_the_basis_is_orthonormal_and_low_frequencies_come_first() -> None:

@@ -142,11 +142,18 @@ def test_pictures_are_shown_as_a_sheet(fitted):
     for shape in ((28, 28), (32, 32, 3), (224, 224, 3), (8, 8, 2)):
         images = rng.normal(0.5, 1, (100, *shape)).astype(np.float32)
         synthetic = Synthetic(images=images, labels=np.arange(100) % 10, classes=tuple("0123456789"))
-        page = page_of(fitted, synthetic)
-        assert 'src="data:image/png;base64,' in page
+        schema = Schema(
+            columns=(Column(name="image", kind="image", shape=shape, bounds=(-1, 1)), SCHEMA["ill"]), target="ill"
+        )
+        page = page_of(fitted, synthetic, schema=schema)
+        n_shown = page.count('src="data:image/png;base64,')
+        assert n_shown == (4 if shape[0] == 224 else 10)
+        assert f"{n_shown} of 10 classes" in page
+        assert "Synthetic pictures of class 3" in page
         assert len(page) < 1_500_000
         assert "numpy.load" in page
-    assert picture_grid(np.zeros((1, 5, 5))).startswith("data:image/png")
+        assert ".sub(-1).div(2)" in page
+    assert picture_grid(np.zeros((1, 5, 5)), darkest=0.0, lightest=0.0).startswith("data:image/png")
 
 
 def test_wide_tables_are_cut(fitted):

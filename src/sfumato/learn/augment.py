@@ -1,7 +1,5 @@
 """Variety for synthetic images: transformations that widen what a student sees of its teacher. All of it is free."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
@@ -12,9 +10,9 @@ Images = NDArray[np.float32]
 
 
 def varied(images: Images, *, rng: np.random.Generator) -> Images:
-    """Random contrast for all; shape, patches, texture and brightness for a random half of them each."""
+    """Random contrast for all, and each of seven changes for a random half of them."""
     out = with_contrast(images, rng=rng)
-    for change in (_moved, _patched, _textured, _dimmed):
+    for change in (_moved, _patched, _textured, _dimmed, _thinned, _sharpened, _grained):
         chosen = np.flatnonzero(rng.random(len(out)) < 0.5)
         if len(chosen):
             out[chosen] = change(out[chosen], rng)
@@ -57,13 +55,37 @@ def _patched(images: Images, rng: np.random.Generator) -> Images:
 def _textured(images: Images, rng: np.random.Generator) -> Images:
     """Smooth noise where there is something to see."""
     strength = 0.35 * rng.random(_per_image(images)).astype(np.float32) ** 2
-    sizes: Any = (0, 3, 3) + (0,) * (images.ndim - 3)
-    grain = ndimage.uniform_filter(rng.standard_normal(images.shape, dtype=np.float32), size=[max(1, s) for s in sizes])
+    grain = _blurred(rng.standard_normal(images.shape, dtype=np.float32))
     return _inside(images + 3 * strength * grain * (images > 0.08))
 
 
 def _dimmed(images: Images, rng: np.random.Generator) -> Images:
     return _inside(images * rng.uniform(0.4, 1.3, size=_per_image(images)).astype(np.float32))
+
+
+def _thinned(images: Images, rng: np.random.Generator) -> Images:
+    """Soft threshold: what is darker than a level goes, the rest keeps its full range."""
+    level = rng.uniform(0.0, 0.35, size=_per_image(images)).astype(np.float32)
+    return _inside((images - level) / (1 - level))
+
+
+def _sharpened(images: Images, rng: np.random.Generator) -> Images:
+    """Unsharp mask: smooth densities give no edges."""
+    strength = rng.uniform(0.0, 4.0, size=_per_image(images)).astype(np.float32)
+    return _inside(images + strength * (images - _blurred(images)))
+
+
+def _grained(images: Images, rng: np.random.Generator) -> Images:
+    """Noise of single pixels where there is something to see."""
+    strength = 0.25 * rng.random(_per_image(images)).astype(np.float32) ** 2
+    grain = rng.standard_normal(images.shape, dtype=np.float32)
+    return _inside(images + strength * grain * (images > 0.05))
+
+
+def _blurred(images: Images) -> Images:
+    """Means over 3 x 3 pixels."""
+    blurred: Images = ndimage.uniform_filter(images, size=(1, 3, 3, *(1,) * (images.ndim - 3)), mode="nearest")
+    return blurred
 
 
 def _inside(images: Images) -> Images:

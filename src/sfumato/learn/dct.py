@@ -17,8 +17,10 @@ def cosine_basis(height: int, width: int, n_coefficients: int) -> NDArray[np.flo
     rows, columns = _cosines(height), _cosines(width)
     frequencies = [(u / height) ** 2 + (v / width) ** 2 for u in range(height) for v in range(width)]
     chosen = np.argsort(frequencies, kind="stable")[:n_coefficients]
-    functions = [np.outer(rows[index // width], columns[index % width]).ravel() for index in chosen]
-    return np.stack(functions, axis=1).astype(np.float32)
+    basis = np.empty((height * width, len(chosen)), dtype=np.float32)
+    for at, index in enumerate(chosen):
+        basis[:, at] = np.outer(rows[index // width], columns[index % width]).ravel()
+    return basis
 
 
 def _cosines(length: int) -> NDArray[np.float64]:

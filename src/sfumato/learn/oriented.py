@@ -7,15 +7,16 @@ needs better features", 2021). Each image alone decides its features.
 """
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from sfumato.learn.gabor import ORIENTATIONS, Maps, Scale, magnitudes
+from sfumato.public.exact_arithmetic import on_grid, rounded_matrix
 
-_SIDE = 28  # images are brought to this side, so that one filter bank serves all
+SIDE = 28  # images are brought to this side, so that one filter bank serves all
 _CELLS = 8
 _FINE, _COARSE = Scale(7, 1.3, 1.7), Scale(11, 2.4, 0.85)
 _AGAIN = Scale(7, 1.2, 1.7)  # the coarse filter as it looks on every second pixel
@@ -38,7 +39,7 @@ def oriented_features(images: NDArray[Any]) -> NDArray[np.float32]:
     pictures = images[..., None] if images.ndim == 3 else images
     out = np.empty((len(images), n_features(pictures.shape[3])), dtype=np.float32)
     for start in range(0, len(images), _CHUNK):
-        out[start : start + _CHUNK] = _features(_resized(pictures[start : start + _CHUNK]))
+        out[start : start + _CHUNK] = _features(resized(pictures[start : start + _CHUNK]))
     return out
 
 
@@ -58,14 +59,29 @@ def _features(pictures: NDArray[Any]) -> NDArray[np.float32]:
     return (np.concatenate(normed, axis=1) / math.sqrt(len(groups))).astype(np.float32)
 
 
-def _resized(pictures: NDArray[Any]) -> NDArray[Any]:
-    if pictures.shape[1:3] == (_SIDE, _SIDE):
+def resized(pictures: NDArray[Any]) -> NDArray[Any]:
+    """Pictures of shape (n, height, width, channels) at the side of the features, by means over boxes.
+
+    In float64 both products are exact, so that what becomes of a picture does not depend on the others.
+    """
+    n, height, width, channels = pictures.shape
+    if (height, width) == (SIDE, SIDE):
         return pictures
-    out = np.empty((len(pictures), _SIDE, _SIDE, pictures.shape[3]), dtype=pictures.dtype)
-    for i, j in np.ndindex(len(pictures), pictures.shape[3]):
-        plane = Image.fromarray(np.ascontiguousarray(pictures[i, :, :, j], dtype=np.float32))
-        out[i, :, :, j] = np.asarray(plane.resize((_SIDE, _SIDE), Image.Resampling.BOX))
-    return out
+    rows = on_grid(pictures.transpose(0, 3, 1, 2)).reshape(-1, width)
+    narrow = on_grid(rows @ _boxes(width).astype(pictures.dtype)).reshape(n, channels, height, SIDE)
+    columns = np.ascontiguousarray(narrow.transpose(0, 1, 3, 2)).reshape(-1, height)
+    both: NDArray[Any] = columns @ _boxes(height).astype(pictures.dtype)
+    both += 0.0  # zero has two signs, and the order of a sum decides which
+    return both.reshape(n, channels, SIDE, SIDE).transpose(0, 3, 2, 1)
+
+
+@cache
+def _boxes(length: int) -> NDArray[np.float64]:
+    """What part of each box, of as many as the side has, a line's pixels fill: (pixel, box)."""
+    edges = np.arange(SIDE + 1) * length / SIDE
+    pixel = np.arange(length)[:, None]
+    filled = np.minimum(edges[1:], pixel + 1) - np.maximum(edges[:-1], pixel)
+    return rounded_matrix(np.maximum(filled, 0.0) * SIDE / length)
 
 
 def _pooled(maps: Maps, cell: int) -> Maps:

@@ -23,7 +23,7 @@ def load_lines(synthetic: Synthetic, schema: Schema, *, folder: str | Path = "."
     'import pandas; rows = pandas.read_parquet("synthetic.parquet")'
     """
     if synthetic.table is None:
-        return _lines_for_images(synthetic, file=_quoted(Path(folder) / "synthetic.npz"))
+        return _lines_for_images(synthetic, schema, file=_quoted(Path(folder) / "synthetic.npz"))
     return _lines_for_table(synthetic.table, schema, file=_quoted(Path(folder) / "synthetic.parquet"))
 
 
@@ -71,14 +71,16 @@ def _target(table: pd.DataFrame, schema: Schema, *, taken: str) -> str:
     return f'{taken}.to_numpy("float32", na_value=float("nan"))'
 
 
-def _lines_for_images(synthetic: Synthetic, *, file: str) -> dict[str, str]:
+def _lines_for_images(synthetic: Synthetic, schema: Schema, *, file: str) -> dict[str, str]:
     read = f"rows = numpy.load({file})"
     has_labels = synthetic.labels is not None
     flat = 'pandas.DataFrame(rows["images"].reshape(len(rows["images"]), -1))'
     flat += '.assign(label=rows["classes"][rows["labels"]])' if has_labels else ""
     pixels = 'torch.from_numpy(rows["images"]).float()'
     if synthetic.images is not None:
-        pixels += ".div(255)" if synthetic.images.dtype.kind == "u" else ""
+        low, high = schema.images[0].low, schema.images[0].high
+        pixels += f".sub({low:.15g})" if low else ""
+        pixels += f".div({high - low:.15g})" if high - low != 1 else ""
         pixels += ".unsqueeze(1)" if synthetic.images.ndim == 3 else ".permute(0, 3, 1, 2)"
     y = '; y = torch.from_numpy(rows["labels"])' if has_labels else ""
     return {

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
+from numpy.typing import NDArray
 
 from sfumato.errors import SfumatoError
 from sfumato.mechanism import Named, mechanism_from
@@ -17,7 +19,8 @@ from sfumato.present.quality import quality_of
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
 
-_MOST_PLOTS, _MOST_ROWS, _MOST_COLUMNS, _MOST_PICTURES = 6, 5, 10, 60
+_MOST_PLOTS, _MOST_ROWS, _MOST_COLUMNS = 6, 5, 10
+_MOST_CLASSES, _OF_A_CLASS, _UNLABELLED = 20, 12, 60
 _MOST_PIXELS = 120_000  # noise does not compress: this keeps the page below a megabyte
 
 _STATUS = {
@@ -36,7 +39,7 @@ def public_report(certificate: Certificate, *, schema: Schema, plan: dict[str, A
     summary = summarize(certificate, schema=schema, plan=plan, synthetic=synthetic)
     drawn = {
         "plots": [marginal_svg(entry) for entry in summary["marginals"]],
-        "pictures": None if summary["picture_sheet"] is None else picture_grid(summary["picture_sheet"]),
+        "pictures": _drawn(summary["pictures_by_class"]),
     }
     return render("report.html.jinja", {**summary, **drawn})
 
@@ -74,7 +77,8 @@ def summarize(
         "n_rows": len(synthetic),
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
         "marginals": [] if synthetic.table is None else _marginals(synthetic.table, schema),
-        "picture_sheet": None if synthetic.images is None else _choose_pictures(synthetic),
+        "pictures_by_class": _choose_pictures(synthetic),
+        "n_classes": len(synthetic.classes),
         "load": load_lines(synthetic, schema),
         "load_notes": _load_notes(synthetic, schema),
     }
@@ -140,26 +144,33 @@ def _marginals(table: pd.DataFrame, schema: Schema) -> list[Marginal]:
     return [marginal(name, {"synthetic": table[name]}) for name in chosen]
 
 
-def _choose_pictures(synthetic: Synthetic) -> Any:
-    """Some pictures, evenly from all classes where there are labels."""
-    if synthetic.images is None:
-        return None
-    held = len(synthetic.images)
-    if not held:
-        return None
-    pixels = int(np.prod(synthetic.images.shape[1:]))
-    wanted = min(held, _MOST_PICTURES, max(4, _MOST_PIXELS // pixels))
-    order = np.arange(held) if synthetic.labels is None else np.argsort(synthetic.labels, kind="stable")
-    return synthetic.images[order[np.linspace(0, held - 1, wanted).astype(np.int64)]]
+def _choose_pictures(synthetic: Synthetic) -> list[tuple[str, NDArray[Any]]]:
+    """The first pictures of each class, or of all where there are no labels."""
+    images, labels = synthetic.images, synthetic.labels
+    if images is None or not len(images):
+        return []
+    most = max(4, _MOST_PIXELS // int(np.prod(images.shape[1:])))
+    if labels is None:
+        return [("", images[: min(_UNLABELLED, most)])]
+    shown = np.unique(labels)[: min(_MOST_CLASSES, most)]
+    each = max(1, min(_OF_A_CLASS, most // len(shown)))
+    return [(synthetic.classes[c], images[np.flatnonzero(labels == c)[:each]]) for c in shown]
+
+
+def _drawn(by_class: list[tuple[str, NDArray[Any]]]) -> list[tuple[str, Markup]]:
+    """The pictures of each class as one, all stretched to the range that most of their values lie in."""
+    if not by_class:
+        return []
+    values = np.concatenate([images.ravel() for _, images in by_class])
+    darkest, lightest = (float(q) for q in np.quantile(values, [0.01, 0.99]))
+    return [(name, picture_grid(images, darkest=darkest, lightest=lightest)) for name, images in by_class]
 
 
 def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
     """What a receiver has to know about the loaded values."""
     if synthetic.images is not None:
-        is_bytes = synthetic.images.dtype.kind == "u"
-        notes = [
-            "Pixels are bytes." if is_bytes else "Pixels are in units of their bounds: 0 is the lower, 1 the upper."
-        ]
+        column = schema.images[0]
+        notes = [f"Pixels ({synthetic.images.dtype}) lie between {column.low:g} and {column.high:g}, as in the schema."]
         if synthetic.labels is None:
             return [*notes, "There are no labels: the schema names no target."]
         notes.append("labels holds places in classes: 0 is the first name there.")

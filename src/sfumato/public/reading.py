@@ -1,5 +1,6 @@
 """The noise of a plan in the units of the columns: what a reader of the release should allow for."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -24,6 +25,7 @@ class Reading:
         block: The block of that step.
         per_one: The standard deviation that is told of, where each entry of the block has noise of standard deviation 1.
         unit: "rows", "share", or nothing for the column's own unit.
+        groups: Where what is told adds up all entries of one of so many groups of the block. 0 where it is one entry.
         over: For an average: the part of all rows that it is taken over. 0 for what is no average.
         at_most: Whether `per_one` is a public bound on a scale that is measured.
     """
@@ -34,6 +36,7 @@ class Reading:
     block: str
     per_one: float = 1.0
     unit: str = ""
+    groups: int = 0
     over: float = 0.0
     at_most: bool = False
 
@@ -68,7 +71,8 @@ def column_noise(planned: Plan, readings: Iterable[Reading], *, rows: int | None
     """The noise of each reading, as plain values: a standard deviation in the unit that is named."""
     told = []
     for reading in readings:
-        noise = reading.per_one * planned.noise_stddev(reading.step, reading.block)
+        added = planned.step(reading.step).block(reading.block).width / reading.groups if reading.groups else 1
+        noise = reading.per_one * math.sqrt(added) * planned.noise_stddev(reading.step, reading.block)
         averaged = (rows or ASSUMED_ROWS) * reading.over
         told.append(
             {

@@ -16,7 +16,8 @@ from sfumato.public.schema import Schema
 
 #: Numbers this close are the same, in units of their column's bounds.
 CLOSE = 1e-6
-#: Pixels and soft labels are rounded when they are drawn, to 1/255 and 1/1024: one such step is a rounding error.
+#: Pixels and soft labels are rounded when they are drawn, to 1/255 and 1/1024: one such step is a rounding error. In units
+#: of the bounds: where there are fewer greys, a pixel that changes is one that differs.
 ONE_STEP = 1 / 250
 #: Rounding may change this part of all cells. It is far more than was ever seen, and far less than any other seed does.
 MOST_DIFFERENT = 1e-3
@@ -31,7 +32,7 @@ def share_different(a: Synthetic, b: Synthetic, schema: Schema) -> float:
     >>> share_different(rows[0], rows[1], schema), share_different(rows[0], rows[2], schema)
     (0.0, 0.25)
     """
-    pairs = _table_pairs(a, b, schema) if a.table is not None else _image_pairs(a, b)
+    pairs = _table_pairs(a, b, schema) if a.table is not None else _image_pairs(a, b, schema)
     if pairs is None:
         return 1.0
     n_cells = sum(values.size for values, _, _ in pairs)
@@ -67,25 +68,25 @@ def _plain(values: "pd.Series[Any]") -> NDArray[Any]:
     return values.to_numpy()
 
 
-def _image_pairs(a: Synthetic, b: Synthetic) -> Pairs | None:
+def _image_pairs(a: Synthetic, b: Synthetic, schema: Schema) -> Pairs | None:
     if a.classes != b.classes:
         return None
     pairs: Pairs = []
-    arrays = ((a.images, b.images, True), (a.labels, b.labels, False), (a.soft_labels, b.soft_labels, True))
-    for x, y, may_round in arrays:
+    grey = max((ONE_STEP * (column.high - column.low) for column in schema.images), default=0.0)
+    arrays = ((a.images, b.images, grey), (a.labels, b.labels, 0.0), (a.soft_labels, b.soft_labels, ONE_STEP))
+    for x, y, within in arrays:
         if (x is None) != (y is None):
             return None
         if x is None or y is None:
             continue
         if x.shape != y.shape or x.dtype != y.dtype:
             return None
-        unit = 255 if x.dtype.kind == "u" else 1
-        pairs.append((x, y, ONE_STEP * unit if may_round else 0.0))
+        pairs.append((x, y, within))
     return pairs
 
 
 def _differ(x: NDArray[Any], y: NDArray[Any], within: float) -> NDArray[np.bool_]:
-    if x.dtype.kind not in "fu":
+    if x.dtype.kind not in "fiu":
         return np.asarray((x != y) & ~(pd.isna(x) & pd.isna(y)))
     left, right = x.astype(np.float64), y.astype(np.float64)
     both_absent = np.isnan(left) & np.isnan(right)

@@ -44,8 +44,7 @@ def real_examples(rows: Rows, schema: Schema) -> Examples:
 def synthetic_examples(synthetic: Synthetic, schema: Schema) -> Examples:
     """Encode what a release holds.
 
-    Pictures of whole numbers are on the scale of the schema; those of other numbers are in the unit box, and what
-    noise has carried past its walls is put back to them.
+    What noise has carried past the bounds of pictures is put back to them.
     """
     if synthetic.table is not None:
         missing = [column.name for column in schema.columns if column.name not in synthetic.table.columns]
@@ -59,8 +58,8 @@ def synthetic_examples(synthetic: Synthetic, schema: Schema) -> Examples:
     if synthetic.images is None or (synthetic.labels is None and synthetic.soft_labels is None):
         raise BenchmarkError("the release holds no labelled pictures, so no learner can be trained on it.")
     column = schema.images[0]
-    low, high = (column.low, column.high) if synthetic.images.dtype.kind in "iu" else (0.0, 1.0)
-    pixels = np.clip((synthetic.images.astype(np.float32) - np.float32(low)) / np.float32(high - low), 0, 1)
+    low, size = np.float32(column.low), np.float32(column.high - column.low)
+    pixels = np.clip((synthetic.images.astype(np.float32) - low) / size, 0, 1)
     soft = None if synthetic.soft_labels is None else _normalised(synthetic.soft_labels)
     label = synthetic.labels if synthetic.labels is not None else _hard(soft)
     return Examples({column.name: pixels, target.name: label}, label.astype(np.int64), soft)

@@ -9,6 +9,7 @@ from sfumato.mechanisms.clustmix.cluster_space import ClusterSpace
 from sfumato.mechanisms.clustmix.mixture import Mixture
 from sfumato.mechanisms.clustmix.tilt import CELLS, tilted
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
+from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.model import FixedModel, Synthetic, check_row_count, rows_counted
 from sfumato.public.schema import Batch, Schema
 
@@ -96,11 +97,8 @@ class ClusterModel:
         if mixture.deviation is not None:
             vectors += rng.standard_normal((n_rows, space.width)) * mixture.deviation
         pixels = np.clip(space.box(vectors), 0, 1).reshape(n_rows, *image.shape)
-        images: NDArray[np.generic] = pixels.astype(np.float32)
-        if image.bounds == (0.0, 255.0):
-            images = np.round(255 * pixels).astype(np.uint8)
-        in_bounds = (image.low + pixels * (image.high - image.low)).astype(np.float32)
-        return {image.name: images}, self._labels({image.name: in_bounds}, cluster, space)
+        exact = (image.low + pixels * (image.high - image.low)).astype(np.float32)
+        return {image.name: in_bounds(pixels, image)}, self._labels({image.name: exact}, cluster, space)
 
     def _labels(self, batch: Batch, cluster: NDArray[np.int64], space: ClusterSpace) -> Vectors:
         return self.mixture.soft_labels(space.vectors(batch), cluster)

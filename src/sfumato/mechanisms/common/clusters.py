@@ -4,6 +4,7 @@ Given centres that are noisy already, the nearest one is a function of a row alo
 stacked counts and sums: they cost as much as a single count and a single sum, however many clusters there are.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -22,6 +23,8 @@ Labels = Callable[[Batch], NDArray[np.int64]]
 
 LENGTH_CELLS = 64
 _CLIP_QUANTILE = 0.95
+#: A cell of lengths stands out from so many standard deviations on; at most 2 to this power of them are merged.
+_CLEAR, _MOST_MERGED = 3.5, 2
 _FAR = 1e6  # where a centre that is not in use stands: no row is near it
 
 
@@ -123,12 +126,21 @@ def length_cell(vectors: NDArray[np.generic], longest: float) -> Vectors:
 
 
 def typical_length(noisy_counts: Vectors, *, stddev: float, longest: float) -> float:
-    """Where nearly all lengths end, by a noisy histogram on a public scale."""
-    kept = np.where(noisy_counts > 2 * stddev, noisy_counts, 0.0)
+    """Where nearly all lengths end, by a noisy histogram on a public scale.
+
+    Cells are merged where the noise is large for so many rows. A cell counts that stands out clearly, and what stands out a
+    little beside one: noise far out would move the end by much.
+    """
+    rows = max(float(noisy_counts.sum()), stddev)
+    merged = 2 ** min(math.ceil(max(math.log2(_CLEAR * LENGTH_CELLS * stddev / rows), 0.0)), _MOST_MERGED)
+    counts, noise = noisy_counts.reshape(-1, merged).sum(axis=1), stddev * merged**0.5
+    clear = counts > _CLEAR * noise
+    beside = np.append(clear[1:], False) | np.append(False, clear[:-1])
+    kept = np.where(clear | (beside & (counts > noise)), counts, 0.0)
     if kept.sum() <= 0:
         return longest / 2  # nothing rises above the noise
     upto = np.cumsum(kept) / kept.sum()
-    return longest * float(np.searchsorted(upto, _CLIP_QUANTILE) + 1) / LENGTH_CELLS
+    return longest * float(np.searchsorted(upto, _CLIP_QUANTILE) + 1) / len(counts)
 
 
 def mean_square(noisy_counts: Vectors, typical: float, *, longest: float) -> float:

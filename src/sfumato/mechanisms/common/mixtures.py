@@ -20,7 +20,9 @@ def mixtures_as_synthetic(
     target = schema.target_column
     classes = () if target is None else (*target.categories, *(("(missing)",) if target.missing else ()))
     if schema.images:
-        images = features.reshape(len(features), *schema.images[0].shape)
+        image = schema.images[0]  # noise may carry pixels past their bounds, and whole numbers would lose it
+        images = (image.low + (image.high - image.low) * features).reshape(len(features), *image.shape)
+        images = images.astype(np.float32)
         return Synthetic(images=images, labels=hard, soft_labels=soft_labels, classes=classes)
     table = pd.DataFrame(features, columns=list(Encoder(schema.features).names))
     if target is not None and hard is not None:

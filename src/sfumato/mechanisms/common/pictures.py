@@ -10,6 +10,9 @@ from sfumato.learn.dct import cosine_basis
 from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matrix
 from sfumato.public.schema import Batch, Column, Schema, n_rows_of
 
+#: Bounds that are whole numbers with fewer greys between them are those of fractions, such as [0, 1] and [-1, 1].
+_FEWEST_GREYS = 16
+
 
 def n_channels(column: Column) -> int:
     """One for grey images."""
@@ -31,6 +34,25 @@ def labels_of(batch: Batch, schema: Schema) -> NDArray[np.int64]:
 def unit_box(images: NDArray[Any], column: Column) -> NDArray[np.float32]:
     """Pixels scaled by their bounds."""
     return ((images.astype(np.float32) - column.low) / (column.high - column.low)).astype(np.float32)
+
+
+def in_bounds(images: NDArray[Any], column: Column) -> NDArray[Any]:
+    """Pictures of the unit box in the units and the type of their schema.
+
+    Pixels are whole numbers where the bounds are, and lie far enough apart: bytes for [0, 255], and for [0, 16] too.
+
+    >>> in_bounds(np.array([[0.0, 0.52]]), Column(name="x", kind="image", shape=(1, 2), bounds=(0, 16)))
+    array([[0, 8]], dtype=uint8)
+    """
+    pixels = column.low + (column.high - column.low) * np.clip(np.asarray(images, dtype=np.float64), 0, 1)
+    kind = _whole_type(column)
+    return pixels.astype(np.float32) if kind is None else np.rint(pixels).astype(kind)
+
+
+def _whole_type(column: Column) -> np.dtype[Any] | None:
+    whole = column.low.is_integer() and column.high.is_integer() and column.high - column.low >= _FEWEST_GREYS - 1
+    kinds = [np.iinfo(kind) for kind in (np.uint8, np.int8, np.uint16, np.int16, np.int32)]
+    return next((kind.dtype for kind in kinds if whole and kind.min <= column.low <= column.high <= kind.max), None)
 
 
 def cosine_coefficients(images: NDArray[Any], column: Column, k: int, *, about: float = 0.0) -> NDArray[np.float64]:

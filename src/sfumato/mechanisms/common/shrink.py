@@ -4,6 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BAND = 24
+_FEWEST = 50.0  # rows of a class, however few its noisy count says
+_LEAST_VARIANCE = 1e-6
+_DOUBT = 0.5  # how far the variance of a class may lie from that of all, as a part of it
 
 
 def shrunk_means(
@@ -22,19 +25,46 @@ def shrunk_means(
     return means
 
 
-def shrunk_covariance(noisy_moment: NDArray[np.float64], *, count: float, stddev: float) -> NDArray[np.float64]:
-    """Loadings L with L L^T the covariance: eigenvalues that stand out of the noise, and one level for the rest.
+def class_covariances(
+    noisy_moments: NDArray[np.float64], noisy_counts: NDArray[np.float64], *, stddev: float
+) -> NDArray[np.float64]:
+    """For each class loadings L with L L^T its covariance.
 
-    Symmetric noise of deviation s has eigenvalues up to 2 s sqrt(k) (Wigner's semicircle), and lifts an eigenvalue l
-    that stands out to l + s^2 k / l, which is undone. L is symmetric: unlike eigenvectors, whose signs and, among nearly
-    equal values, directions are the library's choice, it depends on the moment alone, and smoothly.
+    Directions in which a class varies more than noise does are its own. In all others it has the shape that the classes
+    share, by as much as its own trace says, which is hardly noisy. So a class of many rows follows its own moments, and one
+    of few rows those of all. L is symmetric: unlike eigenvectors, whose signs and, among nearly equal values, directions are
+    the library's choice, it depends on the moments alone, and smoothly.
     """
-    count = max(count, 50.0)
-    symmetric = (noisy_moment + noisy_moment.T) / (2 * count)
-    values, vectors = np.linalg.eigh(symmetric)
-    edge = 2 * (stddev / np.sqrt(2)) * np.sqrt(len(values)) / count
+    counts = np.maximum(noisy_counts, _FEWEST)
+    total, k = float(counts.sum()), noisy_moments.shape[1]
+    own, out = _standing_out(noisy_moments.sum(axis=0) / total, stddev=stddev * len(counts) ** 0.5 / total)
+    level = max(float(np.trace(noisy_moments.sum(axis=0))) / total - float(np.trace(own)), 0.0) / k
+    shared = own + level * (np.eye(k) - out)
+    return np.stack([_loadings(m / n, shared, stddev=stddev / n) for m, n in zip(noisy_moments, counts, strict=True)])
+
+
+def _loadings(moment: NDArray[np.float64], shared: NDArray[np.float64], *, stddev: float) -> NDArray[np.float64]:
+    own, out = _standing_out(moment, stddev=stddev)
+    elsewhere = np.eye(len(moment)) - out
+    rest = elsewhere @ shared @ elsewhere
+    expected, seen = float(np.trace(rest)), float(np.sum(elsewhere * moment))
+    if expected > 0:
+        # Two guesses at the variance that is left: that of all classes, give or take half of it, and the class's own.
+        trust = (_DOUBT * expected) ** 2 / ((_DOUBT * expected) ** 2 + len(moment) * stddev**2)
+        rest *= max(trust * seen + (1 - trust) * expected, 0.0) / expected
+    values, vectors = np.linalg.eigh(own + rest)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, _LEAST_VARIANCE))) @ vectors.T)
+
+
+def _standing_out(moment: NDArray[np.float64], *, stddev: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The part of a noisy moment whose eigenvalues stand out of the noise, and the projection on their directions.
+
+    Symmetric noise of deviation s has eigenvalues up to 2 s sqrt(k) (Wigner's semicircle), and lifts an eigenvalue l that
+    stands out to l + s^2 k / l, which is undone.
+    """
+    values, vectors = np.linalg.eigh((moment + moment.T) / 2)
+    edge = 2 * (stddev / np.sqrt(2)) * np.sqrt(len(values))
     out = values > edge
     lifted = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2
-    rest = max(float(values[~out].mean()), 1e-6) if (~out).any() else 1e-6
-    loadings: NDArray[np.float64] = (vectors * np.sqrt(np.where(out, lifted, rest))) @ vectors.T
-    return loadings
+    kept = vectors[:, out]
+    return np.asarray((kept * lifted[out]) @ kept.T), np.asarray(kept @ kept.T)

@@ -1,11 +1,11 @@
 """Approximate: images as clusters within classes, with one covariance around them for each class.
 
-Everything is measured on the coefficients of a public basis, coarse to fine: class means, then clusters of what is
-left of each image, then products of what is left after that. Each stage clips to a length that an earlier noisy
+Everything is measured on the coefficients of a public basis, coarse to fine: the mean, then class means of what is left of
+each image, then clusters, then products of what is left after that. Each stage clips to a length that an earlier noisy
 histogram of lengths suggests, so no bound has to be known.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,21 +22,33 @@ from sfumato.mechanisms.common.clusters import (
     public_start,
     typical_length,
 )
+from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.pictures import cosine_coefficients, labels_of, n_channels, n_classes
-from sfumato.mechanisms.common.shrink import shrunk_covariance
+from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.public.block import Outer
 from sfumato.public.doors import Doors
-from sfumato.public.schema import Batch, Column, Schema
+from sfumato.public.schema import Batch, Column, Schema, n_rows_of
 from sfumato.public.step import Step
+
+#: What clusters get where products get 1; what each histogram of lengths and the mean of all get where class means get 1.
+_CLUSTERS, _LENGTHS, _MEAN = 0.29, 0.14, 0.3
 
 
 @dataclass(frozen=True)
 class ImageDensity:
-    """Settings of the density."""
+    """Settings of the density.
+
+    Attributes:
+        coefficients: Cosine coefficients of each channel, at most.
+        clusters: Clusters within each class; one means none.
+        rounds: Rounds of private clustering.
+        first_moments: What class means get, where products of coefficients get 1.
+    """
 
     coefficients: int
     clusters: int
     rounds: int
+    first_moments: float
 
     def width(self, schema: Schema) -> int:
         """How many coefficients describe an image, over all channels."""
@@ -44,63 +56,79 @@ class ImageDensity:
         return min(self.coefficients, image.shape[0] * image.shape[1]) * n_channels(image)
 
     def steps(self, schema: Schema, *, share: float) -> list[Step]:
-        """Sums over everyone; nearly all of the precision goes to the products."""
-        k, classes = self.width(schema), n_classes(schema)
+        """Sums over everyone: lengths to clip by, means coarse to fine, and products of what these leave."""
+        k, classes, means = self.width(schema), n_classes(schema), self.first_moments
         lengths = (length_block(),)
         products = Outer(name="products", shape=(k, k), l2_bound=1.0, groups=classes)
-        clusters = counts_and_sums(classes * self.clusters, k)
-        return [
-            Step(name="lengths", blocks=lengths, share=0.02 * share),
-            Step(name="classes", blocks=counts_and_sums(classes, k), share=0.14 * share),
-            Step(name="lengths about classes", blocks=lengths, share=0.02 * share),
-            Step(name="clusters", blocks=clusters, share=0.18 * share, uses=self.rounds),
-            Step(name="lengths about clusters", blocks=lengths, share=0.02 * share),
-            Step(name="products", blocks=(products,), share=0.62 * share),
+        steps = [
+            Step(name="lengths", blocks=lengths, share=_LENGTHS * means),
+            Step(name="mean", blocks=counts_and_sums(1, k), share=_MEAN * means),
+            Step(name="lengths about the mean", blocks=lengths, share=_LENGTHS * means),
+            Step(name="classes", blocks=counts_and_sums(classes, k), share=means),
+            Step(name="lengths about classes", blocks=lengths, share=_LENGTHS * means),
         ]
+        if self.clusters > 1:
+            clusters = counts_and_sums(classes * self.clusters, k)
+            steps += [
+                Step(name="clusters", blocks=clusters, share=_CLUSTERS, uses=self.rounds),
+                Step(name="lengths about clusters", blocks=lengths, share=_LENGTHS * means),
+            ]
+        steps.append(Step(name="products", blocks=(products,), share=1.0))
+        total = sum(step.share for step in steps)
+        return [replace(step, share=share * step.share / total) for step in steps]
 
     def measure(self, view: Doors, schema: Schema) -> dict[str, NDArray[Any]]:
         """Class counts and means, cluster centres and weights, and loadings of the covariance."""
         image, k, classes = schema.images[0], self.width(schema), n_classes(schema)
         view.prepare("vector", lambda batch: _vectors(batch[image.name], image, k))
         radius = _length(view, "lengths", image)
-        noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / radius, classes))
-        counts = noisy["counts"].values
-        means = radius * noisy["sums"].values.reshape(classes, k) / np.maximum(counts, 1.0)[:, None]
+        all_rows = view.noisy_sum("mean", lambda b: in_group(_one_group(b), b["vector"] / radius, 1))
+        fewest = all_rows["counts"].stddev  # with fewer rows there is nothing but noise
+        mean = radius * all_rows["sums"].values / max(float(all_rows["counts"].values[0]), fewest)
 
-        view.prepare("vector", lambda b: clipped(b["vector"], radius) - means[labels_of(b, schema)])
-        spread = _length(view, "lengths about classes", image)
-        centres, weights = lloyd(
-            view,
-            "clusters",
-            public_start(classes, self.clusters, k, spread=spread),
-            labels=lambda batch: labels_of(batch, schema),
-            vector="vector",
-            spread=spread,
-            rounds=self.rounds,
-        )
+        view.prepare("vector", lambda b: clipped(b["vector"], radius) - mean)
+        width = _length(view, "lengths about the mean", image)
+        noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / width, classes))
+        counts, sums = noisy["counts"].values, scaled(noisy["sums"], width, classes, k)
+        apart = shrunk_means(sums.values, counts, stddev=sums.stddev)
 
-        view.prepare("vector", lambda b: about_nearest(clipped(b["vector"], spread), labels_of(b, schema), centres))
-        reach = _length(view, "lengths about clusters", image)
+        view.prepare("vector", lambda b: clipped(b["vector"], width) - apart[labels_of(b, schema)])
+        reach = _length(view, "lengths about classes", image)
+        centres, weights = np.zeros((classes, 1, k)), np.ones((classes, 1))
+        if self.clusters > 1:
+            spread = reach
+            centres, weights = lloyd(
+                view,
+                "clusters",
+                public_start(classes, self.clusters, k, spread=spread),
+                labels=lambda batch: labels_of(batch, schema),
+                vector="vector",
+                spread=spread,
+                rounds=self.rounds,
+            )
+            view.prepare("vector", lambda b: about_nearest(clipped(b["vector"], spread), labels_of(b, schema), centres))
+            reach = _length(view, "lengths about clusters", image)
 
         def twice(batch: Batch) -> dict[str, NDArray[Any]]:
-            scaled = batch["vector"] / reach
+            scaled_vector = batch["vector"] / reach
             group = [labels_of(batch, schema)[:, None]] if classes > 1 else []
-            return {"products": np.concatenate([scaled, scaled, *group], axis=1)}
+            return {"products": np.concatenate([scaled_vector, scaled_vector, *group], axis=1)}
 
         products = view.noisy_sum("products", twice)["products"]
         moments = products.values.reshape(classes, k, k)
-        loadings = [
-            reach * shrunk_covariance(moment, count=float(n), stddev=products.stddev)
-            for moment, n in zip(moments, counts, strict=True)
-        ]
         return {
             "class_counts": counts,
             "class_noise": np.array([noisy["counts"].stddev]),
-            "means": means,
+            "means": mean + apart,
             "centres": centres,
             "weights": weights,
-            "loadings": np.stack(loadings).astype(np.float32),
+            "loadings": (reach * class_covariances(moments, counts, stddev=products.stddev)).astype(np.float32),
         }
+
+
+def _one_group(batch: Batch) -> NDArray[np.int64]:
+    """Everybody in one group."""
+    return np.zeros(n_rows_of(batch), dtype=np.int64)
 
 
 def _vectors(images: NDArray[Any], column: Column, k: int) -> NDArray[np.float64]:

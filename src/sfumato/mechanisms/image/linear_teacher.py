@@ -1,55 +1,71 @@
-"""Adapt: a linear teacher on public features of images, trained by noisy gradient sums over all rows."""
+"""Adapt: a linear teacher on public features of images, trained by noisy gradient sums over all rows.
 
+Before it sees a private row, the teacher practises on images drawn from the noisy density: they say in which directions
+features vary (`whitening.py`) and give the rule from which the noisy steps begin (`warm_start.py`). Both are functions of
+what was measured before, so they cost nothing.
+"""
+
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.learn.augment import with_contrast
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
-from sfumato.public.block import Dense, Outer
+from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
+from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
+from sfumato.mechanisms.image.whitening import whitening_of
+from sfumato.public.block import Outer
 from sfumato.public.doors import Doors, PerRecord
 from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matrix
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
 
-_BIAS = 0.3  # the teacher's constant input, next to features of norm 1
+_BIAS = 0.1  # the teacher's constant input, next to features of norm 1: so small that long steps do not swing
 _MOMENTUM = 0.9
-_LARGEST_RATE = 300.0
-_RATE = 0.0032  # of mu n: steps as long as the noise allows; docs/research/constants.md
+#: The steps together are as long as the noise allows, in units of mu n; and no longer than the curvature allows.
+_WAY, _LONGEST_WAY = 0.5, 24_000.0
 
 
 @dataclass(frozen=True)
 class LinearTeacher:
-    """Settings of the teacher."""
+    """Settings of the teacher.
+
+    Attributes:
+        n_steps: Passes over the rows.
+        clip: The norm to which a row's gradient is clipped.
+        width: Directions of the features that it looks at, at most.
+        practice: Images that it practises on.
+    """
 
     n_steps: int
     clip: float
+    width: int
+    practice: int
+
+    def inputs(self, schema: Schema) -> int:
+        """How many numbers the teacher sees of an image, its constant among them."""
+        return min(self.width, n_features(n_channels(schema.images[0]))) + 1
 
     def steps(self, schema: Schema, *, share: float) -> list[Step]:
-        """The mean of the features, then the gradients."""
-        classes, width = n_classes(schema), n_features(n_channels(schema.images[0]))
-        mean = Dense(name="mean", width=width, l2_bound=1.0)
-        shape = (classes, width + 1)
+        """The gradients."""
+        shape = (n_classes(schema), self.inputs(schema))
         gradient = Outer(name="gradient", shape=shape, l2_bound=self.clip)
-        return [
-            Step(name="feature mean", blocks=(mean,), share=0.03 * share),
-            Step(name="teacher", blocks=(gradient,), share=0.97 * share, uses=self.n_steps),
-        ]
+        return [Step(name="teacher", blocks=(gradient,), share=share, uses=self.n_steps)]
 
-    def measure(self, view: Doors, schema: Schema, *, n_rows: float) -> dict[str, NDArray[Any]]:
+    def measure(self, view: Doors, schema: Schema, density: Density) -> dict[str, NDArray[Any]]:
         """Softmax regression by gradient steps with momentum; the second half of the steps is averaged."""
-        image, classes = schema.images[0], n_classes(schema)
-        # In float64, in which the filters' products are exact.
-        view.prepare("features", lambda b: oriented_features(unit_box(b[image.name], image).astype(np.float64)))
-        n_rows = max(n_rows, 1.0)
-        mean = view.noisy_sum("feature mean", lambda b: {"mean": b["features"]})["mean"].values / n_rows
-        view.prepare("features", lambda batch: about_mean(batch["features"], mean))
-        rule = np.zeros((classes, len(mean) + 1))
+        image = schema.images[0]
+        mean, matrix, rule = self._practised(schema, density)
+        rounded = rounded_matrix(matrix)
+        view.prepare("inputs", lambda b: exact_inputs(unit_box(b[image.name], image), mean, rounded))
+        n_rows = max(float(np.maximum(density["class_counts"], 0).sum()), 1.0)
+        mu = self.clip * math.sqrt(self.n_steps) / view.noise_stddev("teacher", "gradient")
+        rate = min(_LONGEST_WAY, _WAY * mu * n_rows) / self.n_steps
         speed, total = np.zeros_like(rule), np.zeros_like(rule)
-        mu = self.clip * np.sqrt(self.n_steps) / view.noise_stddev("teacher", "gradient")
-        rate = min(_LARGEST_RATE, _RATE * mu * n_rows)
         first_averaged = self.n_steps // 2
         for step in range(self.n_steps):
             noisy = view.noisy_sum("teacher", _gradient_at(rule, schema))["gradient"].values
@@ -57,7 +73,26 @@ class LinearTeacher:
             rule = rule - rate * speed
             if step >= first_averaged:
                 total += rule / (self.n_steps - first_averaged)
-        return {"feature_mean": mean, "rule": total}
+        return {"feature_mean": mean, "whitening": matrix.astype(np.float32), "rule": total}
+
+    def _practised(
+        self, schema: Schema, density: Density
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
+        """The mean of the features, their whitening and the rule that images drawn from the density suggest."""
+        rng = np.random.default_rng(5)
+        features = np.empty((self.practice, n_features(n_channels(schema.images[0]))), dtype=np.float32)
+        labels = np.empty(self.practice, dtype=np.int64)
+        start = 0
+        for size in pieces(self.practice, schema):
+            images, label = draw_images(density, schema, size, rng=rng, small=True)
+            features[start : start + size] = oriented_features(with_contrast(images, rng=rng))
+            labels[start : start + size] = label
+            start += size
+        mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)
+        features -= mean  # in place: they are most of the memory that a release takes
+        matrix = whitening_of(features, width=self.inputs(schema) - 1)
+        inputs = _of_norm_one(features @ matrix.astype(np.float32))
+        return mean, matrix, fitted_rule(inputs, labels, classes=n_classes(schema))
 
 
 def _gradient_at(rule: NDArray[np.float64], schema: Schema) -> PerRecord:
@@ -65,31 +100,36 @@ def _gradient_at(rule: NDArray[np.float64], schema: Schema) -> PerRecord:
     rounded = rounded_matrix(rule.T)
 
     def gradient(batch: Batch) -> dict[str, NDArray[Any]]:
-        error = softmax(grid_products(batch["features"], rounded))
+        error = softmax(grid_products(batch["inputs"], rounded))
         error[np.arange(len(error)), labels_of(batch, schema)] -= 1.0
-        return {"gradient": np.concatenate([error.astype(np.float32), batch["features"]], axis=1)}
+        return {"gradient": np.concatenate([error.astype(np.float32), batch["inputs"]], axis=1)}
 
     return gradient
 
 
-def teacher_inputs(images: NDArray[np.float32], mean: NDArray[np.float64]) -> NDArray[np.float32]:
-    """What the teacher sees of images in the unit box."""
-    return about_mean(oriented_features(images), mean)
+def exact_inputs(
+    images: NDArray[np.float32], mean: NDArray[np.float32], rounded: NDArray[np.float64]
+) -> NDArray[np.float32]:
+    """What the teacher sees of images in the unit box, the same bits for an image whatever others stand beside it."""
+    # In float64, in which the filters' products are exact.
+    features = oriented_features(images.astype(np.float64))
+    features -= mean
+    return on_grid(_of_norm_one(grid_products(on_grid(features), rounded)))
 
 
-def about_mean(features: NDArray[np.float32], mean: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Features about their mean, of norm 1, and a constant, on the grid of exact products."""
-    inputs = np.empty((len(features), features.shape[1] + 1), dtype=np.float32)
-    centred = inputs[:, :-1]
-    np.subtract(features, mean.astype(np.float32), out=centred)
-    centred /= np.linalg.norm(centred, axis=1, keepdims=True) + 1e-6
+def teacher_inputs(
+    images: NDArray[np.float32], mean: NDArray[np.float32], matrix: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """The same for synthetic images, at half the price: up to rounding."""
+    features = oriented_features(images)
+    features -= mean
+    return _of_norm_one(features @ matrix)
+
+
+def _of_norm_one(directions: NDArray[Any]) -> NDArray[np.float32]:
+    """Each row scaled to norm 1, and a constant beside it."""
+    inputs = np.empty((len(directions), directions.shape[1] + 1), dtype=np.float32)
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    np.divide(directions, lengths + 1e-6, out=inputs[:, :-1], casting="same_kind")
     inputs[:, -1] = _BIAS
-    return on_grid(inputs)
-
-
-def softmax(scores: NDArray[Any]) -> NDArray[np.float64]:
-    """Probabilities of each row."""
-    powers: NDArray[np.float64] = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
-    np.exp(powers, out=powers)
-    powers /= powers.sum(axis=1, keepdims=True)
-    return powers
+    return inputs

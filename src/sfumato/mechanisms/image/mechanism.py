@@ -6,10 +6,8 @@ numbers (`image_model.py`) is post-processing. Proof: docs/proofs/three-a-image.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
-
-import numpy as np
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
@@ -18,6 +16,7 @@ from sfumato.mechanisms.common.pictures import n_classes
 from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.linear_teacher import LinearTeacher
+from sfumato.mechanisms.image.sizes import Sizes, sizes_for
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.reading import Reading
@@ -38,42 +37,47 @@ class ThreeAImage:
     """The default for images.
 
     Args:
-        coefficients: Cosine coefficients of each channel that are modelled.
-        clusters: Clusters within each class.
+        coefficients: Cosine coefficients of each channel that are modelled; by `sizes.py` where nothing is said.
+        clusters: Clusters within each class; likewise.
         rounds: Rounds of private clustering.
         teacher_steps: Gradient steps of the teacher.
         teacher_clip: The norm to which a row's gradient is clipped.
+        teacher_width: Directions of the features that the teacher looks at, at most.
         teacher_share: The part of the precision that goes to the teacher.
+        practice: Images drawn from the density, on which the teacher is prepared.
         alpha: From faithful (0: plain draws from the density, with the class that they were drawn for) to predictive (1:
-            images that are varied and labelled by the teacher); between them, the part of the latter.
+            images that are varied and labelled by the teacher); between them, the part that is varied, and the part of the
+            others that the teacher labels too.
         rows: How many images `--rows many` makes: several times as many as a dataset has, since a student of the
             teacher gains from each. Larger images are fewer, so that files stay below 150 MB.
     """
 
     name: ClassVar[str] = "3a-image"
-    coefficients: int = 144
-    clusters: int = 16
+    coefficients: int | None = None
+    clusters: int | None = None
     rounds: int = 3
-    teacher_steps: int = 80
+    teacher_steps: int = 20
     teacher_clip: float = 0.6
+    teacher_width: int = 512
     teacher_share: float = 0.6
+    practice: int = 20_000
     alpha: float = 0.75
     rows: int = 180_000
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: for the density, then for the teacher."""
         self._check(schema)
+        sizes = self._sizes(schema, budget)
         if n_classes(schema) == 1:
-            return tuple(self._density().steps(schema, share=1.0))
-        density = self._density().steps(schema, share=1.0 - self.teacher_share)
+            return tuple(self._density(sizes).steps(schema, share=1.0))
+        density = self._density(sizes).steps(schema, share=1.0 - self.teacher_share)
         return (*density, *self._teacher().steps(schema, share=self.teacher_share))
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
-        """Density first, then the teacher."""
-        measured = self._density().measure(view, schema)
+        """Density first, then the teacher, which begins with what the density has shown."""
+        measured = self._density(self._sizes(schema, view.budget)).measure(view, schema)
         if n_classes(schema) > 1:
-            n_rows = float(np.maximum(measured["class_counts"], 0).sum())
-            measured |= self._teacher().measure(view, schema, n_rows=n_rows)
+            measured |= self._teacher().measure(view, schema, measured)
         return measured
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> ImageModel:
@@ -92,7 +96,8 @@ class ThreeAImage:
             what="a pixel of a class mean" if schema.target else "a pixel of the mean",
             step="classes",
             block="sums",
-            per_one=(image.high - image.low) * self._density().width(schema) ** 0.5,
+            per_one=image.high - image.low,
+            groups=classes,
             over=1 / classes,
             at_most=True,
         )
@@ -100,20 +105,26 @@ class ThreeAImage:
             return (pixel,)
         return pixel, Reading(column=schema.target, what="a count", step="classes", block="counts", unit="rows")
 
-    def _density(self) -> ImageDensity:
-        return ImageDensity(self.coefficients, self.clusters, self.rounds)
+    def _sizes(self, schema: Schema, budget: Budget) -> Sizes:
+        """What was asked for, and the rest by formula."""
+        asked = {name: getattr(self, name) for name in ("coefficients", "clusters")}
+        return replace(sizes_for(schema, budget), **{name: value for name, value in asked.items() if value is not None})
+
+    def _density(self, sizes: Sizes) -> ImageDensity:
+        return ImageDensity(sizes.coefficients, sizes.clusters, self.rounds, sizes.first_moments)
 
     def _teacher(self) -> LinearTeacher:
-        return LinearTeacher(self.teacher_steps, self.teacher_clip)
+        return LinearTeacher(self.teacher_steps, self.teacher_clip, self.teacher_width, self.practice)
 
     def _check(self, schema: Schema) -> None:
         if not schema.images:
             raise SchemaError("3a-image is for images. Use the mechanism 3a-table for tables.")
         if schema.target:
             schema.require_coded_target()
-        for name in ("coefficients", "clusters", "rounds", "teacher_steps", "rows"):
-            if getattr(self, name) < 1:
-                raise PlanError(f"{name} = {getattr(self, name)} must be at least 1.")
+        for name in ("coefficients", "clusters", "rounds", "teacher_steps", "teacher_width", "practice", "rows"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise PlanError(f"{name} = {value} must be at least 1.")
         check_alpha(self.alpha)
         if not 0 < self.teacher_share < 1 or not self.teacher_clip > 0:
             raise PlanError("teacher_share must lie in (0, 1), and teacher_clip above 0.")

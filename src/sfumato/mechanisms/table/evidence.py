@@ -9,13 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.mechanisms.common.precision import declared_rows, mu_of_a_row
 from sfumato.mechanisms.table.cells import BEND
-from sfumato.public.accounting.gdp import mu_of_budget
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
-
-#: Where the number of rows is not declared.
-ASSUMED_ROWS = 10_000
 
 #: What each stage gets of the precision, at three sizes of rho; between them, in proportion to log rho.
 _STAGES = (
@@ -90,8 +87,6 @@ class Evidence:
 
 def evidence_of(schema: Schema, budget: Budget, *, n_columns: int) -> Evidence:
     """From the schema and the budget. Levels of a numeric target are as few as its rows support: they count as two."""
-    per_unit = schema.unit.max_rows * (2.0 if schema.unit.relation == "replace_one" else 1.0)
-    mu = mu_of_budget(budget.epsilon, delta=budget.delta) / per_unit
     target = schema.target_column
     n_classes = target.size if target is not None and target.is_coded else 2
-    return Evidence(float(schema.rows or ASSUMED_ROWS), mu, n_columns, n_classes)
+    return Evidence(declared_rows(schema), mu_of_a_row(schema, budget), n_columns, n_classes)

@@ -6,8 +6,8 @@ The stages are those of the blueprint: nothing here decides, it only says why.
 from collections.abc import Iterator
 from dataclasses import replace
 
+from sfumato.mechanisms.common.precision import ASSUMED_ROWS
 from sfumato.mechanisms.table.blueprint import MOST_PAIRED, NUMBER_BINS, Blueprint
-from sfumato.mechanisms.table.evidence import ASSUMED_ROWS
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.rule import MOST_CLASSES
 from sfumato.mechanisms.table.triples import MOST_COLUMNS

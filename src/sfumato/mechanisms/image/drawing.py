@@ -1,0 +1,75 @@
+"""Images drawn from the noisy density: what is released, and what the teacher practises on before it sees a private row."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.learn.dct import cosine_basis
+from sfumato.learn.oriented import SIDE, resized
+from sfumato.mechanisms.common.pictures import n_channels
+from sfumato.public.schema import Column, Schema
+
+#: Class counts, cluster means and weights, loadings: what `density.py` measures.
+Density = Mapping[str, NDArray[Any]]
+#: Images drawn at once: so few that memory holds little besides what is kept of them.
+_ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 2048, 1 << 22
+
+
+def class_rates(density: Density) -> NDArray[np.float64]:
+    """Noisy class rates; even ones where the noise has left no rows."""
+    counts = np.maximum(density["class_counts"], 0.0)
+    return counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
+
+
+def pieces(n_rows: int, schema: Schema) -> Iterator[int]:
+    """So many rows in pieces that are drawn at once."""
+    at_once = max(1, min(_ROWS_AT_ONCE, _NUMBERS_AT_ONCE // int(np.prod(schema.images[0].shape))))
+    yield from (min(at_once, n_rows - start) for start in range(0, max(n_rows, 1), at_once))
+
+
+def draw_images(
+    density: Density, schema: Schema, n_rows: int, *, rng: np.random.Generator, small: bool = False
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Images in the unit box, pale and a little outside of it, with the class that each was drawn for.
+
+    Args:
+        density: What was measured.
+        schema: The schema of the images.
+        n_rows: How many.
+        rng: Public randomness.
+        small: Whether large images are drawn in the size that features are taken of, at a fraction of the work.
+    """
+    image = schema.images[0]
+    vectors, label = _vectors(density, n_rows, rng)
+    channels = n_channels(image)
+    basis, shape = _basis(image, vectors.shape[1] // channels, small)
+    pixels = vectors.reshape(n_rows, channels, basis.shape[1]) @ basis.T
+    return np.clip(pixels.transpose(0, 2, 1).reshape(n_rows, *shape, *image.shape[2:]), -0.5, 1.5), label
+
+
+def _vectors(density: Density, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Cosine coefficients: a class, a cluster within it, and a Gaussian around the cluster's mean."""
+    means, centres, loadings = density["means"], density["centres"], density["loadings"]
+    label = rng.choice(len(means), size=n_rows, p=class_rates(density))
+    vectors = np.empty((n_rows, means.shape[1]), dtype=np.float32)
+    for c in range(len(means)):
+        mine = np.flatnonzero(label == c)
+        weights = density["weights"][c] / density["weights"][c].sum()
+        cluster = rng.choice(len(weights), size=len(mine), p=weights)
+        waves = rng.standard_normal((len(mine), means.shape[1]), dtype=np.float32) @ loadings[c].T
+        vectors[mine] = means[c] + centres[c, cluster] + waves
+    return vectors, label
+
+
+@cache
+def _basis(image: Column, k: int, small: bool) -> tuple[NDArray[np.float32], tuple[int, int]]:
+    """What each coefficient adds to the pixels, and the height and width of the images that come of it."""
+    height, width = image.shape[:2]
+    basis = cosine_basis(height, width, k)
+    if not small or max(height, width) <= SIDE:
+        return basis, (height, width)
+    waves = resized(basis.T.reshape(k, height, width, 1))
+    return np.ascontiguousarray(waves.reshape(k, SIDE * SIDE).T), (SIDE, SIDE)

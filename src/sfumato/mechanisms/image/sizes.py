@@ -1,0 +1,49 @@
+"""How fine the density is and what the teacher gets, from public facts: smooth powers of what a class can tell.
+
+What counts is the signal: the declared rows of a class in standard deviations of the noise on a count, if the whole
+budget went to it. The noise on a covariance reaches 2 sqrt(k) standard deviations in k coefficients (Wigner), while the
+variance of a picture's coefficients falls as a power of their number; so the number of coefficients that stand out of the
+noise is a power of the signal, and so is that of clusters that have enough rows. The powers and factors were chosen on
+drawn pictures: docs/research/images.md.
+"""
+
+from dataclasses import dataclass
+
+from sfumato.mechanisms.common.pictures import n_channels, n_classes
+from sfumato.mechanisms.common.precision import declared_rows, mu_of_a_row
+from sfumato.public.budget import Budget
+from sfumato.public.schema import Schema
+
+#: Coefficients and clusters at a signal of 1, and the power with which they grow.
+_COEFFICIENTS, _FINER = 23.0, 1 / 4
+_CLUSTERS, _MORE = 0.4, 1 / 2
+#: The signal at which means of classes get as much as products of coefficients; their part falls with its root.
+_MEANS = 82.0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is measured of images: coefficients of each channel, clusters of each class, and what class means get.
+
+    `first_moments` is the precision of class means where products of coefficients get 1.
+    """
+
+    coefficients: int
+    clusters: int
+    first_moments: float
+
+
+def signal_of(schema: Schema, budget: Budget) -> float:
+    """The rows of a class of average size in standard deviations of the noise on a count."""
+    return declared_rows(schema) * mu_of_a_row(schema, budget) / n_classes(schema)
+
+
+def sizes_for(schema: Schema, budget: Budget) -> Sizes:
+    """Sizes for the signal; there are at most as many coefficients as a channel has pixels."""
+    image, signal = schema.images[0], signal_of(schema, budget)
+    coefficients = round(_COEFFICIENTS * signal**_FINER / n_channels(image) ** 0.5)
+    return Sizes(
+        coefficients=max(1, min(coefficients, image.shape[0] * image.shape[1])),
+        clusters=max(1, int(_CLUSTERS * signal**_MORE) - 1),  # one less: where rows are few, clusters are noise
+        first_moments=(_MEANS / signal) ** 0.5,
+    )

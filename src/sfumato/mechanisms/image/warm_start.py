@@ -1,0 +1,29 @@
+"""Softmax regression on synthetic images, without privacy: where the teacher begins."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.public.encoding import one_hot
+
+_STEPS, _RATE, _MOMENTUM = 100, 60.0, 0.9
+_DECAY = 1e-5
+
+
+def softmax(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Probabilities of each row."""
+    powers: NDArray[np.float64] = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
+    np.exp(powers, out=powers)
+    powers /= powers.sum(axis=1, keepdims=True)
+    return powers
+
+
+def fitted_rule(inputs: NDArray[np.float32], label: NDArray[np.int64], *, classes: int) -> NDArray[np.float64]:
+    """Weights of each class, by gradient steps with momentum on the mean cross-entropy."""
+    truth = one_hot(label, size=classes).astype(np.float32)
+    rule = np.zeros((classes, inputs.shape[1]), dtype=np.float32)
+    speed = np.zeros_like(rule)
+    for _ in range(_STEPS):
+        error = softmax(inputs @ rule.T).astype(np.float32) - truth
+        speed = _MOMENTUM * speed + (error.T @ inputs) / len(inputs) + _DECAY * rule
+        rule = rule - _RATE * speed
+    return rule.astype(np.float64)
