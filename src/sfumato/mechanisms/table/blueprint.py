@@ -9,6 +9,7 @@ from sfumato.mechanisms.table.evidence import Evidence, evidence_of
 from sfumato.mechanisms.table.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.logistic import error_bound
 from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
+from sfumato.mechanisms.table.persons import planned
 from sfumato.mechanisms.table.spikes import LOOKS, has_spikes, spike_width
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, MOST_COLUMNS, MOST_CUBES
 from sfumato.public.block import Block, Dense, Hot, Outer
@@ -138,12 +139,12 @@ class Blueprint:
         steps = []
         if self.groups:
             group_counts = Hot(name="groups", width=2 * len(self.groups), n_hot=len(self.groups))
-            steps.append(Step(name="groups", blocks=(group_counts,), share=_GROUPS_SHARE))
+            steps.append(planned("groups", self.schema.unit, group_counts, share=_GROUPS_SHARE))
         shares = self.evidence.shares(has_target=self.n_classes > 1)
         for name, blocks in self._blocks().items():
             if name in shares and blocks:
                 uses = {"spikes": LOOKS, "teacher": self.gradients}.get(name, 1)
-                steps.append(Step(name=name, blocks=blocks, share=shares[name], uses=uses))
+                steps.append(planned(name, self.schema.unit, *blocks, share=shares[name], uses=uses))
         return tuple(steps)
 
     def has(self, stage: str) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.mechanisms.table.cells import BEND
+from sfumato.mechanisms.table.persons import mean_norm
 from sfumato.public.accounting.gdp import mu_of_budget
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
@@ -81,6 +82,7 @@ class Evidence:
 
 def evidence_of(schema: Schema, budget: Budget, *, n_columns: int) -> Evidence:
     """From the schema and the budget."""
-    per_unit = schema.unit.max_rows * (2.0 if schema.unit.relation == "replace_one" else 1.0)
+    of_unit = mean_norm(dict(zip(_STAGES, _AT[-1][1], strict=True)), schema.unit)
+    per_unit = of_unit * (2.0 if schema.unit.relation == "replace_one" else 1.0)
     mu = mu_of_budget(budget.epsilon, delta=budget.delta) / per_unit
     return Evidence(float(schema.rows or ASSUMED_ROWS), mu, n_columns)

@@ -14,6 +14,7 @@ from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.counting import count_codes, count_stddev
 from sfumato.mechanisms.table.features import Feature, exactly_one, features_of, one_of
 from sfumato.mechanisms.table.layout import Layout, codes_in
+from sfumato.mechanisms.table.persons import regained, rows_of
 from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves
 from sfumato.mechanisms.table.spikes import LOOKS, Zoom, has_spikes, heavy_cells, spike_width, split_by_column
 from sfumato.public.doors import Doors, Measured
@@ -85,8 +86,9 @@ class BinStage:
             for f, part, counts in zip(every, parts, first, strict=True)
         ]
         second, second_stddev = self._count_by("fine", leaves)
+        gain = regained(self.plan.schema.unit, rows=rows_of(first), counted=rows_of(second))
         return [
-            Counted(f.cells, part, c1, first_stddev, leaf, c2, second_stddev)
+            Counted(f.cells, part, c1, first_stddev, leaf, gain * c2, gain * second_stddev)
             for f, part, c1, leaf, c2 in zip(every, parts, first, leaves, second, strict=True)
         ]
 
