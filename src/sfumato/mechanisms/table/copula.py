@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sfumato.mechanisms.table.persons import regained
+from sfumato.mechanisms.table.persons import Number, regained
 from sfumato.public.budget import PrivacyUnit
 
 #: Rows longer than this multiple of the mean square are shortened to it: less noise for all against some bias in few.
@@ -103,8 +103,10 @@ def correlations(
         products.sum(axis=0) / expected.sum(axis=0), np.sqrt(len(products)) * noise / expected.sum(axis=0)
     )
     shortened, of_squares = _shortening(_matrix(in_common, k), scores)
-    squares = float(np.trace(moments.sum(axis=0))) * scores.longest_square
-    shortened /= regained(unit, rows=of_squares * float(per_class @ scores.variances.sum(axis=1)), counted=squares)
+    size = scores.longest_square
+    squares = Number(size * float(np.trace(moments.sum(axis=0))), size * stddev * float(np.sqrt(moments.shape[0] * k)))
+    expected_squares = Number(of_squares * float(per_class @ scores.variances.sum(axis=1)), 0.0)
+    shortened /= regained(unit, rows=expected_squares, counted=squares)
     in_common = np.clip(in_common / shortened, -_LARGEST, _LARGEST)
     if not by_class or n_classes == 1:
         return np.repeat(_matrix(in_common, k)[None], n_classes, axis=0)

@@ -8,6 +8,7 @@ the number of rows.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,13 +51,34 @@ def mean_norm(shares: Mapping[str, float], unit: PrivacyUnit) -> float:
     return sum(share * norm_of(stage, unit) for stage, share in shares.items()) / sum(shares.values())
 
 
-def rows_of(tables: Sequence[NDArray[np.float64]]) -> float:
+@dataclass(frozen=True)
+class Number:
+    """A noisy number of rows, or of something that is in proportion to it."""
+
+    value: float
+    stddev: float
+
+
+def rows_of(tables: Sequence[NDArray[np.float64]], *, stddev: float) -> Number:
     """All rows, as several tables say that each count every row once; the fewer entries, the less noise is in a sum."""
     precision = np.array([1 / len(table) for table in tables])
-    return float(precision @ [table.sum() for table in tables] / precision.sum())
+    total = float(precision @ [table.sum() for table in tables] / precision.sum())
+    return Number(total, stddev / math.sqrt(float(precision.sum())))
 
 
-def regained(unit: PrivacyUnit, *, rows: float, counted: float) -> float:
-    """By what the counts of a step are to be multiplied that found `counted` of `rows` rows, because persons were shortened."""
+def regained(unit: PrivacyUnit, *, rows: Number, counted: Number) -> float:
+    """By what the counts of a step are to be multiplied that found `counted` of `rows` rows, as persons were shortened in it.
+
+    What noise explains of the difference is left out.
+
+    >>> person = PrivacyUnit(person="patient", max_rows=4)
+    >>> regained(person, rows=Number(1000.0, 1.0), counted=Number(500.0, 1.0))  # doctest: +ELLIPSIS
+    1.99...
+    >>> regained(person, rows=Number(1000.0, 300.0), counted=Number(500.0, 300.0))
+    1.0
+    """
+    apart = rows.value - counted.value
+    noise = 2 * math.hypot(rows.stddev, counted.stddev)
+    sure = apart * (1 - (noise / apart) ** 2) if abs(apart) > noise else 0.0
     most = float(unit.max_rows)
-    return float(np.clip(rows / max(counted, 1e-9), 1 / most, most))
+    return float(np.clip(1 + sure / max(counted.value, 1e-9), 1 / most, most))

@@ -86,7 +86,8 @@ class BinStage:
             for f, part, counts in zip(every, parts, first, strict=True)
         ]
         second, second_stddev = self._count_by("fine", leaves)
-        gain = regained(self.plan.schema.unit, rows=rows_of(first), counted=rows_of(second))
+        counted = rows_of(second, stddev=second_stddev)
+        gain = regained(self.plan.schema.unit, rows=rows_of(first, stddev=first_stddev), counted=counted)
         return [
             Counted(f.cells, part, c1, first_stddev, leaf, gain * c2, gain * second_stddev)
             for f, part, c1, leaf, c2 in zip(every, parts, first, leaves, second, strict=True)

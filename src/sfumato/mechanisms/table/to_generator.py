@@ -17,7 +17,7 @@ from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
 from sfumato.mechanisms.table.links import Link, fine_link, link_codes, link_layout, spanning_tree
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
-from sfumato.mechanisms.table.persons import regained, rows_of
+from sfumato.mechanisms.table.persons import Number, regained, rows_of
 from sfumato.mechanisms.table.population import Population, first_population, population_rows, raked, with_links
 from sfumato.mechanisms.table.rule import Bins
 from sfumato.mechanisms.table.smooth import to_simplex
@@ -127,7 +127,8 @@ class GeneratorStage:
 
             counts = count_codes(self.view, "classes", self.plan.hot("classes"), codes, n_codes=len(binned.sizes))
             values = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
-            gain = self._regained(binned, rows_of(layout.split(values.sum(axis=0))))
+            of_all = layout.split(values.sum(axis=0))
+            gain = self._regained(binned, rows_of(of_all, stddev=counts.stddev * math.sqrt(n_classes)))
             values, counts = gain * values, scaled(counts, gain)
             tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values)]
             per_class = own
@@ -149,7 +150,8 @@ class GeneratorStage:
                 return {"classes": rows}
 
             noisy = scaled(self.view.noisy_sum("classes", centred)["classes"], norm, self.plan.n_classes, width + 1)
-            gain = self._regained(binned, float(noisy.values[:n_classes, -1].sum()))
+            held = Number(float(noisy.values[:n_classes, -1].sum()), noisy.stddev * math.sqrt(n_classes))
+            gain = self._regained(binned, held)
             values, stddev = gain * noisy.values[:n_classes], gain * noisy.stddev
             tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values[:, :-1])]
             first = binned.cell_stddev**-2 / cells_of_class
@@ -179,7 +181,9 @@ class GeneratorStage:
         stddev = again[0].stddev / weight / math.sqrt(self.plan.gradients)
         if self.plan.schema.unit.max_rows > 1:
             # Whose rows are all of this class is shortened most. What it has at each bin is asked; of how many, tables say.
-            gain = regained(self.plan.schema.unit, rows=per_class[rare], counted=mean[layout.width])
+            size = Number(float(per_class[rare]), float(tables[0].stddev[rare]))
+            counted_again = Number(float(mean[layout.width]), stddev)
+            gain = regained(self.plan.schema.unit, rows=size, counted=counted_again)
             mean, stddev = gain * mean, gain * stddev
         out = []
         for table, new in zip(tables, layout.split(mean), strict=True):
@@ -258,7 +262,7 @@ class GeneratorStage:
             return np.where(levels.of_class[bins_and_labels(batch)[1]] == 1, 1.0, -1.0)
 
         counts = count_codes(self.view, "pairs", self.plan.hot("pairs"), codes, n_codes=len(pairs))
-        gain = self._regained(binned, rows_of(together.layout(pairs).split(counts.values)))
+        gain = self._regained(binned, rows_of(together.layout(pairs).split(counts.values), stddev=counts.stddev))
         if levels.n_halves == 1 or not self.plan.has("contrasts"):
             return Sums(scaled(counts, gain), None)
         block = self.plan.hot("contrasts")
@@ -275,7 +279,8 @@ class GeneratorStage:
             return link_codes(bins_and_labels(batch)[0], chosen, binned.sizes)
 
         counts = count_codes(self.view, "links", self.plan.hot("links"), codes, n_codes=len(chosen))
-        counts = scaled(counts, self._regained(binned, rows_of(layout.split(counts.values))))
+        held_rows = rows_of(layout.split(counts.values), stddev=counts.stddev)
+        counts = scaled(counts, self._regained(binned, held_rows))
         links, margins = [], generator.margins
         for (i, j), flat in zip(chosen, layout.split(counts.values), strict=True):
             shape = binned.sizes[i], binned.sizes[j]
@@ -330,13 +335,14 @@ class GeneratorStage:
             self.view, "cubes", self.plan.hot("cubes"),
             lambda batch: coarse.codes(*bins_and_labels(batch), triples), n_codes=len(triples),
         )  # fmt: skip
-        counts = scaled(counts, self._regained(binned, rows_of(coarse.layout(triples).split(counts.values))))
+        held_rows = rows_of(coarse.layout(triples).split(counts.values), stddev=counts.stddev)
+        counts = scaled(counts, self._regained(binned, held_rows))
         held = self._held(replace(generator, levels=coarse), triples)
         goals = departures(coarse, triples, Sums.of_halves(coarse, triples, counts), held, total=binned.total)
         return [(coarse.code(population.rows, population.labels, goal.columns), goal.table) for goal in goals]
 
-    def _regained(self, binned: Binned, counted: float) -> float:
-        return regained(self.plan.schema.unit, rows=binned.total, counted=counted)
+    def _regained(self, binned: Binned, counted: Number) -> float:
+        return regained(self.plan.schema.unit, rows=Number(binned.total, binned.total_stddev), counted=counted)
 
     def rare(self, binned: Binned) -> int | None:
         """One of two classes that has too few rows for a teacher."""
