@@ -126,8 +126,9 @@ def noise_growth(steps: Sequence[Step], *, unit: PrivacyUnit) -> float:
 
     >>> from sfumato.public.block import Hot
     >>> counts, unit = Hot(name="age", width=20), PrivacyUnit(person="patient", max_rows=4)
-    >>> noise_growth([Step(name="s", blocks=(counts,)), Step(name="t", blocks=(counts,), person_bound=2.0)], unit=unit) ** 2
-    10.0
+    >>> steps = [Step(name="s", blocks=(counts,)), Step(name="t", blocks=(counts,), person_bound=2.0)]
+    >>> round(noise_growth(steps, unit=unit), 3)  # the root of the mean of 16 and 4
+    3.162
     """
     squares = math.fsum(step.share * step.norm_of(unit) ** 2 for step in steps)
     return math.sqrt(squares / math.fsum(step.share for step in steps))
