@@ -40,6 +40,7 @@ _GRADIENT_WEIGHTS = 1 << 14
 _GRADIENTS = (2, 8)
 
 _GROUPS_SHARE = 0.01
+_SIZES_SHARE = 0.02
 _TREES_SHARE = 0.03
 _COARSEST = 32 + 5  # parts of a number, of which zero may split one; with three single values and missing ones
 
@@ -140,6 +141,9 @@ class Blueprint:
         if self.groups:
             group_counts = Hot(name="groups", width=2 * len(self.groups), n_hot=len(self.groups))
             steps.append(planned("groups", self.schema.unit, group_counts, share=_GROUPS_SHARE))
+        if self.schema.unit.max_rows > 1:
+            sizes = Hot(name="sizes", width=self.n_classes)
+            steps.append(planned("sizes", self.schema.unit, sizes, share=_SIZES_SHARE))
         shares = self.evidence.shares(has_target=self.n_classes > 1)
         for name, blocks in self._blocks().items():
             if name in shares and blocks:

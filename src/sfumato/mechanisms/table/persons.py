@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from sfumato.public.block import Block
 from sfumato.public.budget import PrivacyUnit
+from sfumato.public.doors import Measured
 from sfumato.public.step import Step
 
 #: Bounds in units of sqrt(m). Where sizes are asked for, of cells or classes, there is room for rows that are much alike, so
-#: that all persons keep nearly the same part. What goes with what needs less of it. The errors of a rule are mostly small, and
-#: differences of losses smaller still.
+#: that all persons keep nearly the same part; once, every row counts in full. What goes with what needs less of it. The errors
+#: of a rule are mostly small, and differences of losses smaller still.
 _ROOM = {
-    "groups": 1.75, "coarse": 1.75, "fine": 1.3, "spikes": 1.3, "classes": 1.4, "moments": 1.2, "pairs": 1.15,
+    "sizes": math.inf, "groups": 1.75, "coarse": 1.75, "fine": 1.3, "spikes": 1.3, "classes": 1.4, "moments": 1.2, "pairs": 1.15,
     "contrasts": 1.15, "links": 1.15, "triples": 1.0, "cubes": 1.15, "teacher": 0.6, "judge": 0.3,
 }  # fmt: skip
 
@@ -82,3 +83,23 @@ def regained(unit: PrivacyUnit, *, rows: Number, counted: Number) -> float:
     sure = apart * (1 - (noise / apart) ** 2) if abs(apart) > noise else 0.0
     most = float(unit.max_rows)
     return float(np.clip(1 + sure / max(counted.value, 1e-9), 1 / most, most))
+
+
+def classes_regained(
+    unit: PrivacyUnit, per_class: NDArray[np.float64], *, stddev: float, in_full: Measured
+) -> NDArray[np.float64]:
+    """By what each class is to be multiplied, so that all together stay as many rows.
+
+    Args:
+        unit: What is protected.
+        per_class: Rows of each class, as steps give them in which persons may be shortened.
+        stddev: The noise in each.
+        in_full: Rows of each class, every one of them counted.
+    """
+    total = float(per_class.sum())
+    part = total / max(float(in_full.values.sum()), 1e-9)
+    gains = np.array([
+        regained(unit, rows=Number(part * float(full), part * in_full.stddev), counted=Number(float(rows), stddev))
+        for full, rows in zip(in_full.values, per_class, strict=True)
+    ])  # fmt: skip
+    return np.asarray(gains * total / max(float(gains @ per_class), 1e-9))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.binned import BINS, CODES, Binned
+from sfumato.mechanisms.table.binned import BINS, CODES, Binned, bins_and_labels
 from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
@@ -56,7 +56,15 @@ class BinStage:
             return np.stack(columns if target is not None else [*columns, np.zeros(len(codes), dtype=np.int64)], axis=1)
 
         self.view.prepare(BINS, bins)
-        return Binned(features, binnings, target, total, total_stddev, counted[0].leaf_stddev if counted else 1.0)
+        cell_stddev = counted[0].leaf_stddev if counted else 1.0
+        n_classes = 1 if target is None else target.size
+        in_full = self._sizes(n_classes) if self.plan.has("sizes") else None
+        return Binned(features, binnings, target, total, total_stddev, cell_stddev, in_full)
+
+    def _sizes(self, n_classes: int) -> Measured:
+        """Rows of each class, every one of them counted."""
+        sizes = self.view.noisy_sum("sizes", lambda batch: {"sizes": bins_and_labels(batch)[1][:, None]})["sizes"]
+        return Measured(sizes.values[:n_classes], sizes.stddev)
 
     def _features(self) -> tuple[Feature, ...]:
         """The columns, with the groups that are groups."""

@@ -17,7 +17,7 @@ from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
 from sfumato.mechanisms.table.links import Link, fine_link, link_codes, link_layout, spanning_tree
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
-from sfumato.mechanisms.table.persons import Number, regained, rows_of
+from sfumato.mechanisms.table.persons import Number, classes_regained, regained, rows_of
 from sfumato.mechanisms.table.population import Population, first_population, population_rows, raked, with_links
 from sfumato.mechanisms.table.rule import Bins
 from sfumato.mechanisms.table.smooth import to_simplex
@@ -107,6 +107,11 @@ class GeneratorStage:
             margins = [_shares(binning.margin) for binning in binned.binnings]
             return rates * binned.total, [np.outer(rates, margin) for margin in margins], np.full(len(rates), FLOOR)
         tables, per_class = self._class_tables(binned)
+        if binned.in_full is not None:
+            stddev = float(tables[0].stddev[0])
+            gains = classes_regained(self.plan.schema.unit, per_class, stddev=stddev, in_full=binned.in_full)
+            tables = [ClassTable(gains[:, None] * table.counts, gains * table.stddev) for table in tables]
+            per_class = gains * per_class
         floors = np.full(len(per_class), FLOOR)
         margins = _better_margins(binned, tables)
         rare = self.rare(binned)
