@@ -76,6 +76,7 @@ def pictures(n_rows=300, seed=0):
 
 REPLACED = replace(TABLE, unit=sf.PrivacyUnit(relation="replace_one"))
 PERSONS = replace(TABLE, unit=sf.PrivacyUnit(person="name", max_rows=2))
+COPIES = replace(TABLE, unit=sf.PrivacyUnit(person="name", max_rows=8))
 
 
 def sensitive(schema):
@@ -84,6 +85,8 @@ def sensitive(schema):
     frame = people(8000 if schema is OPEN else 4000)
     if schema.unit.person:
         frame["name"] = np.arange(len(frame)) % 2500
+    if schema is COPIES:  # everybody is shortened
+        frame = pd.concat([people(500).assign(name=np.arange(500))] * 8)
     return sf.Sensitive.read(frame, schema)
 
 
@@ -95,6 +98,7 @@ KINDS = {
     "poisson": (sf.DPMix(mixtures=60, degree=30), PICTURES),
     "fixed size": (sf.DPMix(mixtures=50, degree=40, sampling="without_replacement"), REPLACED),
     "persons": (sf.DPMix(mixtures=50, degree=40), PERSONS),
+    "persons together": (sf.ThreeATable(), COPIES),
 }
 
 

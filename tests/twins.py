@@ -1,8 +1,9 @@
 """Broken twins: primitives and mechanisms that each break one clause of the contract, and must be caught at it.
 
 A door is built of `Primitives`, so a broken door is a subclass of these: nothing else of the doors is touched. What a View does
-itself (it charges) is broken by `forgets_to_charge`, and the weight of a row's codes by `weighs_every_code_as_if_alone`. More
-mechanisms that cheat are in check/cheats.py.
+itself (it charges) is broken by `forgets_to_charge`, the weight of a row's codes by `weighs_every_code_as_if_alone`, and who
+belongs together by `leaves_persons_apart` and `tears_persons_at_the_ends_of_batches`. More mechanisms that cheat are in
+check/cheats.py.
 """
 
 from dataclasses import dataclass
@@ -69,6 +70,22 @@ class NoClipOfProducts(Primitives):
         return np.trunc(3 * u * scale), np.trunc(v * scale)
 
 
+class NoClipOfPersons(Primitives):
+    """Every row of a person counts in full, though the accountant was told less."""
+
+    def clip_persons(self, lengths, together):
+        return lengths
+
+
+class ShortensPersonsByTheFirst(Primitives):
+    """One factor for all: what the first person of a batch needs, whoever the others are."""
+
+    def clip_persons(self, lengths, together):
+        shortened = together.shortened(lengths)
+        factor = np.abs(shortened[0]).sum() / max(np.abs(lengths[0]).sum(), 1) if len(lengths) else 1
+        return np.trunc(lengths * factor).astype(lengths.dtype)
+
+
 class LouderGradients(Primitives):
     """Gradients that count four times, as if the clip were four times as wide."""
 
@@ -123,6 +140,24 @@ def forgets_to_charge(monkeypatch):
         return honest(self, step_name)
 
     monkeypatch.setattr(View, "_charge", forgetful)
+
+
+def leaves_persons_apart(monkeypatch):
+    """Rows are read in the order of the file, and each run of one person's rows is taken for a person."""
+
+    def apart(read, numbers, *, person, rows):
+        start = 0
+        for batch in read():
+            runs = np.cumsum(np.diff(batch[person], prepend=-1) != 0)
+            yield {**batch, person: start + runs}
+            start += runs[-1]
+
+    monkeypatch.setattr("sfumato.private.sensitive.brought_together", apart)
+
+
+def tears_persons_at_the_ends_of_batches(monkeypatch):
+    """Whoever has rows in two batches is clipped in each of them."""
+    monkeypatch.setattr("sfumato.private.kernel.view.of_whole_persons", lambda batches: batches)
 
 
 def weighs_every_code_as_if_alone(monkeypatch):

@@ -10,10 +10,12 @@ from schemas import PERSONS, REPLACE, TABLE
 from sfumato.check.canonical import first_difference, leaves
 from sfumato.check.neighbours import bases
 from sfumato.check.recorder import Record, Recorder
+from sfumato.check.rows import read, taken
 from sfumato.check.watch import watched
 from sfumato.errors import ContractError
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.sensitive import open_persons
 from sfumato.public.block import Hot
 from sfumato.public.step import Poisson, SecretBins, Step
 
@@ -61,6 +63,11 @@ def test_answers_are_given_again_and_sums_noted() -> None:
         again.noisy(np.array([6]), step="mixtures", block="counts")
 
 
+def ages_of(raw, schema):
+    """In the order of reading."""
+    return np.concatenate([batch["age"] for batch in open_persons(read(raw, schema), rows=500)])
+
+
 @pytest.mark.parametrize("schema", [TABLE, REPLACE, PERSONS], ids=["add", "replace", "persons"])
 def test_neighbours_differ_in_their_new_rows_alone(schema) -> None:
     sizes = set()
@@ -72,6 +79,8 @@ def test_neighbours_differ_in_their_new_rows_alone(schema) -> None:
             kept = np.delete(base.raw["age"], neighbour.places) if schema is REPLACE else base.raw["age"]
             assert leaves(rest.astype(str)) == leaves(kept.astype(rest.dtype).astype(str))
             assert len(neighbour.places) == schema.unit.max_rows
+            ages = ages_of(neighbour.raw, schema)[list(neighbour.as_read)]
+            assert sorted(ages) == sorted(ages_of(taken(neighbour.raw, np.array(neighbour.places)), schema))
     assert sizes == {300} if schema is REPLACE else {0, 1, 2, 63, 300, 1023, 1024, 1025, 3000}
 
 

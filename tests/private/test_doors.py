@@ -62,7 +62,8 @@ def open_view(
 def outer_sum(rows, *, block: Outer):
     total = sums.nothing(Step(name="s", blocks=(block,)))
     plan = make_plan((Step(name="s", blocks=(block,)),), budget=BUDGET, unit=PrivacyUnit(), rows=None)
-    sums.add_rows(total, {block.name: rows}, step=plan.steps[0], plan=plan, primitives=Silent(NoiseSource()))
+    numbered = {block.name: rows}, np.arange(len(rows))
+    sums.add_rows(total, numbered, step=plan.steps[0], plan=plan, primitives=Silent(NoiseSource()))
     return total[block.name]
 
 

@@ -7,9 +7,10 @@ row that is new stands in front, in the middle or at the end.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.check import rows as made
 from sfumato.private.prepared import batch_rows
@@ -43,10 +44,11 @@ class Base:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Rows of which those at `places` are new, or others than before."""
+    """Rows of which those at `places` are new, or others than before; `as_read`: places in the order of reading."""
 
     raw: made.Raw
     places: tuple[int, ...]
+    as_read: tuple[int, ...]
     label: str
 
 
@@ -58,7 +60,8 @@ def bases(schema: Schema, *, n_rows: int) -> Iterator[Base]:
         n_base = n_rows if replacing else sizes[size]
         raw = made.dataset(schema, kind, n_rows=n_base, seed=seed)
         extra = made.one_more(made.dataset(schema, new, n_rows=schema.unit.max_rows, seed=100 + seed), schema)
-        neighbours = tuple(_neighbour(raw, extra, n_base, place, replacing=replacing) for place in places)
+        person = schema.unit.person
+        neighbours = tuple(_neighbour(raw, extra, n_base, place, person, replacing=replacing) for place in places)
         if not replacing or n_base >= schema.unit.max_rows:
             yield Base(raw, f"{n_base} {kind} rows", neighbours)
 
@@ -70,12 +73,27 @@ def _sizes(schema: Schema, n_rows: int) -> dict[str, int]:
     }
 
 
-def _neighbour(raw: made.Raw, extra: made.Raw, n_base: int, place: Place, *, replacing: bool) -> Neighbour:
+def _neighbour(
+    raw: made.Raw, extra: made.Raw, n_base: int, place: Place, person: str | None, *, replacing: bool
+) -> Neighbour:
     n_extra = len(next(iter(extra.values())))
     n_after = n_base if replacing else n_base + n_extra
     first = {"front": 0, "middle": (n_after - n_extra) // 2, "end": n_after - n_extra}[place]
-    # The rows of one person do not stand side by side, where there is room.
-    apart = 7 if place == "middle" and first + 7 * n_extra < n_after else 1
+    # The rows of one person do not stand side by side, where there is room. Where a person is replaced, they stand where
+    # all rows of that person stood, so that nobody else is another one than before.
+    apart = 7 if place == "middle" and first + 7 * n_extra < n_after and not replacing else 1
+    first -= first % n_extra if replacing else 0
     places = tuple(first + apart * i for i in range(n_extra))
     rest = made.taken(raw, np.setdiff1d(np.arange(n_base), places)) if replacing else raw
-    return Neighbour(made.inserted(rest, extra, places=places), places, f"a row at the {place}")
+    raw = made.inserted(rest, extra, places=places)
+    as_read = _as_read(places, None if person is None else raw[person])
+    return Neighbour(raw, places, as_read, f"a row at the {place}")
+
+
+def _as_read(places: tuple[int, ...], persons: NDArray[Any] | None) -> tuple[int, ...]:
+    """Where rows stand when all rows of each person are brought together, behind the first of them."""
+    if persons is None:
+        return places
+    first = {person: at for at, person in reversed(list(enumerate(persons.tolist())))}
+    order = np.argsort([first[person] for person in persons.tolist()], kind="stable")
+    return tuple(sorted(np.flatnonzero(np.isin(order, places)).tolist()))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ContractError
+from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.block import Dense, Outer
 from sfumato.public.doors import Tensor
@@ -93,6 +94,10 @@ class Recorder(Primitives):
         """As the inner one clips."""
         return self._inner.clip_outer(values, block=block)
 
+    def clip_persons(self, lengths: NDArray[Any], together: Together) -> NDArray[Any]:
+        """As the inner one clips."""
+        return self._inner.clip_persons(lengths, together)
+
     def clip_gradients(self, gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:
         """As the inner one clips."""
         return self._inner.clip_gradients(gradients, block=block, noise_multiplier=noise_multiplier)
@@ -166,7 +171,7 @@ class Recorder(Primitives):
 
 
 def whitened_distance(one: Record, two: Record, *, plan: Plan) -> list[tuple[str, float]]:
-    """For every use of a step, how far two datasets' sums lie apart, as a multiple of what a row may move them.
+    """For every use of a step, how far two datasets' sums lie apart, as a multiple of the norm that a row may have.
 
     A sampled step is compared mixture by mixture, every other one as a whole.
     """

@@ -128,13 +128,13 @@ class Setting:
             for neighbour in base.neighbours:
                 if one is None or self.size_is_public:
                     # A replaced row takes part before as after.
-                    one = self.run(base.raw, seed=seed, always=neighbour.places if self.size_is_public else ())
+                    one = self.run(base.raw, seed=seed, always=neighbour.as_read if self.size_is_public else ())
                 two = self.run(
                     neighbour.raw,
                     seed=seed,
                     answers=one.record,
-                    new=() if self.size_is_public else neighbour.places,
-                    always=neighbour.places,
+                    new=() if self.size_is_public else neighbour.as_read,
+                    always=neighbour.as_read,
                 )
                 label = f"{base.label} and {neighbour.label}"
                 self._pairs.append(Pair(without_maps(one), without_maps(two), label))

@@ -10,7 +10,7 @@ from sfumato.outlook.expectations import Expectations, Range, load_expectations
 from sfumato.public.accounting import epsilon_of_mu, mu_of_budget
 from sfumato.public.budget import Budget
 from sfumato.public.discovery import BUDGET_SHARE
-from sfumato.public.plan import Plan
+from sfumato.public.plan import Plan, noise_growth
 from sfumato.public.schema import Schema, sketch
 
 #: Below this share in the middle of all runs, with even classes, a release is advised against.
@@ -40,7 +40,7 @@ class Outlook:
     columns: int
     classes: int
     delta: float
-    rows_of_unit: int
+    noise_growth: float
     current: bool
 
     def shares(self, rows: int) -> dict[float, Range]:
@@ -84,7 +84,7 @@ class Outlook:
         if not 1 < factor < math.inf:
             return "More rows, a larger epsilon or fewer columns would help."
         helps = [f"about {_rounded(rows * factor):,} rows instead of {rows:,}"]
-        epsilon = epsilon_of_mu(self.mu * factor * self.rows_of_unit, delta=self.delta)
+        epsilon = epsilon_of_mu(self.mu * factor * self.noise_growth, delta=self.delta)
         if epsilon <= 10:
             helps.append(f"an epsilon of about {epsilon:.2g}")
         columns = math.floor(self.columns * factor ** (-1 / law.columns)) if law.columns else 0
@@ -121,25 +121,30 @@ def outlook(mechanism: Named, *, schema: Schema, budget: Budget, planned: Plan |
     kind = "image" if schema.images else "table"
     target = sketch(schema).target_column
     found = load_expectations()[kind]
+    is_default = mechanism.name == default.name
+    growth = 1.0
+    if schema.unit.max_rows > 1:
+        steps = planned.steps if planned is not None and is_default else default.steps(sketch(schema), budget)
+        growth = noise_growth(steps, unit=schema.unit)
     return Outlook(
         found=found,
         mechanism=mechanism.name,
         simulated=default.name,
         rows=schema.rows,
-        mu=1 / planned.scale if planned is not None and mechanism.name == default.name else _mu(schema, budget),
+        mu=1 / planned.scale if planned is not None and is_default else _mu(schema, budget) / growth,
         columns=max(1, len(schema.features)),
         classes=target.size if target is not None and target.is_coded else 0,
         delta=budget.delta,
-        rows_of_unit=schema.unit.max_rows,
+        noise_growth=growth,
         current=found.digest == constants_digest(type(default).__module__),
     )
 
 
 def _mu(schema: Schema, budget: Budget) -> float:
-    """The precision that sums over everyone would have: all of the budget, less what a discovery takes."""
+    """The precision that sums over everyone have for a unit of one row: all of the budget, less what a discovery takes."""
     left = math.sqrt(1 - BUDGET_SHARE) if schema.unknown else 1.0
     distance = 2.0 if schema.unit.relation == "replace_one" else 1.0  # of two rows, at most
-    return left * mu_of_budget(budget.epsilon, delta=budget.delta) / (distance * schema.unit.max_rows)
+    return left * mu_of_budget(budget.epsilon, delta=budget.delta) / distance
 
 
 def _rounded(value: float) -> int:

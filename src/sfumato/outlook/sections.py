@@ -39,17 +39,18 @@ class Section:
 
 def steps_section(mechanism: str, plan: Plan) -> Section:
     """Every access to private rows, and the claim."""
+    who = "a row" if plan.unit.max_rows == 1 else "all rows of a person together"
     return Section(
         title=f"Plan of {mechanism}",
         subtitle=f", by the accountant {plan.spent.accountant}",
         grid=steps_grid(plan),
-        notes=("clip: what a row can add; stddev: the noise on each number.",),
+        notes=(f"clip: what {who} can add; stddev: the noise on each number.",),
         after=(claim_of(plan).in_words,),
     )
 
 
 def steps_grid(plan: Plan) -> Grid:
-    """One line for each block of each step; it fits 80 columns."""
+    """One line for each block of each step; it fits 80 columns. Clip and multiplier are those of the unit."""
     rows = tuple(
         (
             row["step"],
@@ -57,8 +58,8 @@ def steps_grid(plan: Plan) -> Grid:
             row["sampling"],
             str(row["uses"]),
             f"{row['numbers']:,}",
-            f"{row['clip']:.4g}",
-            f"{row['noise_multiplier']:.4g}",
+            f"{row['unit_clip']:.4g}",
+            f"{row['noise_multiplier'] * row['clip'] / row['unit_clip']:.4g}",
             f"{row['noise_stddev']:.4g}",
         )
         for row in plan.to_json()["steps"]

@@ -27,7 +27,7 @@ def release_warnings(
     Those that say that the release as a whole is of little use begin so, and come first; the others name columns.
     """
     said = []
-    far = _rows_far_from_declared(schema, model)
+    far = _rows_far_from_declared(schema, model, plan)
     rows = schema.rows
     if isinstance(model, Counted) and (far is not None or rows is None):
         rows = max(1, round(model.noisy_rows))
@@ -51,8 +51,11 @@ def _class_noise(schema: Schema, model: Model) -> dict[str, float]:
     return {target.name: model.noisy_rows_stddev / target.size**0.5}
 
 
-def _rows_far_from_declared(schema: Schema, model: Model) -> str | None:
-    """Where the noisy number of rows is not what the schema declares, by more than noise and rounding explain."""
+def _rows_far_from_declared(schema: Schema, model: Model, plan: Plan) -> str | None:
+    """Where the noisy number of rows is not what the schema declares, by more than noise and rounding explain.
+
+    Persons whose rows are clipped together may count for fewer rows than they have: down to the norm of one.
+    """
     if not isinstance(model, Counted):
         return None
     noisy, stddev = model.noisy_rows, model.noisy_rows_stddev
@@ -60,13 +63,16 @@ def _rows_far_from_declared(schema: Schema, model: Model) -> str | None:
     ask = "Is this the whole file, read with the right separator and columns?"
     if schema.rows is None:
         return f"{LITTLE_USE}: {about}, so there may be no rows at all. {ask}" if noisy < _SURE * stddev else None
-    if abs(noisy - schema.rows) <= _SURE * stddev or schema.rows / _FACTOR <= noisy <= schema.rows * _FACTOR:
+    kept = max(step.norm_of(plan.unit) for step in plan.steps) / plan.unit.max_rows  # where there is most room
+    if noisy >= kept * schema.rows - _SURE * stddev and noisy <= schema.rows + _SURE * stddev:
+        return None
+    if kept * schema.rows / _FACTOR <= noisy <= schema.rows * _FACTOR:
         return None
     declared = f"and the schema declares rows = {schema.rows:,}"
     if noisy > schema.rows:
         return f"Rows are not as declared: {about}, {declared}. Correct rows in the schema: delta is judged by it."
     persons = "" if schema.unit.person is None else f" At most {schema.unit.max_rows} rows of a person are kept."
-    if noisy < max(schema.rows / 10, _SURE * stddev):
+    if noisy < max(kept * schema.rows / 10, _SURE * stddev):
         return f"{LITTLE_USE}: {about}, {declared}. {ask}{persons}"
     return f"Rows are not as declared: {about}, {declared}. {ask}{persons}"
 

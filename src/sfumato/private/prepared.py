@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.private.row_alone import RowMap, frozen
-from sfumato.private.sensitive import Sensitive, open_batches
+from sfumato.private.sensitive import Sensitive, open_persons
 from sfumato.public.doors import GroupOf, PerRecord
 from sfumato.public.probe import random_batch, take
 from sfumato.public.schema import Batch, Column, Schema, n_rows_of
@@ -23,11 +23,25 @@ _CELLS = 1 << 19
 
 @dataclass(frozen=True)
 class Piece:
-    """A full batch: `n_rows` private rows from place `first` of the data on, then public rows to its end."""
+    """A full batch: `n_rows` private rows from place `first` of the data on, then public rows to its end.
+
+    `numbers` are those of the rows' persons, where the unit is a person.
+    """
 
     batch: Batch
     n_rows: int
     first: int
+    numbers: NDArray[np.int64] | None
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """The number of each private row's unit: ascending, so that the rows of a person stand side by side."""
+        return np.arange(self.first, self.first + self.n_rows) if self.numbers is None else self.numbers
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        return sum(values.nbytes for values in (*self.batch.values(), self.numbers) if values is not None)
 
 
 def batch_rows(schema: Schema) -> int:
@@ -79,12 +93,12 @@ class PreparedRows:
             return
         private_kept: list[Piece] = []
         n_bytes, first = 0, 0
-        for private_rows in regrouped(open_batches(self._data, rows=_READ_AT_ONCE), rows=self.rows):
+        for private_rows in regrouped(open_persons(self._data, rows=_READ_AT_ONCE), rows=self.rows):
             private_piece = self._completed(private_rows, first=first)
             first += private_piece.n_rows
             if n_bytes <= self._most_bytes:
                 private_packed = self._packed(private_piece)
-                n_bytes += sum(values.nbytes for values in private_packed.batch.values())
+                n_bytes += private_packed.nbytes
                 private_kept.append(private_packed)
             else:
                 private_kept.clear()
@@ -93,11 +107,14 @@ class PreparedRows:
             self._private_kept = private_kept
 
     def _completed(self, private_rows: Batch, *, first: int) -> Piece:
-        """Filled up with public rows, and with the prepared columns."""
+        """Filled up with public rows, and with the prepared columns. Whose rows they are, no map is told."""
         n_rows = n_rows_of(private_rows)
+        person = self._data.schema.unit.person
+        numbers = None if person is None else private_rows[person]
+        private_rows = {name: values for name, values in private_rows.items() if name != person}
         if n_rows < self.rows:
             private_rows = {n: _filled(v, self.public[n][n_rows : self.rows]) for n, v in private_rows.items()}
-        private_piece = Piece(frozen(private_rows), n_rows, first)
+        private_piece = Piece(frozen(private_rows), n_rows, first, numbers)
         for name, row_map in self._maps:
             private_column = _prepared(row_map, name, private_piece.batch, n_rows)
             private_piece = self._joined(private_piece, name, private_column)
@@ -105,17 +122,17 @@ class PreparedRows:
 
     def _joined(self, piece: Piece, name: str, private_column: NDArray[Any]) -> Piece:
         filled = _filled(private_column, self.public[name][piece.n_rows : self.rows])
-        return Piece(frozen({**piece.batch, name: filled}), piece.n_rows, piece.first)
+        return replace(piece, batch=frozen({**piece.batch, name: filled}))
 
     def _packed(self, piece: Piece) -> Piece:
         small = {name: values.astype(self._small.get(name, values.dtype)) for name, values in piece.batch.items()}
-        return Piece(frozen(small), piece.n_rows, piece.first)
+        return replace(piece, batch=frozen(small))
 
     def _unpacked(self, piece: Piece) -> Piece:
         """As they were: a mechanism sees the same types on every pass."""
         kinds = {name: np.int64 if kind.kind == "u" else np.float64 for name, kind in self._small.items()}
         large = {name: values.astype(kinds.get(name, values.dtype), copy=False) for name, values in piece.batch.items()}
-        return Piece(frozen(large), piece.n_rows, piece.first)
+        return replace(piece, batch=frozen(large))
 
 
 def regrouped(batches: Iterable[Batch], *, rows: int) -> Iterator[Batch]:

@@ -8,6 +8,7 @@ from sfumato.errors import PrivacyError
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
+from sfumato.private.intake.together import brought_together
 from sfumato.public.schema import Batch, Schema
 
 
@@ -99,6 +100,27 @@ def open_batches(sensitive: Sensitive, *, rows: int = 16384) -> Iterator[Batch]:
     names = [column.name for column in schema.columns]
     for private_raw in _source_of(sensitive).chunks(names, rows=rows):
         yield conform(private_raw, schema)
+
+
+def open_persons(sensitive: Sensitive, *, rows: int) -> Iterator[Batch]:
+    """The same with the rows of a person side by side, in the order that they have in the data.
+
+    Beside the columns, under the name of the person's own, which no column of a schema has, stands the number of each row's
+    person, ascending. Where the unit is a row, there is no such name.
+    """
+    schema, source = sensitive.schema, _source_of(sensitive)
+    person, names = schema.unit.person, [column.name for column in schema.columns]
+    if person is None:
+        yield from open_batches(sensitive, rows=rows)
+        return
+    if not isinstance(source, LimitedSource):
+        raise PrivacyError("nobody has told the persons of these rows apart. Open the data with Sensitive.read.")
+
+    def read() -> Iterator[Batch]:
+        for private_raw, numbers in source.numbered_chunks(names, rows=rows):
+            yield {**conform(private_raw, schema), person: numbers}
+
+    yield from brought_together(read, source.numbers(rows=rows), person=person, rows=rows)
 
 
 def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:

@@ -20,6 +20,8 @@ def gradient_block(step: Step) -> Dense:
         raise PlanError(f"step {step.name!r}: gradients need one dense block, without mixtures or groups.")
     if not isinstance(step.sampling, Everyone | Poisson):
         raise PlanError(f"step {step.name!r}: gradients are summed over everyone or over a Poisson sample.")
+    if step.person_bound is not None:
+        raise PlanError(f"step {step.name!r}: gradients are clipped row by row. Leave out person_bound.")
     return block
 
 

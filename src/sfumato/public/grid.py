@@ -15,6 +15,9 @@ NOISE_STDDEV = 2**20
 #: Below this noise multiplier the integers would grow past what their sums can hold.
 MIN_NOISE_MULTIPLIER = 2.0**-9
 
+#: The norm of a person's rows together may not exceed this, so that its square stays far below 2^63.
+_LARGEST_SUM = 2**31
+
 #: Rows are scaled by this much less than they might, so that float rounding never brings a norm over its bound.
 _MARGIN = 1 - 2.0**-30
 
@@ -26,6 +29,15 @@ def norm_in_units(noise_multiplier: float) -> float:
             f"a noise multiplier of {noise_multiplier:.3g} is next to no privacy. Lower epsilon, or ask for fewer accesses."
         )
     return NOISE_STDDEV / noise_multiplier
+
+
+def check_rows_together(norm: float, *, max_rows: int) -> None:
+    """Refuse rows of a person whose sum, before it is clipped, could have a square that no 64-bit integer holds."""
+    if max_rows * norm > _LARGEST_SUM:
+        raise PlanError(
+            f"with a noise multiplier of {NOISE_STDDEV / norm:.3g}, {max_rows} rows of a person are too many to be added "
+            "up in integers. Lower max_rows or epsilon."
+        )
 
 
 def units_per_one(block: Block, *, noise_multiplier: float) -> float:

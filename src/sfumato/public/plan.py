@@ -62,6 +62,7 @@ class Plan:
                     "uses": step.uses,
                     "numbers": step.mixtures * step.groups * block.width,
                     "clip": block.l2_bound,
+                    "unit_clip": step.norm_of(self.unit) * block.l2_bound,
                     "noise_multiplier": self.noise_multiplier(step.name),
                     "noise_stddev": self.noise_stddev(step.name, block.name),
                 }
@@ -99,8 +100,11 @@ def make_plan(
         raise PlanError(f"the plan would spend epsilon {spent.epsilon:.6g}, over the budget of {budget.epsilon:.6g}.")
     plan = Plan(budget=budget, unit=unit, steps=steps, scale=scale, event=event, spent=spent)
     for step in steps:
+        # These refuse what the doors could not carry out.
         for block in step.blocks:
-            plan.units_per_one(step.name, block.name)  # refuses what the doors could not carry out
+            plan.units_per_one(step.name, block.name)
+        if step.clips_persons(unit):
+            grid.check_rows_together(grid.norm_in_units(plan.noise_multiplier(step.name)), max_rows=unit.max_rows)
         if step.width * step.mixtures * step.groups > _MOST_NUMBERS:
             raise PlanError(
                 f"step {step.name!r} would release {step.width * step.mixtures * step.groups} numbers, more than memory "
@@ -116,6 +120,19 @@ def event_of(steps: Sequence[Step], *, scale: float, unit: PrivacyUnit, prior: d
         noise = _noise_multiplier(step, steps=steps, scale=scale)
         events.append(step.event(noise_multiplier=noise, unit=unit))
     return events[0] if len(events) == 1 else dpa.ComposedDpEvent(events)
+
+
+def noise_growth(steps: Sequence[Step], *, unit: PrivacyUnit) -> float:
+    """How many times as much noise sums over everyone need as if the unit were a row, whatever the budget.
+
+    >>> from sfumato.public.block import Hot
+    >>> counts, unit = Hot(name="age", width=20), PrivacyUnit(person="patient", max_rows=4)
+    >>> steps = [Step(name="s", blocks=(counts,)), Step(name="t", blocks=(counts,), person_bound=2.0)]
+    >>> round(noise_growth(steps, unit=unit), 3)  # the root of the mean of 16 and 4
+    3.162
+    """
+    squares = math.fsum(step.share * step.norm_of(unit) ** 2 for step in steps)
+    return math.sqrt(squares / math.fsum(step.share for step in steps))
 
 
 def refuse_sampling(steps: Sequence[Step]) -> None:

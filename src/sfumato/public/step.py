@@ -54,6 +54,9 @@ class Step:
     Noise is spoken of in *whitened* units, in which a row's whole contribution has norm at most 1: a step with
     noise multiplier s adds s * l2_bound / sqrt(share) to the entries of a block. `share` is the part of the total
     precision (1 / s^2) that the step gets, relative to the other steps.
+
+    Where the unit is a person with several rows, `person_bound` is the norm that they may have together, in norms of one
+    row: the door shortens the sum of whoever has more. Without it, every row of a person counts in full.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Step:
     sampling: Sampling = field(default_factory=Everyone)
     mixtures: int = 1
     groups: int = 1
+    person_bound: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse a step that no door could carry out."""
@@ -75,6 +79,8 @@ class Step:
                 raise PlanError(f"step {self.name!r}: {what} = {value} must be at least 1.")
         if not (math.isfinite(self.share) and self.share > 0):
             raise PlanError(f"step {self.name!r}: share = {self.share} must be a finite number above 0.")
+        if self.person_bound is not None:
+            self._check_person_bound(self.person_bound)
         if isinstance(self.sampling, Poisson) and not 0 < self.sampling.rate <= 1:
             raise PlanError(
                 f"step {self.name!r}: sampling rate {self.sampling.rate:g} must lie in (0, 1]. "
@@ -85,6 +91,29 @@ class Step:
                 f"step {self.name!r}: cannot draw {self.sampling.degree} of {self.sampling.population} rows. "
                 "Choose a mixture degree of at least 1 and at most the number of rows."
             )
+
+    def _check_person_bound(self, bound: float) -> None:
+        if not (math.isfinite(bound) and bound >= 1):
+            raise PlanError(f"step {self.name!r}: person_bound = {bound} must be a finite number of at least 1.")
+        if self.is_mixed or not isinstance(self.sampling, Everyone):
+            raise PlanError(
+                f"step {self.name!r}: the rows of a person are clipped together in sums over everyone alone. "
+                "Leave out person_bound."
+            )
+
+    def norm_of(self, unit: PrivacyUnit) -> float:
+        """What a unit's whole contribution to one sum may be long, in norms of a row.
+
+        >>> from sfumato.public.block import Hot
+        >>> step = Step(name="s", blocks=(Hot(name="age", width=20),), person_bound=2.5)
+        >>> [step.norm_of(PrivacyUnit(person="patient", max_rows=rows)) for rows in (1, 2, 4)]
+        [1, 2, 2.5]
+        """
+        return unit.max_rows if self.person_bound is None else min(self.person_bound, unit.max_rows)
+
+    def clips_persons(self, unit: PrivacyUnit) -> bool:
+        """Whether the rows of a person are clipped together, and not each for itself alone."""
+        return self.norm_of(unit) < unit.max_rows
 
     def block(self, name: str) -> Block:
         """The block of that name."""
@@ -131,7 +160,7 @@ class Step:
             return self._replace_event(noise, unit)
         match self.sampling:
             case Everyone() | SecretBins():
-                return dpa.GaussianDpEvent(noise / rows), self.uses
+                return dpa.GaussianDpEvent(noise / self.norm_of(unit)), self.uses
             case Poisson(rate) if rows == 1:
                 return dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), self.uses * self.mixtures
             case Poisson(rate):
@@ -163,7 +192,7 @@ class Step:
             )
         match self.sampling:
             case Everyone() | SecretBins() | KnownPartition():
-                return dpa.GaussianDpEvent(noise / (rows * self.diameter())), self.uses
+                return dpa.GaussianDpEvent(noise / (self.norm_of(unit) * self.diameter())), self.uses
             case Poisson(rate):
                 # dp_accounting counts the noise of this event relative to a row's norm, not to the diameter.
                 return dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), self.uses * self.mixtures
@@ -179,6 +208,7 @@ class Step:
             "uses": self.uses,
             "mixtures": self.mixtures,
             "groups": self.groups,
+            "person_bound": self.person_bound,
             "sampling": {"kind": type(self.sampling).__name__, **asdict(self.sampling)},
             "blocks": [block_to_json(block) for block in self.blocks],
         }
@@ -197,6 +227,7 @@ def step_from_json(body: Any) -> Step:
         "uses": int,
         "mixtures": int,
         "groups": int,
+        "person_bound": float | None,
         "sampling": dict,
         "blocks": list,
     }

@@ -6,6 +6,7 @@ from sfumato.contents import archive_of
 from sfumato.errors import SfumatoError
 from sfumato.folder import ANSWERS, answers_of
 from sfumato.public.answers import Answers
+from sfumato.public.block import Block
 from sfumato.public.certificate import Certificate
 from sfumato.public.discovery import discovered_bounds
 from sfumato.public.plan import Plan
@@ -82,8 +83,12 @@ def _is_too_large(answers: Answers, key: str) -> bool:
 
 
 def _answered(answers: Answers, plan: Plan) -> list[Answered]:
+    def unit(step: Step, block: Block) -> int | None:
+        # A person who is shortened counts parts of a unit.
+        return None if step.clips_persons(plan.unit) else unit_of(block, plan.units_per_one(step.name, block.name))
+
     return [
-        Answered(answers.of(step.name, use, block.name), unit_of(block, plan.units_per_one(step.name, block.name)))
+        Answered(answers.of(step.name, use, block.name), unit(step, block))
         for step in plan.steps
         for use in range(answers.uses(step))
         for block in step.blocks

@@ -6,7 +6,7 @@ anew for every answer. Whatever the s are, this much is known, and every test be
 * **Low bits.** N modulo 1,024 is uniform to less than e^-100, so the ten lowest bits of all answers are fair coins.
 * **Place between the marks.** In a block of counts s is a multiple of the public unit u, so an answer modulo u is N
   modulo u, a wrapped Gaussian: its distribution function turns it into a uniform number. The bound of Dvoretzky, Kiefer,
-  Wolfowitz and Massart holds for any number of answers.
+  Wolfowitz and Massart holds for any number of answers. Where rows of a person are clipped together, there are no marks.
 * **On the mark.** An answer that is a multiple of u to the unit has probability 1/u + p at most, p being N's largest
   mass (3.8e-7); k of them have (sum of these)^k / k! at most. A few exact counts among thousands of noisy ones show.
 * **Too small.** N is symmetric with one peak, so |s + N| <= t is at most as likely as |N| <= t (Anderson, 1955). Cells

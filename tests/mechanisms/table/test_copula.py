@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from sfumato import PrivacyUnit
 from sfumato.mechanisms.table.copula import _shrunk, correlations, scores_of
 
 N_BINS = 16
+ROW, PERSON = PrivacyUnit(), PrivacyUnit(person="who", max_rows=4)
 
 
 def planted(correlation: float, *, k: int, n_rows: int = 40_000, seed: int = 0):
@@ -18,8 +20,8 @@ def planted(correlation: float, *, k: int, n_rows: int = 40_000, seed: int = 0):
     return np.minimum((ndtr(gauss) * N_BINS).astype(np.int64), N_BINS - 1)
 
 
-def measured(bins_by_class, *, stddev: float = 0.0, by_class: bool = True, seed: int = 1):
-    """What `correlations` finds in rows of one or more classes."""
+def measured(bins_by_class, *, stddev=0.0, by_class=True, seed=1, kept=1.0, unit=ROW):
+    """What `correlations` finds in rows of one or more classes, of which a part is kept."""
     per_class = np.array([float(len(bins)) for bins in bins_by_class])
     rates, k = per_class / per_class.sum(), bins_by_class[0].shape[1]
     joints = [np.outer(rates, np.full(N_BINS, 1 / N_BINS)) for _ in range(k)]
@@ -30,8 +32,8 @@ def measured(bins_by_class, *, stddev: float = 0.0, by_class: bool = True, seed:
         assert np.linalg.norm(z, axis=1).max() <= 1 + 1e-12
         moments.append(z.T @ z)
     moments = np.stack(moments) if by_class else np.sum(moments, axis=0)[None]
-    moments = moments + stddev * np.random.default_rng(seed).standard_normal(moments.shape)
-    return correlations(moments, scores, per_class, stddev=max(stddev, 1e-9), by_class=by_class)
+    moments = kept * moments + stddev * np.random.default_rng(seed).standard_normal(moments.shape)
+    return correlations(moments, scores, per_class, stddev=max(stddev, 1e-9), by_class=by_class, unit=unit)
 
 
 def off_diagonal(matrix):
@@ -43,6 +45,14 @@ def off_diagonal(matrix):
 def test_planted_correlations_are_found_though_long_rows_are_shortened(correlation: float, k: int) -> None:
     found = off_diagonal(measured([planted(correlation, k=k)])[0])
     assert found == pytest.approx(np.full(len(found), correlation), abs=0.06)
+
+
+def test_persons_who_count_less_leave_correlations_as_they_are() -> None:
+    rows = [planted(0.6, k=8)]
+    expected = measured(rows)
+    assert measured(rows, kept=0.7, unit=PERSON) == pytest.approx(expected, abs=0.03)
+    assert measured(rows, unit=PERSON) == pytest.approx(expected, abs=0.03)
+    assert off_diagonal(measured(rows, kept=0.7)[0]).mean() < 0.5  # where the unit is a row, all are there
 
 
 def test_every_class_has_its_own() -> None:

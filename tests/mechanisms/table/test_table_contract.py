@@ -31,7 +31,7 @@ CASES = {
     "rare": (replace(TABLE, rows=20_000), BUDGET),
     "all stages": (replace(TABLE, rows=20_000), MUCH),
     "no target": (replace(NO_TARGET, rows=20_000), BUDGET),
-    "persons": (PERSONS, BUDGET),
+    "persons": (replace(PERSONS, rows=20_000), MUCH),
     "replace one": (replace(REPLACE, rows=300), BUDGET),
     "number": (Schema(columns=TABLE.columns[:4], target="pressure", rows=20_000), MUCH),
     "classes and groups": (ONE_HOT, BUDGET),
@@ -126,6 +126,14 @@ def test_broken_doors_are_caught(primitives, clause: str, monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.mechanisms.table.wide_path.method._MORE_THAN", 5)
     with pytest.raises(ContractError):
         run_clause(clause, ThreeATable(), wide_schema(), primitives)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_persons_who_are_not_clipped_together_are_caught() -> None:
+    with pytest.raises(ContractError, match="one person moves a sum by"):
+        run_clause(
+            "neighbouring data differ by at most the bound", ThreeATable(), PERSONS, primitives=twins.NoClipOfPersons
+        )
 
 
 @pytest.mark.usefixtures("tiny")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato import Column, Schema
+from sfumato import Column, PrivacyUnit, Schema
 from sfumato.mechanisms.table.binned import Binned
 from sfumato.mechanisms.table.bins import Binning, Spikes
 from sfumato.mechanisms.table.cells import Cells
@@ -68,7 +68,7 @@ def test_numbers_keep_the_rates_of_their_levels() -> None:
 
 
 def test_a_table_of_its_target_alone_is_drawn_at_its_rates() -> None:
-    table = FittedTable.of_target(binned((), (), binning(CLASS)))
+    table = FittedTable.of_target(binned((), (), binning(CLASS)), PrivacyUnit())
     drawn = TableModel(Schema(columns=(CLASS,), target="y"), table, None, None).sample(4_000, seed=0).table
     assert (drawn["y"].astype(str) == "yes").mean() == pytest.approx(0.5, abs=0.05)
 

@@ -16,12 +16,14 @@ FALSE_ALARM = 1e-6
 def neighbours_stay_close(setting: Setting) -> None:
     """With the same coins, data that differ in one unit give sums that differ by at most the accounted bound."""
     for pair in setting.pairs():
-        for step, distance in whitened_distance(pair.one.record, pair.two.record, plan=setting.plan):
-            bound = setting.plan.step(step).diameter() if setting.size_is_public else 1.0
-            if distance > bound * setting.schema.unit.max_rows * (1 + 1e-9):
+        for name, distance in whitened_distance(pair.one.record, pair.two.record, plan=setting.plan):
+            step = setting.plan.step(name)
+            bound = step.norm_of(setting.schema.unit) * (step.diameter() if setting.size_is_public else 1.0)
+            if distance > bound * (1 + 1e-9):
+                who, alone = ("row", "row") if setting.schema.unit.person is None else ("person", "person's sum")
                 raise ContractError(
-                    f"step {step!r}: one row moves a sum by {distance:.3g} times what the accountant was told, at most "
-                    f"{bound:.3g} being allowed ({pair.label}). Some row is not clipped, or does not act alone."
+                    f"step {name!r}: one {who} moves a sum by {distance:.3g} times the norm of a row, and the accountant was "
+                    f"told {bound:.3g} ({pair.label}). Some {alone} is not clipped, or does not act alone."
                 )
 
 

@@ -10,6 +10,7 @@ from sfumato.mechanisms.table.evidence import Evidence, evidence_of
 from sfumato.mechanisms.table.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.logistic import error_bound
 from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
+from sfumato.mechanisms.table.persons import planned
 from sfumato.mechanisms.table.spikes import LOOKS, has_spikes, spike_width
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, MOST_COLUMNS, MOST_CUBES
 from sfumato.public.block import Block, Dense, Hot, Outer
@@ -40,6 +41,7 @@ _GRADIENT_WEIGHTS = 1 << 14
 _GRADIENTS = (2, 8)
 
 _GROUPS_SHARE = 0.01
+_SIZES_SHARE = 0.02
 _TREES_SHARE = 0.03
 _COARSEST = 32 + 5  # parts of a number, of which zero may split one; with three single values and missing ones
 
@@ -143,12 +145,15 @@ class Blueprint:
         steps = []
         if self.groups:
             group_counts = Hot(name="groups", width=2 * len(self.groups), n_hot=len(self.groups))
-            steps.append(Step(name="groups", blocks=(group_counts,), share=_GROUPS_SHARE))
+            steps.append(planned("groups", self.schema.unit, group_counts, share=_GROUPS_SHARE))
+        if self.schema.unit.max_rows > 1:
+            sizes = Hot(name="sizes", width=self.n_classes)
+            steps.append(planned("sizes", self.schema.unit, sizes, share=_SIZES_SHARE))
         shares = self.evidence.shares(has_target=self.n_classes > 1)
         for name, blocks in self._blocks().items():
             if name in shares and blocks:
                 uses = {"spikes": LOOKS, "teacher": self.gradients}.get(name, 1)
-                steps.append(Step(name=name, blocks=blocks, share=shares[name], uses=uses))
+                steps.append(planned(name, self.schema.unit, *blocks, share=shares[name], uses=uses))
         return tuple(steps)
 
     @cached_property

@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sfumato.mechanisms.table.persons import Number, regained
+from sfumato.public.budget import PrivacyUnit
+
 #: Rows longer than this multiple of the mean square are shortened to it: less noise for all against some bias in few.
 _CLIP = 1.5
 _FARTHEST = 3.0
@@ -72,7 +75,13 @@ def _density(quantile: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def correlations(
-    moments: NDArray[np.float64], scores: Scores, per_class: NDArray[np.float64], *, stddev: float, by_class: bool
+    moments: NDArray[np.float64],
+    scores: Scores,
+    per_class: NDArray[np.float64],
+    *,
+    stddev: float,
+    by_class: bool,
+    unit: PrivacyUnit,
 ) -> NDArray[np.float64]:
     """A correlation matrix for every class: what all have in common, and what stands out of the noise in each.
 
@@ -82,6 +91,7 @@ def correlations(
         per_class: Rows of each class.
         stddev: The noise of an entry of `moments`.
         by_class: Whether there is a sum for every class.
+        unit: Where it is a person with several rows, rows may count less here than in `per_class`: squares tell.
     """
     k, n_classes = moments.shape[1], len(per_class)
     upper = np.triu_indices(k, 1)
@@ -95,7 +105,11 @@ def correlations(
     in_common = _shrunk(
         products.sum(axis=0) / expected.sum(axis=0), np.sqrt(len(products)) * noise / expected.sum(axis=0)
     )
-    shortened = _shortening(_matrix(in_common, k), scores)
+    shortened, of_squares = _shortening(_matrix(in_common, k), scores)
+    size = scores.longest_square
+    squares = Number(size * float(np.trace(moments.sum(axis=0))), size * stddev * float(np.sqrt(moments.shape[0] * k)))
+    expected_squares = Number(of_squares * float(per_class @ scores.variances.sum(axis=1)), 0.0)
+    shortened /= regained(unit, rows=expected_squares, counted=squares)
     in_common = np.clip(in_common / shortened, -_LARGEST, _LARGEST)
     if not by_class or n_classes == 1:
         return np.broadcast_to(_matrix(in_common, k), (n_classes, k, k))
@@ -135,14 +149,15 @@ def _matrix(correlation: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     return np.asarray(lifted / (deviation[..., :, None] * deviation[..., None, :]))
 
 
-def _shortening(matrix: NDArray[np.float64], scores: Scores) -> float:
-    """By how much shortening long rows makes products too small, on rows with these correlations."""
+def _shortening(matrix: NDArray[np.float64], scores: Scores) -> tuple[float, float]:
+    """By how much shortening long rows makes products too small, and squares, on rows with these correlations."""
     k = len(matrix)
     if k < 2:
-        return 1.0
+        return 1.0, 1.0
     rows = np.random.default_rng(0).standard_normal((_SIMULATED, k)) @ np.linalg.cholesky(matrix).T
     rows *= np.sqrt(scores.variances.mean(axis=0))
     short = rows * np.minimum(1.0, np.sqrt(scores.longest_square / np.maximum((rows**2).sum(axis=1), 1e-12)))[:, None]
     upper = np.triu_indices(k, 1)
     before, after = (rows.T @ rows)[upper], (short.T @ short)[upper]
-    return float(np.clip((before * after).sum() / max(float((before**2).sum()), 1e-12), 0.2, 1.0))
+    products = float(np.clip((before * after).sum() / max(float((before**2).sum()), 1e-12), 0.2, 1.0))
+    return products, float((short**2).sum() / max(float((rows**2).sum()), 1e-12))

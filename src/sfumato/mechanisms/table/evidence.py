@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.mechanisms.common.precision import declared_rows, mu_of_a_row
 from sfumato.mechanisms.table.cells import BEND
+from sfumato.mechanisms.table.persons import mean_norm
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
 
@@ -87,6 +88,8 @@ class Evidence:
 
 def evidence_of(schema: Schema, budget: Budget, *, n_columns: int) -> Evidence:
     """From the schema and the budget. Levels of a numeric target are as few as its rows support: they count as two."""
+    of_unit = mean_norm(dict(zip(_STAGES, _AT[-1][1], strict=True)), schema.unit)
+    mu = mu_of_a_row(schema, budget) * schema.unit.max_rows / of_unit  # the rows of a person are clipped together
     target = schema.target_column
     n_classes = target.size if target is not None and target.is_coded else 2
-    return Evidence(declared_rows(schema), mu_of_a_row(schema, budget), n_columns, n_classes)
+    return Evidence(declared_rows(schema), mu, n_columns, n_classes)

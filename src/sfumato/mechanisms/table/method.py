@@ -15,7 +15,7 @@ def measure_table(plan: Blueprint, view: Doors) -> FittedTable:
     """All stages in order."""
     binned = BinStage(plan, view).run()
     if not binned.binnings:
-        return FittedTable.of_target(binned)
+        return FittedTable.of_target(binned, plan.schema.unit)
     tables = GeneratorStage(plan, view)
     generator = tables.run(binned)
     is_taught = plan.has("teacher") and tables.rare(binned) is None

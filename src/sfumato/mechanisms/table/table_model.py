@@ -12,10 +12,12 @@ from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.notes import table_notes
+from sfumato.mechanisms.table.persons import classes_regained
 from sfumato.mechanisms.table.population import Population
 from sfumato.mechanisms.table.rhythm import with_rhythm
 from sfumato.mechanisms.table.to_labels import Labels
 from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema import Schema
 
 #: How much more or less a row of the population may weigh for the teacher.
@@ -32,9 +34,11 @@ class FittedTable:
     labels: Labels | None = field(repr=False)
 
     @staticmethod
-    def of_target(binned: Binned) -> "FittedTable":
+    def of_target(binned: Binned, unit: PrivacyUnit) -> "FittedTable":
         """A table without any other column."""
         held = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
+        if binned.in_full is not None:
+            held = held * classes_regained(unit, held, stddev=binned.cell_stddev, in_full=binned.in_full)
         return FittedTable(binned, held / held.sum(), None, None)
 
     def towards_teacher(self, alpha: float) -> tuple[Population | None, NDArray[np.float64] | None]:
@@ -70,12 +74,12 @@ class TableModel:
     @property
     def noisy_rows(self) -> float:
         """The noisy number of private rows."""
-        return self.fitted.binned.total
+        return self.fitted.binned.n_rows(self.schema.unit).value
 
     @property
     def noisy_rows_stddev(self) -> float:
         """The noise in it."""
-        return self.fitted.binned.total_stddev
+        return self.fitted.binned.n_rows(self.schema.unit).stddev
 
     @property
     def default_rows(self) -> int:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.binned import BINS, CODES, Binned
+from sfumato.mechanisms.table.binned import BINS, CODES, Binned, bins_and_labels
 from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.counting import count_codes, count_stddev
 from sfumato.mechanisms.table.features import Feature, exactly_one, one_of
 from sfumato.mechanisms.table.layout import Layout, codes_in
+from sfumato.mechanisms.table.persons import regained, rows_of
 from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves
 from sfumato.mechanisms.table.spikes import LOOKS, Zoom, has_spikes, heavy_cells, spike_width, split_by_column
 from sfumato.public.doors import Doors, Measured
@@ -55,7 +56,15 @@ class BinStage:
             return np.stack(columns if target is not None else [*columns, np.zeros(len(codes), dtype=np.int64)], axis=1)
 
         self.view.prepare(BINS, bins)
-        return Binned(features, binnings, target, total, total_stddev, counted[0].leaf_stddev if counted else 1.0)
+        cell_stddev = counted[0].leaf_stddev if counted else 1.0
+        n_classes = 1 if target is None else target.size
+        in_full = self._sizes(n_classes) if self.plan.has("sizes") else None
+        return Binned(features, binnings, target, total, total_stddev, cell_stddev, in_full)
+
+    def _sizes(self, n_classes: int) -> Measured:
+        """Rows of each class, every one of them counted."""
+        sizes = self.view.noisy_sum("sizes", lambda batch: {"sizes": bins_and_labels(batch)[1][:, None]})["sizes"]
+        return Measured(sizes.values[:n_classes], sizes.stddev)
 
     def _features(self) -> tuple[Feature, ...]:
         """The columns, with the groups that are groups."""
@@ -82,8 +91,10 @@ class BinStage:
             for f, part, counts in zip(every, parts, first, strict=True)
         ]
         second, second_stddev = self._count_by("fine", leaves)
+        counted = rows_of(second, stddev=second_stddev)
+        gain = regained(self.plan.schema.unit, rows=rows_of(first, stddev=first_stddev), counted=counted)
         return [
-            Counted(f.cells, part, c1, first_stddev, leaf, c2, second_stddev)
+            Counted(f.cells, part, c1, first_stddev, leaf, gain * c2, gain * second_stddev)
             for f, part, c1, leaf, c2 in zip(every, parts, first, leaves, second, strict=True)
         ]
 

@@ -17,6 +17,7 @@ from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
 from sfumato.mechanisms.table.links import Link, fine_link, link_codes, link_layout, spanning_tree
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
+from sfumato.mechanisms.table.persons import Number, classes_regained, regained, rows_of
 from sfumato.mechanisms.table.population import Population, first_population, population_rows, raked, with_links
 from sfumato.mechanisms.table.rule import Bins
 from sfumato.mechanisms.table.smooth import to_simplex
@@ -106,6 +107,11 @@ class GeneratorStage:
             margins = [_shares(binning.margin) for binning in binned.binnings]
             return rates * binned.total, [np.outer(rates, margin) for margin in margins], np.full(len(rates), FLOOR)
         tables, per_class = self._class_tables(binned)
+        if binned.in_full is not None:
+            stddev = float(tables[0].stddev[0])
+            gains = classes_regained(self.plan.schema.unit, per_class, stddev=stddev, in_full=binned.in_full)
+            tables = [ClassTable(gains[:, None] * table.counts, gains * table.stddev) for table in tables]
+            per_class = gains * per_class
         floors = np.full(len(per_class), FLOOR)
         margins = _better_margins(binned, tables)
         rare = self.rare(binned)
@@ -126,6 +132,9 @@ class GeneratorStage:
 
             counts = count_codes(self.view, "classes", self.plan.hot("classes"), codes, n_codes=len(binned.sizes))
             values = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
+            of_all = layout.split(values.sum(axis=0))
+            gain = self._regained(binned, rows_of(of_all, stddev=counts.stddev * math.sqrt(n_classes)))
+            values, counts = gain * values, scaled(counts, gain)
             tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values)]
             per_class = own
             stddev = counts.stddev
@@ -146,7 +155,9 @@ class GeneratorStage:
                 return {"classes": rows}
 
             noisy = scaled(self.view.noisy_sum("classes", centred)["classes"], norm, self.plan.n_classes, width + 1)
-            values, stddev = noisy.values[:n_classes], noisy.stddev
+            held = Number(float(noisy.values[:n_classes, -1].sum()), noisy.stddev * math.sqrt(n_classes))
+            gain = self._regained(binned, held)
+            values, stddev = gain * noisy.values[:n_classes], gain * noisy.stddev
             tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values[:, :-1])]
             first = binned.cell_stddev**-2 / cells_of_class
             per_class = (own * first + values[:, -1] * stddev**-2) / (first + stddev**-2)
@@ -173,6 +184,12 @@ class GeneratorStage:
         again = [self.view.noisy_sum("teacher", counts)["bins"] for _ in range(self.plan.gradients)]
         mean = np.mean([one.values for one in again], axis=0) / weight
         stddev = again[0].stddev / weight / math.sqrt(self.plan.gradients)
+        if self.plan.schema.unit.max_rows > 1:
+            # Whose rows are all of this class is shortened most. What it has at each bin is asked; of how many, tables say.
+            size = Number(float(per_class[rare]), float(tables[0].stddev[rare]))
+            counted_again = Number(float(mean[layout.width]), stddev)
+            gain = regained(self.plan.schema.unit, rows=size, counted=counted_again)
+            mean, stddev = gain * mean, gain * stddev
         out = []
         for table, new in zip(tables, layout.split(mean), strict=True):
             values, noise = table.counts.copy(), table.stddev.copy()
@@ -208,7 +225,8 @@ class GeneratorStage:
 
         noisy = self.view.noisy_sum("moments", products)["moments"]
         moments = noisy.values.reshape(-1, most, most)[:n_classes, :k, :k]
-        return correlations(moments, scores, per_class, stddev=noisy.stddev, by_class=by_class)
+        unit = self.plan.schema.unit
+        return correlations(moments, scores, per_class, stddev=noisy.stddev, by_class=by_class, unit=unit)
 
     def _with_pairs(
         self, generator: Generator, *, free: NDArray[np.bool_]
@@ -218,7 +236,7 @@ class GeneratorStage:
         pairs = all_pairs(len(binned.sizes))
 
         goals = departures(
-            levels, pairs, self._pair_sums(levels, pairs), self._held(generator, pairs), total=binned.total
+            levels, pairs, self._pair_sums(binned, levels, pairs), self._held(generator, pairs), total=binned.total
         )
         chosen = spanning_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
         chosen = chosen if self.plan.has("links") else []
@@ -238,7 +256,7 @@ class GeneratorStage:
         ]
         return replace(generator, population=population), tables
 
-    def _pair_sums(self, levels: Levels, pairs: Sequence[tuple[int, int]]) -> Sums:
+    def _pair_sums(self, binned: Binned, levels: Levels, pairs: Sequence[tuple[int, int]]) -> Sums:
         """Tables of all rows, and of the second half of the classes less the first: two sums, the second of signed rows."""
         together = levels.of_all()
 
@@ -249,10 +267,12 @@ class GeneratorStage:
             return np.where(levels.of_class[bins_and_labels(batch)[1]] == 1, 1.0, -1.0)
 
         counts = count_codes(self.view, "pairs", self.plan.hot("pairs"), codes, n_codes=len(pairs))
+        gain = self._regained(binned, rows_of(together.layout(pairs).split(counts.values), stddev=counts.stddev))
         if levels.n_halves == 1 or not self.plan.has("contrasts"):
-            return Sums(counts, None)
+            return Sums(scaled(counts, gain), None)
         block = self.plan.hot("contrasts")
-        return Sums(counts, count_codes(self.view, "contrasts", block, codes, n_codes=len(pairs), signs=signs))
+        apart = count_codes(self.view, "contrasts", block, codes, n_codes=len(pairs), signs=signs)
+        return Sums(scaled(counts, gain), scaled(apart, gain))
 
     def _links(
         self, generator: Generator, goals: dict[tuple[int, ...], Goal], chosen: list[tuple[int, int]]
@@ -264,6 +284,8 @@ class GeneratorStage:
             return link_codes(bins_and_labels(batch)[0], chosen, binned.sizes)
 
         counts = count_codes(self.view, "links", self.plan.hot("links"), codes, n_codes=len(chosen))
+        held_rows = rows_of(layout.split(counts.values), stddev=counts.stddev)
+        counts = scaled(counts, self._regained(binned, held_rows))
         links, margins = [], generator.margins
         for (i, j), flat in zip(chosen, layout.split(counts.values), strict=True):
             shape = binned.sizes[i], binned.sizes[j]
@@ -318,9 +340,14 @@ class GeneratorStage:
             self.view, "cubes", self.plan.hot("cubes"),
             lambda batch: coarse.codes(*bins_and_labels(batch), triples), n_codes=len(triples),
         )  # fmt: skip
+        held_rows = rows_of(coarse.layout(triples).split(counts.values), stddev=counts.stddev)
+        counts = scaled(counts, self._regained(binned, held_rows))
         held = self._held(replace(generator, levels=coarse), triples)
         goals = departures(coarse, triples, Sums.of_halves(coarse, triples, counts), held, total=binned.total)
         return [(coarse.code(population.rows, population.labels, goal.columns), goal.table) for goal in goals]
+
+    def _regained(self, binned: Binned, counted: Number) -> float:
+        return regained(self.plan.schema.unit, rows=Number(binned.total, binned.total_stddev), counted=counted)
 
     def rare(self, binned: Binned) -> int | None:
         """One of two classes that has too few rows for a teacher."""

@@ -1,4 +1,4 @@
-"""At most so many rows of one person: the rest is dropped at random, before anything else sees the rows."""
+"""At most so many rows of one person, and these side by side: the rest is dropped at random, before anything sees the rows."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ class LimitedSource:
 
     Persons are told apart by a keyed 128-bit hash of their id. The key is secret and new for each object, so
     nobody can prepare two ids that meet; by chance, any two of a billion persons meet with probability below
-    1e-20, and then share one limit. The draw takes some 60 bytes for each row, and one bit when made.
+    1e-20, and then share one limit. The draw takes some 80 bytes for each row, and 8 when made.
     """
 
     def __init__(self, source: Source, *, person: str, max_rows: int, randomness: NoiseSource | None = None) -> None:
@@ -32,7 +32,7 @@ class LimitedSource:
         self._person = person
         self._max_rows = max_rows
         self._randomness = randomness or NoiseSource()
-        self._private_kept: NDArray[np.uint8] | None = None
+        self._private_numbers: NDArray[np.int64] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,37 +41,70 @@ class LimitedSource:
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The wrapped source's chunks, less the rows that are over the limit."""
-        if self._private_kept is None:
-            self._private_kept = self._draw(rows)
-        private_kept = self._private_kept
+        return (private_chunk for private_chunk, _ in self.numbered_chunks(names, rows=rows))
+
+    def numbered_chunks(
+        self, names: Sequence[str], *, rows: int
+    ) -> Iterator[tuple[dict[str, Values], NDArray[np.int64]]]:
+        """The same, with the number of each row's person."""
+        private_numbers = self._numbers(rows)
         start = 0
         for private_chunk in self._source.chunks(names, rows=rows):
             n_rows = len(next(iter(private_chunk.values())))
             # A file that has grown since the draw has rows without a draw: they are left out.
-            bits = np.unpackbits(private_kept[start // 8 : (start + n_rows) // 8 + 1])[start % 8 :][:n_rows]
-            mask = np.zeros(n_rows, dtype=bool)
-            mask[: len(bits)] = bits
+            numbers = np.full(n_rows, -1)
+            known = private_numbers[start : start + n_rows]
+            numbers[: len(known)] = known
             start += n_rows
-            if mask.any():
-                yield {name: _filter(values, mask) for name, values in private_chunk.items()}
+            kept = numbers >= 0
+            if kept.any():
+                yield {name: _filter(values, kept) for name, values in private_chunk.items()}, numbers[kept]
 
-    def _draw(self, rows: int) -> NDArray[np.uint8]:
+    def numbers(self, *, rows: int) -> NDArray[np.int64]:
+        """The persons of all rows that are kept, numbered from 0 in the order of their first rows."""
+        private_numbers = self._numbers(rows)
+        return private_numbers[private_numbers >= 0]
+
+    def _numbers(self, rows: int) -> NDArray[np.int64]:
+        if self._private_numbers is None:
+            self._private_numbers = self._draw(rows)
+        return self._private_numbers
+
+    def _draw(self, rows: int) -> NDArray[np.int64]:
+        """The number of each row's person; -1 for a row that is dropped."""
         key = os.urandom(32)
         private_hashes = [
             _hashes(chunk[self._person], key) for chunk in self._source.chunks([self._person], rows=rows)
         ]  # fmt: skip
         if not private_hashes:
-            return np.zeros(0, dtype=np.uint8)
+            return np.zeros(0, dtype=np.int64)
         private_people = np.concatenate(private_hashes)
         ranks = self._randomness.words(len(private_people))
         order = np.lexsort((ranks, private_people[:, 1], private_people[:, 0]))
         ordered = private_people[order]
         # A person's rows now lie side by side in random order; count along each run.
         first = np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)]
-        place = np.arange(len(order)) - np.flatnonzero(first)[np.cumsum(first) - 1]
-        kept = np.zeros(len(order), dtype=bool)
-        kept[order] = (place < self._max_rows) & ordered.any(axis=1)  # a row of nobody is dropped
-        return np.packbits(kept)
+        run = np.cumsum(first) - 1
+        place = np.arange(len(order)) - np.flatnonzero(first)[run]
+        kept = (place < self._max_rows) & ordered.any(axis=1)  # a row of nobody is dropped
+        numbers = np.full(len(order), -1)
+        numbers[order[kept]] = run[kept]
+        return _in_order_of_appearance(numbers)
+
+
+def _in_order_of_appearance(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Other numbers for the same persons: 0 for whoever comes first. What is -1 stays so.
+
+    >>> _in_order_of_appearance(np.array([7, -1, 2, 7, 0])).tolist()
+    [0, -1, 1, 0, 2]
+    """
+    there = np.flatnonzero(numbers >= 0)
+    _, first, again = np.unique(numbers[there], return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    out = np.full(len(numbers), -1)
+    out[there] = rank[again]
+    return out
 
 
 def _hashes(values: Values, key: bytes) -> NDArray[np.uint64]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.private.kernel import clip, sampling
 from sfumato.private.kernel.gaussian import rounded_gaussian
+from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.randomness import NoiseSource, is_own_and_secure
 from sfumato.public.block import Dense, Outer
 from sfumato.public.certificate import Status
@@ -43,6 +44,10 @@ class Primitives:
     def clip_gradients(self, gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:
         """The same as `clip`, for tensors on their own device."""
         return clip.clip_tensor_to_grid(gradients, block=block, noise_multiplier=noise_multiplier)
+
+    def clip_persons(self, lengths: NDArray[Any], together: Together) -> NDArray[Any]:
+        """What carries the lengths of clipped rows, shortened so that no person's sum is longer than the step's bound."""
+        return together.shortened(lengths)
 
     def coins(self, step: Step, *, first: int, n_rows: int, n_coins: int, rate: float) -> NDArray[np.int64]:
         """Which of `n_coins` coins for each of `n_rows` rows fall on heads, as row * n_coins + coin, ascending.

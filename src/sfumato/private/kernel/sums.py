@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.kernel.clip import add_codes, distinct_codes, outer_to_grid, weights_in_units
+from sfumato.private.kernel.clip import OUTER_ROWS, add_codes, distinct_codes, outer_to_grid, weights_in_units
+from sfumato.private.kernel.persons import Floats, Integers, Numbered, Persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.block import Dense, Hot, Outer
 from sfumato.public.plan import Plan
 from sfumato.public.step import Step
 
 #: Integers by block: of one batch, or of all so far.
-Sums = dict[str, NDArray[np.int64]]
-_OUTER_PIECE = 2**9  # rows at a time, so that they stay in the processor's cache
+Sums = dict[str, Integers]
 
 
 def nothing(step: Step) -> Sums:
@@ -22,38 +22,40 @@ def nothing(step: Step) -> Sums:
     return {block.name: np.zeros(block.width, dtype=np.int64) for block in step.blocks}
 
 
-def add_rows(
-    private_sums: Sums, private_rows: Mapping[str, NDArray[Any]], *, step: Step, plan: Plan, primitives: Primitives
-) -> None:
-    """Add up to `clip.OUTER_ROWS` rows, each clipped by itself."""
-    noise_multiplier = plan.noise_multiplier(step.name)
+def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Plan, primitives: Primitives) -> None:
+    """Add rows, each clipped by itself; where the step says so, the rows of each person are clipped together as well."""
+    (rows, whose), unit, noise = private_rows, plan.unit, plan.noise_multiplier(step.name)
+    persons = Persons(whose, bound=step.norm_of(unit), max_rows=unit.max_rows) if step.clips_persons(unit) else None
     for block in step.blocks:
-        values, private_sum = private_rows[block.name], private_sums[block.name]
+        values, private_sum = rows[block.name], private_sums[block.name]
         match block:
             case Dense():
-                integers = primitives.clip(values, block=block, noise_multiplier=noise_multiplier)
+                integers = primitives.clip(values, block=block, noise_multiplier=noise)
+                if persons:
+                    together = persons.of_vectors(block=block, noise_multiplier=noise)
+                    integers = primitives.clip_persons(integers, together)
                 private_sum += integers.sum(axis=0, dtype=np.int64)
             case Hot():
-                codes = distinct_codes(values, block=block)
-                units = weights_in_units(values, codes, block=block, units=plan.units_per_one(step.name, block.name))
+                codes, one = distinct_codes(values, block=block), plan.units_per_one(step.name, block.name)
+                units = weights_in_units(values, codes, block=block, units=one)
+                if persons:
+                    units = primitives.clip_persons(units, persons.of_codes(codes, block=block, units=one))
                 add_codes(private_sum, codes, units)
             case Outer():
-                private_sum += _products(values, block=block, primitives=primitives)
+                u, v = primitives.clip_outer(values, block=block)
+                group = np.clip(np.nan_to_num(values[:, -1], nan=0.0), 0, block.groups - 1).astype(np.int64)
+                if persons:
+                    u = primitives.clip_persons(u, persons.of_products(v, group, block=block))
+                _add_products(private_sum.reshape(block.groups, *block.shape), u, v, group)
 
 
-def _products(private_rows: NDArray[Any], *, block: Outer, primitives: Primitives) -> NDArray[np.int64]:
-    """The sum of u v^T. Whole numbers below 2^53 throughout, so that float64 matrix products are exact."""
-    sums = np.zeros((block.groups, *block.shape))
-    for start in range(0, len(private_rows), _OUTER_PIECE):
-        rows = private_rows[start : start + _OUTER_PIECE]
-        u, v = primitives.clip_outer(rows, block=block)
-        if block.groups == 1:
-            sums[0] += u.T @ v
-            continue
-        group = np.clip(np.nan_to_num(rows[:, -1], nan=0.0), 0, block.groups - 1).astype(np.int64)
-        for g in np.unique(group):
-            sums[g] += u[group == g].T @ v[group == g]
-    return sums.astype(np.int64).ravel()
+def _add_products(sums: Integers, u: Floats, v: Floats, group: Integers) -> None:
+    """Add u v^T. Whole numbers below 2^53 throughout, so that float64 matrix products are exact."""
+    for start in range(0, len(u), OUTER_ROWS):
+        piece = slice(start, start + OUTER_ROWS)
+        for g in np.unique(group[piece]):
+            own = slice(None) if len(sums) == 1 else group[piece] == g
+            sums[g] += (u[piece][own].T @ v[piece][own]).astype(np.int64)
 
 
 def on_grid(private_sums: Sums, *, step: Step, plan: Plan) -> Sums:

@@ -19,6 +19,7 @@ from sfumato.private.kernel.clip import OUTER_ROWS
 from sfumato.private.kernel.gradients import GradientSum
 from sfumato.private.kernel.membership import members_of, taking_part
 from sfumato.private.kernel.mixing import add_members
+from sfumato.private.kernel.persons import Numbered, of_whole_persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.prepared import PreparedRows
 from sfumato.private.quiet import silence
@@ -52,6 +53,8 @@ class View:
         on_step: Callable[[str], None] = lambda name: None,
     ) -> None:
         """Open the data for exactly the accesses of the plan."""
+        if plan.unit != data.schema.unit:
+            raise PrivacyError("the plan protects another unit than the data is read for. Plan by the data's schema.")
         self.__data = data
         self.__rows = PreparedRows(data, schema=schema, keep=sum(step.uses for step in plan.steps) > 1)
         self.__plan = plan
@@ -91,7 +94,8 @@ class View:
     def noisy_sum(self, step_name: str, per_record: PerRecord) -> Noisy:
         """The sum over rows of what each contributes, clipped, plus Gaussian noise.
 
-        With Poisson sampling, over rows that each take part by their own coin.
+        With Poisson sampling, over rows that each take part by their own coin. The rows of a person are clipped together
+        where the step has a `person_bound`.
         """
         step = self._charge(step_name)
         if step.is_mixed:
@@ -99,10 +103,8 @@ class View:
         row_map = self._row_map(per_record, step)
         private_sums = sums.nothing(step)
         with silence():
-            for piece in self.__rows:
-                private_values, counts = row_map(piece.batch, n_rows=piece.n_rows)
-                chosen = taking_part(step, self.__primitives, first=piece.first, n_rows=piece.n_rows)
-                private_rows = _chosen(private_values, chosen, counts)
+            mapped, together = self._mapped(step, row_map), step.clips_persons(self.__plan.unit)
+            for private_rows in of_whole_persons(mapped) if together else mapped:
                 sums.add_rows(private_sums, private_rows, step=step, plan=self.__plan, primitives=self.__primitives)
         return self._release(step, sums.on_grid(private_sums, step=step, plan=self.__plan))
 
@@ -187,6 +189,16 @@ class View:
             )
         return row_map
 
+    def _mapped(self, step: Step, row_map: RowMap) -> Iterator[Numbered]:
+        """What a map gives for the rows that take part, less those over which it has stumbled; and whose they are."""
+        for piece in self.__rows:
+            private_values, counts = row_map(piece.batch, n_rows=piece.n_rows)
+            chosen = taking_part(step, self.__primitives, first=piece.first, n_rows=piece.n_rows)
+            rows = chosen[counts[chosen]]
+            if len(rows) < piece.n_rows:
+                private_values = {name: values[rows] for name, values in private_values.items()}
+            yield private_values, piece.units[rows]
+
     def _gradient_sum(
         self, step: Step, loss: Loss, parameters: Mapping[str, Any], device: str | None, microbatch: int | None
     ) -> GradientSum:
@@ -221,13 +233,3 @@ class View:
         for block, private_sum in private_sums.items():
             self.answers.add(step.name, use, block, self.__primitives.noisy(private_sum, step=step.name, block=block))
         return self.answers.measured(self.__plan, step.name, use)
-
-
-def _chosen(
-    private_values: Mapping[str, NDArray[Any]], chosen: NDArray[np.int64], counts: NDArray[np.bool_]
-) -> dict[str, NDArray[Any]]:
-    """The rows that take part, less those over which the map has stumbled."""
-    if len(chosen) == len(counts) and counts.all():
-        return dict(private_values)
-    rows = chosen[counts[chosen]]
-    return {name: values[rows] for name, values in private_values.items()}
