@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.features import Feature
-from sfumato.mechanisms.table.persons import Number, regained, rows_of
-from sfumato.public.budget import PrivacyUnit
 from sfumato.public.doors import Measured
 from sfumato.public.schema import Batch
 
@@ -20,7 +18,7 @@ CODES, BINS, RULE = " codes", " bins", " rule"
 class Binned:
     """The bins of every column, and the classes; `total` rows, with noise `total_stddev`.
 
-    Where persons may be shortened, `total` may be too small, and `in_full` holds the rows of each class, all of them counted.
+    Where persons may be shortened, `in_full` holds the rows of each class, every one of them counted.
     """
 
     features: tuple[Feature, ...]
@@ -30,14 +28,6 @@ class Binned:
     total_stddev: float
     cell_stddev: float
     in_full: Measured | None = None
-
-    def n_rows(self, unit: PrivacyUnit) -> Number:
-        """The noisy number of rows."""
-        if self.in_full is None:
-            return Number(self.total, self.total_stddev)
-        all_rows = rows_of([self.in_full.values], stddev=self.in_full.stddev)
-        gain = regained(unit, rows=all_rows, counted=Number(self.total, self.total_stddev))
-        return Number(gain * self.total, max(all_rows.stddev, self.total_stddev))
 
     @property
     def sizes(self) -> tuple[int, ...]:

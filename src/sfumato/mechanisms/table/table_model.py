@@ -74,12 +74,12 @@ class TableModel:
     @property
     def noisy_rows(self) -> float:
         """The noisy number of private rows."""
-        return self.fitted.binned.n_rows(self.schema.unit).value
+        return self.fitted.binned.total
 
     @property
     def noisy_rows_stddev(self) -> float:
         """The noise in it."""
-        return self.fitted.binned.n_rows(self.schema.unit).stddev
+        return self.fitted.binned.total_stddev
 
     @property
     def default_rows(self) -> int:
