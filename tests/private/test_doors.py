@@ -289,8 +289,8 @@ def test_groups_keep_to_themselves() -> None:
     mechanism = DPMix(mixtures=30, degree=40, classwise=True)
     view, _ = open_view(schema, raw, mechanism.steps(schema, BUDGET))
     rows = mechanism.build(mechanism.measure(view, schema), schema, seed=0).rows
-    assert rows.images[:10].max() < 0.3  # class a holds dark pictures alone
-    assert rows.images[10:].min() > 0.7
+    assert rows.images[:10].max() < 0.3 * 255  # class a holds dark pictures alone
+    assert rows.images[10:].min() > 0.7 * 255
     assert rows.labels.tolist() == [0] * 10 + [1] * 10 + [2] * 10
 
 

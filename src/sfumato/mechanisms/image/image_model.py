@@ -54,11 +54,11 @@ class ImageModel:
         if self.schema.target is None:
             return Synthetic(images=self._in_pieces(n_rows, lambda size: self._plain(size, rng))[0])
         n_varied, n_labelled = self._shares(n_rows)
-        made = [
-            self._in_pieces(n_rows - n_varied - n_labelled, lambda size: self._plain(size, rng)),
-            self._with_rates(n_labelled, lambda size: self._looked_at(size, rng), rng),
-            self._with_rates(n_varied, lambda size: self._varied(size, rng), rng),
-        ]
+        made = [self._in_pieces(n_rows - n_varied - n_labelled, lambda size: self._plain(size, rng))]
+        if n_labelled:
+            made.append(self._with_rates(n_labelled, lambda size: self._looked_at(size, rng), rng))
+        if n_varied:
+            made.append(self._with_rates(n_varied, lambda size: self._varied(size, rng), rng))
         images, soft = (np.concatenate(together) for together in zip(*made, strict=True))
         order = rng.permutation(n_rows)
         images, soft = images[order], soft[order]
@@ -94,8 +94,6 @@ class ImageModel:
 
     def _with_rates(self, n_rows: int, piece: Callable[[int], _Labelled], rng: np.random.Generator) -> _Labelled:
         """Images whose most likely classes have the noisy class rates."""
-        if n_rows == 0:
-            return piece(0)
         images, soft = self._in_pieces(math.ceil(_SURPLUS * n_rows), piece)
         kept = rows_with_rates(soft, class_rates(self.parts), n_rows=n_rows, rng=rng)
         return images[kept], soft[kept]
