@@ -82,12 +82,12 @@ class Lesson:
         rng = np.random.default_rng(3)
         n_sets = 1 if n_classes == 2 else n_classes
         true, false = (rng.normal(size=(n_sets, BINS.width)) for _ in range(2))
-        self.private, public = rows(20_000, seed=4), rows(20_000, seed=5)
+        self.private, public = rows(8_000, seed=4), rows(8_000, seed=5)
         self.labels = drawn(self.scores(true, self.private))
         mixed = drawn(self.scores(0.5 * true + 0.5 * false, public))
         self.rule = learn_rule(public, mixed, ORDERS, BINS, n_classes=n_classes)
-        self.standing = pupils(self.rule, public[:5_000], total=20_000.0)
-        self.seen = pupils(self.rule, self.private, total=20_000.0)
+        self.standing = pupils(self.rule, public[:4_000], total=8_000.0)
+        self.seen = pupils(self.rule, self.private, total=8_000.0)
         self.start = no_corrections(n_sets, BINS.width)
 
     @staticmethod

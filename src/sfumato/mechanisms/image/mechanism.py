@@ -13,6 +13,7 @@ from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.pictures import n_classes
+from sfumato.mechanisms.common.precision import declared_rows
 from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.linear_teacher import LinearTeacher
@@ -25,6 +26,8 @@ from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
 _MOST_PIXELS = 150_000_000
+#: The teacher practises on so many drawn images for each private one, and on no fewer than the first number.
+_LEAST_PRACTICE, _PRACTICE_FOR_EACH = 2_000, 4
 _GAIN = (
     "a student of the teacher gains from each. On MNIST and Fashion-MNIST a network gained .002 and .011 of accuracy by "
     "180,000 images in place of 60,000."
@@ -44,7 +47,7 @@ class ThreeAImage:
         teacher_clip: The norm to which a row's gradient is clipped.
         teacher_width: Directions of the features that the teacher looks at, at most.
         teacher_share: The part of the precision that goes to the teacher.
-        practice: Images drawn from the density, on which the teacher is prepared.
+        practice: Images drawn from the density, on which the teacher is prepared, at most; few private ones need fewer.
         alpha: From faithful (0: plain draws from the density, with the class that they were drawn for) to predictive (1:
             images that are varied and labelled by the teacher); between them, the part that is varied, and the part of the
             others that the teacher labels too.
@@ -71,13 +74,13 @@ class ThreeAImage:
         if n_classes(schema) == 1:
             return tuple(self._density(sizes).steps(schema, share=1.0))
         density = self._density(sizes).steps(schema, share=1.0 - self.teacher_share)
-        return (*density, *self._teacher().steps(schema, share=self.teacher_share))
+        return (*density, *self._teacher(schema).steps(schema, share=self.teacher_share))
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Density first, then the teacher, which begins with what the density has shown."""
         measured = self._density(self._sizes(schema, view.budget)).measure(view, schema)
         if n_classes(schema) > 1:
-            measured |= self._teacher().measure(view, schema, measured)
+            measured |= self._teacher(schema).measure(view, schema, measured)
         return measured
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> ImageModel:
@@ -113,8 +116,9 @@ class ThreeAImage:
     def _density(self, sizes: Sizes) -> ImageDensity:
         return ImageDensity(sizes.coefficients, sizes.clusters, self.rounds, sizes.first_moments)
 
-    def _teacher(self) -> LinearTeacher:
-        return LinearTeacher(self.teacher_steps, self.teacher_clip, self.teacher_width, self.practice)
+    def _teacher(self, schema: Schema) -> LinearTeacher:
+        practice = min(self.practice, max(_LEAST_PRACTICE, round(_PRACTICE_FOR_EACH * declared_rows(schema))))
+        return LinearTeacher(self.teacher_steps, self.teacher_clip, self.teacher_width, practice)
 
     def _check(self, schema: Schema) -> None:
         if not schema.images:

@@ -102,9 +102,8 @@ def correlations(
         np.maximum(per_class, 1.0)[:, None]
         * np.sqrt(scores.variances[:, upper[0]] * scores.variances[:, upper[1]]) ** 2
     )
-    in_common = _shrunk(
-        products.sum(axis=0) / expected.sum(axis=0), np.sqrt(len(products)) * noise / expected.sum(axis=0)
-    )
+    over_all = products.sum(axis=0) / expected.sum(axis=0)
+    in_common = _shrunk(over_all, np.sqrt(len(products)) * noise / expected.sum(axis=0))
     shortened, of_squares = _shortening(_matrix(in_common, k), scores)
     size = scores.longest_square
     squares = Number(size * float(np.trace(moments.sum(axis=0))), size * stddev * float(np.sqrt(moments.shape[0] * k)))
@@ -113,7 +112,8 @@ def correlations(
     in_common = np.clip(in_common / shortened, -_LARGEST, _LARGEST)
     if not by_class or n_classes == 1:
         return np.broadcast_to(_matrix(in_common, k), (n_classes, k, k))
-    apart = _shrunk(products / expected / shortened - in_common, noise / expected / shortened)
+    # From the mean before it was shrunk: else what a large class has regained of it would set the classes apart.
+    apart = _shrunk((products / expected - over_all) / shortened, noise / expected / shortened)
     return _matrix(in_common + apart, k)
 
 

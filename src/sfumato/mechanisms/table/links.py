@@ -11,7 +11,7 @@ from sfumato.mechanisms.table.pairs import Goal, Levels
 from sfumato.mechanisms.table.smooth import fit_margins
 
 #: A cell counts when it is this many standard deviations from what is expected.
-_CELL_SURE = 2.0
+_CELL_SURE = 3.5
 #: What is expected of a cell: mostly what the population has, and something of independence.
 _POPULATION = 0.9
 

@@ -2,6 +2,7 @@
 depart from the population so far.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,15 @@ from sfumato.public.doors import Measured
 
 LEVELS = 6
 
-#: A table counts when its squared excess is this many standard deviations above what noise alone would give.
-_SURE = 3.0
+#: A table counts when what is kept of it is likelier than noise alone by this, on the scale of logarithms, and by the
+#: logarithm of how many tables there are.
+_SURE = 0.0
+#: How large departures may be, in units of their scale.
+_FACTORS = np.geomspace(0.005, 2.0, 14)
+#: No entry loses more than all but this part of its rows.
+_LEAST_LEFT = 0.01
+#: Of an entry of average size: what is added to each before it is asked whose its rows are.
+_FEW = 0.01
 
 
 def all_pairs(n_columns: int) -> list[tuple[int, int]]:
@@ -110,7 +118,7 @@ def departures(
 ) -> list[Goal]:
     """The tables that stand out, the strongest first: expectation plus what is sure of the difference.
 
-    What both halves have in common and what tells them apart are judged each by itself (James and Stein).
+    What both halves have in common is judged first, then what tells them apart beyond that (empirical Bayes).
 
     Args:
         levels: Of columns and classes.
@@ -119,26 +127,57 @@ def departures(
         expected: The tables by half in the population, as probabilities.
         total: Rows in all.
     """
-    measured = [one for one in (sums.together, sums.apart) if one is not None]
-    tables = [levels.layout(groups, halves=1).split(one.values) for one in measured]
+    together = levels.layout(groups, halves=1).split(sums.together.values)
+    apart = None if sums.apart is None else levels.layout(groups, halves=1).split(sums.apart.values)
+    least = math.log(max(len(groups), 1)) + _SURE
     goals = []
     for i, (group, share) in enumerate(zip(groups, expected, strict=True)):
         before = total * share.reshape(levels.n_halves, -1)
-        kept, excess = np.zeros_like(before), 0.0
-        for sign, one, of_groups in zip(_SIGNS[:, -levels.n_halves :], measured, tables, strict=False):
-            sure, size = _sure_part(of_groups[i] - sign @ before, noise=one.stddev)
-            kept += np.outer(sign, sure) / levels.n_halves
-            excess += size
-        if excess > 0:
-            goal = np.maximum(before + kept, 1e-3 * before + 1e-9) / total
-            goals.append(Goal(group, goal.ravel() / goal.sum(), float(np.sqrt(excess * before.size)) / total))
+        sizes = [levels.sizes[j] for j in group]
+        known = before.sum(axis=0)
+        sure = _sure_part(together[i] - known, _scale(known, sizes), noise=sums.together.stddev, least=least)
+        after, kept = before + _part_of_half(before) * sure, float((sure**2).sum())
+        if apart is not None and sums.apart is not None:
+            scale = 2 * np.minimum(*(_scale(half, sizes) for half in after))
+            sure = _sure_part(apart[i] - (after[1] - after[0]), scale, noise=sums.apart.stddev, least=least)
+            after, kept = after + np.outer([-0.5, 0.5], sure), kept + float((sure**2).sum())
+        if kept > 0:
+            goal = np.maximum(after, _LEAST_LEFT * before + 1e-9) / total
+            goals.append(Goal(group, goal.ravel() / goal.sum(), float(np.sqrt(kept * before.size)) / total))
     return sorted(goals, key=lambda goal: -goal.strength)
 
 
-def _sure_part(apart: NDArray[np.float64], *, noise: float) -> tuple[NDArray[np.float64], float]:
-    """A difference without what noise explains, and its squared size; nothing where noise may be all of it."""
-    square = float((apart**2).sum())
-    excess = square - apart.size * noise**2
-    if excess <= _SURE * np.sqrt(2.0 * apart.size) * noise**2:
-        return np.zeros_like(apart), 0.0
-    return apart * (excess / square), excess
+def _part_of_half(held: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Whose the rows of every entry are: as they lie there, and where few lie, as all of them.
+
+    What is known of both halves together says nothing of how they differ: a rare class gets no more of it than its part.
+    """
+    with_some = held + held.sum(axis=1, keepdims=True) / held.shape[1] * _FEW
+    return np.asarray(with_some / np.maximum(with_some.sum(axis=0), 1e-300))
+
+
+def _scale(held: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+    """By how many rows each entry may depart, up to a factor for the whole table: as a correlation moves rows."""
+    table = np.maximum(held, 0.0).reshape(tuple(sizes))
+    total = max(float(table.sum()), 1e-9)
+    product = np.ones(())
+    for axis in range(table.ndim):
+        product = product[..., None] * (table.sum(axis=tuple(a for a in range(table.ndim) if a != axis)) / total)
+    return np.asarray(total * np.sqrt(product)).ravel()
+
+
+def _sure_part(
+    apart: NDArray[np.float64], scale: NDArray[np.float64], *, noise: float, least: float
+) -> NDArray[np.float64]:
+    """A difference without what noise explains; nothing where noise may be all of it.
+
+    Departures are taken for Gaussian, each of its own scale, all times one factor: the likeliest. Nothing is kept where
+    that factor's log-likelihood is not above that of none by `least`.
+    """
+    signal = (_FACTORS[:, None] * scale / noise) ** 2
+    seen = (apart / noise) ** 2
+    gain = 0.5 * (seen * signal / (1 + signal) - np.log1p(signal)).sum(axis=1)
+    best = int(np.argmax(gain))
+    if gain[best] <= least:
+        return np.zeros_like(apart)
+    return np.asarray(apart * signal[best] / (1 + signal[best]))

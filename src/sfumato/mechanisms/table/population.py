@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from sfumato.mechanisms.table.links import Link
 from sfumato.mechanisms.table.pairs import Levels
+from sfumato.mechanisms.table.smooth import fit_margins
 
 #: Rows of the population at most; so many for each private row, and no fewer than that, make the chance in it small.
 ROWS = 100_000
@@ -28,8 +29,9 @@ def population_rows(private_rows: float) -> int:
 _ROUNDS = 10
 #: No row weighs more than this many times what it weighed at first.
 _LARGEST_WEIGHT = 30.0
-#: How far the dependence of two columns may differ between classes.
-_FARTHEST = 50.0
+#: So many rows of the population, more or less in an entry of a class, are taken for chance.
+_CHANCE = 4.0
+_MARGIN_ROUNDS = 10
 
 
 @dataclass(frozen=True)
@@ -100,18 +102,17 @@ def with_links(
 ) -> Population:
     """Every column of a tree drawn anew, given its parent's bin and the class.
 
-    The table of a link is one for all classes. Its entries are multiplied by what the class has beyond all rows, in the
-    column and, at the level of `levels`, in the dependence of the two.
+    The table of a link is one for all classes. For each class it is multiplied by what the two columns have in common
+    beyond all rows, at the level of `levels`, and brought to what the class has in either of them.
     """
-    rates = joints[0].sum(axis=1)
     rows = before.rows.copy()
     for j, parent, link in _from_the_roots(len(joints), links):
         if link is None:
             continue
         table = link.given(parent)
-        lift = joints[j] / np.maximum(joints[j].sum(axis=0) * rates[:, None], 1e-300)
-        by_class = _dependence_by_class(before, levels, parent, j, n_classes=len(rates))
-        given = (lift[:, None, :] * table * by_class).reshape(-1, table.shape[1])[:, orders[j]]
+        by_class = table * _dependence_by_class(before, levels, parent, j, n_classes=len(joints[j]))
+        by_class = fit_margins(by_class, joints[parent], joints[j], rounds=_MARGIN_ROUNDS)
+        given = by_class.reshape(-1, table.shape[1])[:, orders[j]]
         own = correlation[before.labels, j, parent]
         left = (before.gauss[:, j] - own * before.gauss[:, parent]) / np.sqrt(1 - np.minimum(own**2, 0.98))
         rows[:, j] = orders[j][draw_each(given, before.labels * len(table) + rows[:, parent], ndtr(left))]
@@ -125,14 +126,19 @@ def _dependence_by_class(
     shape = n_classes, levels.sizes[parent], levels.sizes[child]
     of_parent, of_child = levels.of_bin[parent], levels.of_bin[child]
     code = (population.labels * shape[1] + of_parent[population.rows[:, parent]]) * shape[2]
-    held = population.share_of(code + of_child[population.rows[:, child]], int(np.prod(shape))).reshape(shape) + 1e-5
-    ratio = np.clip(_dependence(held) / _dependence(held.sum(axis=0)), 1 / _FARTHEST, _FARTHEST)
+    held = population.share_of(code + of_child[population.rows[:, child]], int(np.prod(shape))).reshape(shape)
+    of_class = np.maximum(held.sum(axis=(1, 2), keepdims=True), 1e-300)
+    expected = held.sum(axis=2, keepdims=True) * held.sum(axis=1, keepdims=True) / of_class
+    expected = expected * _dependence(held.sum(axis=0))
+    some = _CHANCE * of_class / np.maximum(np.bincount(population.labels, minlength=n_classes), 1)[:, None, None]
+    ratio = (held + some) / (expected + some)
     return np.asarray(ratio[:, of_parent][:, :, of_child])
 
 
 def _dependence(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    whole = table.sum(axis=(-2, -1), keepdims=True)
-    return np.asarray(table * whole / (table.sum(axis=-1, keepdims=True) * table.sum(axis=-2, keepdims=True)))
+    """What is in each entry, over what would be there if rows and columns had nothing to do with each other."""
+    independent = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True) / table.sum()
+    return np.asarray(table / np.maximum(independent, 1e-300))
 
 
 def _from_the_roots(n_columns: int, tree: Sequence[Link]) -> list[tuple[int, int, Link | None]]:

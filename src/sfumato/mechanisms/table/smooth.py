@@ -60,10 +60,15 @@ def rows_to_simplex(counts: NDArray[np.float64], *, totals: NDArray[np.float64])
 def fit_margins(
     table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64], *, rounds: int = 20
 ) -> NDArray[np.float64]:
-    """Scale a nonnegative table until its margins are the given ones (iterative proportional fitting)."""
+    """Scale nonnegative tables until their margins are the given ones (iterative proportional fitting).
+
+    >>> fit_margins(np.array([[3.0, 1.0], [1.0, 1.0]]), np.array([0.5, 0.5]), np.array([0.5, 0.5])).round(3)
+    array([[0.317, 0.183],
+           [0.183, 0.317]])
+    """
     for _ in range(rounds):
-        table = table * _ratio(rows, table.sum(axis=1))[:, None]
-        table = table * _ratio(columns, table.sum(axis=0))
+        table = table * _ratio(rows, table.sum(axis=-1))[..., :, None]
+        table = table * _ratio(columns, table.sum(axis=-2))[..., None, :]
     return table
 
 
