@@ -11,6 +11,7 @@ import numpy as np
 from timing import best_seconds, in_child, memory_of, report, slope
 
 from sfumato import Budget, Column, DPMix, IndependentHistograms, NoiseSource, Schema, Sensitive, fit, plan
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.view import View
 
 PIXELS, CLASSES, DEGREE = (28, 28), 10, 256
@@ -33,7 +34,7 @@ def mix(images: np.ndarray, labels: np.ndarray, mixtures: int) -> partial:
     data = Sensitive.read((images, labels), schema)
 
     def run() -> None:
-        mechanism.measure(View(data, plan=planned, source=NoiseSource(), schema=schema), schema)
+        mechanism.measure(View(data, plan=planned, primitives=Primitives(NoiseSource()), schema=schema), schema)
 
     return run
 

@@ -15,6 +15,7 @@ from timing import best_seconds, in_child, memory_of, report
 from sfumato import Budget, Column, DPMix, NoiseSource, Plan, Schema, Sensitive, plan
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark.catalogue import find
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.view import View
 
 ROWS, PIXELS, CLASSES = 60_000, 784, 10
@@ -47,7 +48,7 @@ def _idx(path: Path, header: int) -> np.ndarray:
 
 
 def measure(mechanism: DPMix, planned: Plan, data: Sensitive) -> None:
-    view = View(data, plan=planned, source=NoiseSource(), schema=SCHEMA)
+    view = View(data, plan=planned, primitives=Primitives(NoiseSource()), schema=SCHEMA)
     mechanism.measure(view, SCHEMA)
 
 
