@@ -38,7 +38,7 @@ def members_of(step: Step, primitives: Primitives, *, count_rows: Callable[[], i
             return lambda first, n_rows: (np.arange(n_rows), (first + np.arange(n_rows)) % n_mixtures)
         case WithoutReplacement(degree, population):
             if count_rows() != population:
-                raise PlanError(f"the data does not have the {population} rows of the plan. Set rows in the schema.")
+                raise PlanError(f"the plan says {population} rows, the data another number. Set rows in the schema.")
             return _by_subset(primitives.subsets(step, n_subsets=n_mixtures, size=degree, population=population))
         case Everyone():
             raise PlanError(f"step {step.name!r} is planned over everyone. Use the door noisy_sum.")

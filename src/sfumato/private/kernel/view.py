@@ -112,7 +112,7 @@ class View:
         """
         step = self._charge(step_name)
         if (step.groups > 1) != (group_of is not None):
-            raise PlanError(f"step {step.name!r} plans {step.groups} groups: give group_of for several, and only then.")
+            raise PlanError(f"step {step.name!r} plans {step.groups} groups: give group_of if and only if several.")
         if any(isinstance(block, Outer) for block in step.blocks):
             raise PlanError(f"step {step.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
         row_map = self._row_map(per_record, step)
@@ -171,7 +171,7 @@ class View:
         row_map = self.__rows.row_map(per_record, most_rows=2 ** (fitting.bit_length() - 1))
         if row_map.widths != {block.name: block.columns for block in step.blocks}:
             wanted = ", ".join(f"{block.name} ({block.columns} columns)" for block in step.blocks)
-            raise PlanError(f"step {step.name!r}: per_record must give exactly {wanted}, a row for each row.")
+            raise PlanError(f"step {step.name!r}: per_record must give exactly the blocks {wanted}, row by row.")
         return row_map
 
     def _taking_part(self, step: Step) -> Iterator[tuple[Piece, Integers]]:
