@@ -30,7 +30,7 @@ def mix(images: np.ndarray, labels: np.ndarray, mixtures: int) -> partial:
     """Everything but the measuring itself is done here, outside the clock."""
     schema = image_schema(len(images))
     mechanism = DPMix(mixtures=mixtures, degree=DEGREE)
-    planned = plan(mechanism, schema, Budget(1.0, 1e-6))
+    planned = plan(mechanism, schema, Budget(1.0, 1e-6)).plan
     data = Sensitive.read((images, labels), schema)
 
     def run() -> None:

@@ -90,9 +90,9 @@ def memory_while_mixing() -> dict[str, float]:
     _, images, labels = mnist()
     data = Sensitive.read((images, labels), SCHEMA)
     few = DPMix(mixtures=10, degree=DEGREE)
-    measure(few, plan(few, SCHEMA, Budget(1.0, 1 / ROWS)), data)  # loads the compiled kernels
+    measure(few, plan(few, SCHEMA, Budget(1.0, 1 / ROWS)).plan, data)  # loads the compiled kernels
     mechanism = DPMix(mixtures=MIXTURES, degree=DEGREE)
-    planned = plan(mechanism, SCHEMA, Budget(1.0, 1 / ROWS))
+    planned = plan(mechanism, SCHEMA, Budget(1.0, 1 / ROWS)).plan
     return memory_of(lambda: measure(mechanism, planned, data))
 
 
@@ -103,7 +103,7 @@ def main() -> None:
     source, images, labels = mnist()
     data = Sensitive.read((images, labels), SCHEMA)
     mechanism = DPMix(mixtures=MIXTURES, degree=DEGREE)
-    planned = plan(mechanism, SCHEMA, Budget(1.0, 1 / ROWS))
+    planned = plan(mechanism, SCHEMA, Budget(1.0, 1 / ROWS)).plan
     sigma = planned.noise_stddev("mixtures", "features") / DEGREE
     table = torch.from_numpy(float32_table(images, labels))
     features, one_hot = images.reshape(-1, PIXELS) / 255, np.eye(CLASSES)[labels]
