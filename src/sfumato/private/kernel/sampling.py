@@ -11,6 +11,7 @@ from sfumato.private.kernel.inversion import MAX_THRESHOLDS, InversionTable
 from sfumato.private.kernel.randomness import NoiseSource
 
 _LARGEST = np.uint64(2**64 - 1)
+_CHUNK = 1 << 16  # choices at a time: they stay in the processor's cache
 
 
 @lru_cache(maxsize=8)
@@ -73,18 +74,21 @@ def subsets(n_subsets: int, *, size: int, population: int, source: NoiseSource) 
     """
     out = np.empty((n_subsets, size), dtype=np.int32)
     seen = np.full(population, -1, dtype=np.int32)
-    bounds = np.arange(population - size + 1, population + 1)
-    for j in range(n_subsets):
-        _floyd(uniform_below(bounds, count=size, source=source), seen, np.int32(j), out[j])
+    bounds, at_once = np.arange(population - size + 1, population + 1), max(1, _CHUNK // size)
+    for first in range(0, n_subsets, at_once):
+        some = out[first : first + at_once]
+        choices = uniform_below(np.resize(bounds, some.size), count=some.size, source=source)
+        _floyd(choices.reshape(some.shape), seen, first, some)
     return out
 
 
 @compile_kernel
-def _floyd(choices: Integers, seen: Small, stamp: np.int32, out: Small) -> None:
+def _floyd(choices: Integers, seen: Small, first: int, out: Small) -> None:
     """Take the k-th choice, which is uniform on the first population - size + k + 1 rows, or if taken the last of these."""
-    for k in range(out.size):
-        choice = choices[k]
-        if seen[choice] == stamp:
-            choice = seen.size - out.size + k
-        seen[choice] = stamp
-        out[k] = choice
+    for j in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            choice = choices[j, k]
+            if seen[choice] == first + j:
+                choice = seen.size - out.shape[1] + k
+            seen[choice] = first + j
+            out[j, k] = choice
