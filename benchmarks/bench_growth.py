@@ -11,6 +11,7 @@ import numpy as np
 from timing import best_seconds, in_child, memory_of, report, slope
 
 from sfumato import Budget, Column, DPMix, IndependentHistograms, NoiseSource, Schema, Sensitive, fit, plan
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.view import View
 
 PIXELS, CLASSES, DEGREE = (28, 28), 10, 256
@@ -29,11 +30,11 @@ def mix(images: np.ndarray, labels: np.ndarray, mixtures: int) -> partial:
     """Everything but the measuring itself is done here, outside the clock."""
     schema = image_schema(len(images))
     mechanism = DPMix(mixtures=mixtures, degree=DEGREE)
-    planned = plan(mechanism, schema, Budget(1.0, 1e-6))
+    planned = plan(mechanism, schema, Budget(1.0, 1e-6)).plan
     data = Sensitive.read((images, labels), schema)
 
     def run() -> None:
-        mechanism.measure(View(data, plan=planned, source=NoiseSource(), schema=schema), schema)
+        mechanism.measure(View(data, plan=planned, primitives=Primitives(NoiseSource()), schema=schema), schema)
 
     return run
 

@@ -15,6 +15,7 @@ from timing import best_seconds, in_child, memory_of, report
 from sfumato import Budget, Column, DPMix, NoiseSource, Plan, Schema, Sensitive, plan
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark.catalogue import find
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.view import View
 
 ROWS, PIXELS, CLASSES = 60_000, 784, 10
@@ -47,7 +48,7 @@ def _idx(path: Path, header: int) -> np.ndarray:
 
 
 def measure(mechanism: DPMix, planned: Plan, data: Sensitive) -> None:
-    view = View(data, plan=planned, source=NoiseSource(), schema=SCHEMA)
+    view = View(data, plan=planned, primitives=Primitives(NoiseSource()), schema=SCHEMA)
     mechanism.measure(view, SCHEMA)
 
 
@@ -89,9 +90,9 @@ def memory_while_mixing() -> dict[str, float]:
     _, images, labels = mnist()
     data = Sensitive.read((images, labels), SCHEMA)
     few = DPMix(mixtures=10, degree=DEGREE)
-    measure(few, plan(few, SCHEMA, Budget(1.0, 1 / ROWS)), data)  # loads the compiled kernels
+    measure(few, plan(few, SCHEMA, Budget(1.0, 1 / ROWS)).plan, data)  # loads the compiled kernels
     mechanism = DPMix(mixtures=MIXTURES, degree=DEGREE)
-    planned = plan(mechanism, SCHEMA, Budget(1.0, 1 / ROWS))
+    planned = plan(mechanism, SCHEMA, Budget(1.0, 1 / ROWS)).plan
     return memory_of(lambda: measure(mechanism, planned, data))
 
 
@@ -102,7 +103,7 @@ def main() -> None:
     source, images, labels = mnist()
     data = Sensitive.read((images, labels), SCHEMA)
     mechanism = DPMix(mixtures=MIXTURES, degree=DEGREE)
-    planned = plan(mechanism, SCHEMA, Budget(1.0, 1 / ROWS))
+    planned = plan(mechanism, SCHEMA, Budget(1.0, 1 / ROWS)).plan
     sigma = planned.noise_stddev("mixtures", "features") / DEGREE
     table = torch.from_numpy(float32_table(images, labels))
     features, one_hot = images.reshape(-1, PIXELS) / 255, np.eye(CLASSES)[labels]

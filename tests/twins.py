@@ -6,7 +6,7 @@ belongs together by `leaves_persons_apart` and `tears_persons_at_the_ends_of_bat
 check/cheats.py.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -75,6 +75,13 @@ class NoClipOfPersons(Primitives):
 
     def clip_persons(self, lengths, together):
         return lengths
+
+
+class TwiceTheBoundOfPersons(Primitives):
+    """Persons are clipped together, to twice what the accountant was told."""
+
+    def clip_persons(self, lengths, together):
+        return replace(together, limit=4 * together.limit).shortened(lengths)
 
 
 class ShortensPersonsByTheFirst(Primitives):

@@ -186,7 +186,7 @@ def test_the_door_keeps_its_bound_for_persons(schema) -> None:
 
 
 @pytest.mark.parametrize("schema", [schemas.PERSONS, REPLACED], ids=["added", "replaced"])
-@pytest.mark.parametrize("twin", [twins.NoClipOfPersons, twins.ShortensPersonsByTheFirst])
+@pytest.mark.parametrize("twin", [twins.NoClipOfPersons, twins.TwiceTheBoundOfPersons, twins.ShortensPersonsByTheFirst])
 def test_a_door_that_leaves_out_the_clip_of_persons_is_caught(schema, twin) -> None:
     with pytest.raises(ContractError, match="one person moves a sum by"):
         run_clause(schema, twin)

@@ -116,19 +116,42 @@ def replace_text(old, new):
     return forge
 
 
-def shorter_persons(folder):
-    """Everything follows from a bound for persons that is a tenth smaller than the doors kept."""
+def rebook(body):
+    """Events and epsilon as the accountant would have them for the steps as they now stand."""
+    steps = [step_from_json({k: v for k, v in step.items() if k != "noise_multiplier"}) for step in body["steps"]]
+    event = event_of(steps, scale=body["scale"], unit=sf.PrivacyUnit(**body["claim"]["unit"]), prior=None)
+    spent = epsilon_of(event, delta=body["claim"]["delta"], relation="add_or_remove").epsilon
+    body.update(event=event_to_json(event))
+    body["claim"].update(epsilon=spent, spent_epsilon=spent)
 
-    def shorten(body):
+
+def bound_of_persons(change):
+    """A bound for persons that is not what the doors kept, in all steps that have one; everything follows from it."""
+
+    def follow(body):
         for step in body["steps"]:
-            step["person_bound"] = step["person_bound"] and max(1.0, 0.9 * step["person_bound"])
-        steps = [step_from_json({k: v for k, v in step.items() if k != "noise_multiplier"}) for step in body["steps"]]
-        event = event_of(steps, scale=body["scale"], unit=folder.schema.unit, prior=None)
-        spent = epsilon_of(event, delta=body["claim"]["delta"], relation="add_or_remove").epsilon
-        body.update(event=event_to_json(event))
-        body["claim"].update(epsilon=spent, spent_epsilon=spent)
+            step["person_bound"] = step["person_bound"] and change(step["person_bound"])
+        rebook(body)
 
-    folder.edit(shorten)
+    return lambda folder: folder.edit(follow)
+
+
+def bound_for_rows(folder):
+    """A step has a bound for persons, and the unit is a row: nothing is cheaper by it."""
+    folder.edit(lambda body: (body["steps"][0].update(person_bound=2.0), rebook(body)))
+
+
+def set_bound(bound):
+    """A bound that no step can have, in the first step that has one."""
+
+    def put(body):
+        next(step for step in body["steps"] if step["person_bound"]).update(person_bound=bound)
+
+    return raw(put)
+
+
+def lost_bound(body):
+    del body["steps"][0]["person_bound"]
 
 
 def understated_a_little(folder):
@@ -421,7 +444,21 @@ REFUSED = {
     "epsilon understated by .19 %, Poisson sampling": ("poisson", understated, "its own events amount to"),
     "epsilon understated by .19 %, fixed-size sampling": ("fixed size", understated, "its own events amount to"),
     "epsilon understated by .19 %, persons": ("persons", understated, "its own events amount to"),
-    "a smaller bound for persons": ("persons together", shorter_persons, "listed steps are not those"),
+    "a lower bound for persons": (
+        "persons together",
+        bound_of_persons(lambda bound: max(1.0, 0.9 * bound)),
+        "listed steps are not those",
+    ),
+    "a raised bound for persons": (
+        "persons together",
+        bound_of_persons(lambda bound: 1.1 * bound),
+        "listed steps are not those",
+    ),
+    "no bound for persons": ("persons together", bound_of_persons(lambda bound: None), "listed steps are not those"),
+    "a bound for persons where the unit is a row": ("table", bound_for_rows, "listed steps are not those"),
+    "a bound for persons of less than a row": ("persons together", set_bound(0.5), "must be a finite number of at least 1"),
+    "a bound for persons in words": ("persons together", set_bound("short"), "not of the type float"),
+    "a step that says nothing of persons": ("persons together", raw(lost_bound), "lacks 'person_bound'"),
     "epsilon understated by .01 %": ("table", understated_a_little, "its own events amount to"),
     "epsilon understated by .01 %, sampling": ("fixed size", understated_a_little, "its own events amount to"),
     "a smaller delta": ("table", change_claim(delta=1e-9), "its events cost|its own events amount to"),

@@ -1,12 +1,11 @@
 """Doors that pass everything on and note it: which door was asked for what, in which order, with which map."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sfumato.check.canonical import Leaf, digest, leaves
 from sfumato.public.budget import Budget
-from sfumato.public.doors import Doors, GroupOf, Loss, Noisy, PerRecord
+from sfumato.public.doors import Device, Doors, GroupOf, Loss, Noisy, PerRecord, Tensors
 from sfumato.public.schema import Batch
 
 
@@ -63,13 +62,7 @@ class NotedDoors:
         return self._doors.noisy_mixtures(step_name, self._map(step_name, per_record), group_of=group_map)
 
     def noisy_gradients(
-        self,
-        step_name: str,
-        loss: Loss,
-        parameters: Mapping[str, Any],
-        *,
-        device: str | None = None,
-        microbatch: int | None = None,
+        self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
     ) -> Noisy:
         """Note the step and the parameters: they are told to nobody else, but they must follow from answers alone."""
         self._note("noisy_gradients", step_name, dict(parameters), device, microbatch)

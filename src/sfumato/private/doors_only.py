@@ -1,13 +1,12 @@
 """What a mechanism is handed: the doors, and nothing else of the View behind them."""
 
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 from weakref import WeakKeyDictionary
 
 from sfumato.errors import PrivacyError
 from sfumato.private.kernel.view import View
 from sfumato.public.budget import Budget
-from sfumato.public.doors import GroupOf, Loss, Noisy, PerRecord
+from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Tensors
 
 
 class DoorsOnly:
@@ -41,13 +40,7 @@ class DoorsOnly:
         return _VIEWS[self].noisy_mixtures(step_name, per_record, group_of=group_of)
 
     def noisy_gradients(
-        self,
-        step_name: str,
-        loss: Loss,
-        parameters: Mapping[str, Any],
-        *,
-        device: str | None = None,
-        microbatch: int | None = None,
+        self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
     ) -> Noisy:
         """See `View.noisy_gradients`."""
         return _VIEWS[self].noisy_gradients(step_name, loss, parameters, device=device, microbatch=microbatch)

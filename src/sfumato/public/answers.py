@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ReleaseError
 from sfumato.public.budget import Budget
-from sfumato.public.doors import GroupOf, Loss, Measured, Noisy, PerRecord
+from sfumato.public.doors import Device, GroupOf, Loss, Measured, Noisy, PerRecord, Tensors
 from sfumato.public.plan import Plan
 from sfumato.public.step import Step
 
@@ -104,13 +104,7 @@ class AnsweredDoors:
         return self._next(step_name)
 
     def noisy_gradients(
-        self,
-        step_name: str,
-        loss: Loss,
-        parameters: Mapping[str, Any],
-        *,
-        device: str | None = None,
-        microbatch: int | None = None,
+        self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
     ) -> Noisy:
         """What was answered then, by parameter."""
         (measured,) = self._next(step_name).values()
@@ -122,7 +116,7 @@ class AnsweredDoors:
         return self._answers.measured(self._plan, step_name, use)
 
 
-def by_parameter(measured: Measured, parameters: Mapping[str, Any]) -> Noisy:
+def by_parameter(measured: Measured, parameters: Tensors) -> Noisy:
     """A vector of all entries as arrays of the parameters' shapes."""
     out, start = {}, 0
     for name, parameter in parameters.items():

@@ -16,9 +16,13 @@ PerRecord = Callable[[Batch], Mapping[str, NDArray[Any]]]
 GroupOf = Callable[[Batch], NDArray[Any]]
 #: A torch.Tensor. torch is an optional extra, so its types are not named here.
 Tensor = Any
+#: Tensors by name; arrays are taken as well.
+Tensors = Mapping[str, Tensor]
+#: `cpu`, `cuda`, ...; None for a GPU where torch finds one.
+Device = str | None
 #: The loss of ONE example, a number: of public parameters, and of one row's columns (numbers and images in the type of
 #: the parameters, codes as int64). The door maps it over rows.
-Loss = Callable[[Mapping[str, Tensor], Mapping[str, Tensor]], Tensor]
+Loss = Callable[[Tensors, Tensors], Tensor]
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,7 @@ class Doors(Protocol):
         ...
 
     def noisy_gradients(
-        self,
-        step_name: str,
-        loss: Loss,
-        parameters: Mapping[str, Any],
-        *,
-        device: str | None = None,
-        microbatch: int | None = None,
+        self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
     ) -> Noisy:
         """The sum over sampled rows of each one's clipped gradient, plus noise, by parameter."""
         ...

@@ -128,12 +128,13 @@ def test_broken_doors_are_caught(primitives, clause: str, monkeypatch) -> None:
         run_clause(clause, ThreeATable(), wide_schema(), primitives)
 
 
+@pytest.mark.parametrize("twin", [twins.NoClipOfPersons, twins.TwiceTheBoundOfPersons])
 @pytest.mark.usefixtures("tiny")
-def test_persons_who_are_not_clipped_together_are_caught() -> None:
+def test_persons_who_are_not_clipped_together_are_caught(twin) -> None:
+    bound = "neighbouring data differ by at most the bound"
+    run_clause(bound, ThreeATable(), PERSONS)
     with pytest.raises(ContractError, match="one person moves a sum by"):
-        run_clause(
-            "neighbouring data differ by at most the bound", ThreeATable(), PERSONS, primitives=twins.NoClipOfPersons
-        )
+        run_clause(bound, ThreeATable(), PERSONS, twin)
 
 
 @pytest.mark.usefixtures("tiny")

@@ -1,14 +1,12 @@
 """Clip every row and put it on the integer grid: after this, no row can count for more than the accountant was told."""
 
-import functools
 import math
-from typing import Any
+from functools import lru_cache, partial
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.private.kernel.inversion import compile_kernel
+from sfumato.private.kernel.arrays import Floats, Integers, Small, Values, compile_kernel
 from sfumato.public import grid
 from sfumato.public.block import Dense, Hot, Outer
 from sfumato.public.doors import Tensor
@@ -17,16 +15,15 @@ from sfumato.public.torch_extra import need_torch
 _HUGE = 1e100  # its square is finite, also summed over a row
 
 
-def clip_to_grid(private_values: NDArray[Any], *, block: Dense, noise_multiplier: float) -> NDArray[np.int32]:
+def clip_to_grid(private_values: Values, *, block: Dense, noise_multiplier: float) -> Small:
     """Rows as integers whose norm is at most sqrt(share) * 2^20 / noise_multiplier, checked in integers.
 
     Infinities count as huge numbers and what is not a number as 0: an error would be an output.
     """
     private_rows = np.ascontiguousarray(private_values, dtype=np.float64)
-    integers = np.empty(private_rows.shape, dtype=np.int32)
     units, limit = _units_and_limit(block, noise_multiplier=noise_multiplier)
-    _clip_rows(private_rows, 0.0 if block.nonnegative else -_HUGE, block.l2_bound, units, limit, integers)
-    return integers
+    low = 0.0 if block.nonnegative else -_HUGE
+    return np.asarray(_clip_rows(private_rows, low, block.l2_bound, units, limit))
 
 
 def _units_and_limit(block: Dense, *, noise_multiplier: float) -> tuple[float, int]:
@@ -35,29 +32,42 @@ def _units_and_limit(block: Dense, *, noise_multiplier: float) -> tuple[float, i
     return grid.units_per_one(block, noise_multiplier=noise_multiplier), limit
 
 
+@partial(compile_kernel, inline="always")
+def _number(value: float, low: float) -> float:
+    return 0.0 if value != value else min(max(float(value), low), _HUGE)
+
+
+@partial(compile_kernel, inline="always")
+def _norm(values: Values, low: float) -> float:
+    square = 0.0
+    for j in range(values.size):
+        value = _number(values[j], low)
+        square += value * value
+    return math.sqrt(square)
+
+
+@partial(compile_kernel, inline="always")
+def _truncate(values: Values, low: float, scale: float, out: Values) -> np.int64:
+    """Write the values times the scale as whole numbers, and add up the squares of these."""
+    total = np.int64(0)
+    for j in range(values.size):
+        integer = np.int32(_number(values[j], low) * scale)  # towards 0, so the norm only shrinks
+        total += np.int64(integer) * np.int64(integer)
+        out[j] = integer
+    return total
+
+
 # The order of the sum is left to the processor: the check in integers decides, not the norm.
-@numba.njit(cache=True, parallel=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator,unused-ignore]
-def _clip_rows(
-    rows: NDArray[np.float64], low: float, l2_bound: float, units: float, limit: int, out: NDArray[np.int32]
-) -> None:
+@partial(compile_kernel, parallel=True, fastmath={"reassoc"})
+def _clip_rows(rows: Floats, low: float, l2_bound: float, units: float, limit: int) -> Small:
+    out = np.empty(rows.shape, dtype=np.int32)
     for i in numba.prange(rows.shape[0]):
-        square = 0.0
-        for j in range(rows.shape[1]):
-            value = rows[i, j]
-            value = 0.0 if value != value else min(max(value, low), _HUGE)
-            square += value * value
-        norm = math.sqrt(square)
+        norm = _norm(rows[i], low)
         scale = units if norm <= l2_bound else units * (l2_bound / norm)
-        total = np.int64(0)
-        for j in range(rows.shape[1]):
-            value = rows[i, j]
-            value = 0.0 if value != value else min(max(value, low), _HUGE)
-            integer = np.int32(value * scale)  # towards 0, so the norm only shrinks
-            total += np.int64(integer) * np.int64(integer)
-            out[i, j] = integer
-        if total > limit:  # float rounding stays within the grid's margin, so this never happens; if it did,
-            for j in range(rows.shape[1]):  # nothing may leak
-                out[i, j] = 0
+        # Float rounding stays within the grid's margin, so this never happens; if it did, nothing may leak.
+        if _truncate(rows[i], low, scale, out[i]) > limit:
+            out[i, :] = 0
+    return out
 
 
 #: Norm of either vector of an outer block, in fine units: products over 2^12 rows stay below 2^53, exact in float64.
@@ -66,60 +76,37 @@ OUTER_ROWS = 2**12
 _FINE_MARGIN = 1 - 2.0**-30  # more than float64 rounding can add to a norm
 
 
-def clip_to_fine_grid(private_rows: NDArray[Any], *, block: Outer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def clip_to_fine_grid(private_rows: Values, *, block: Outer) -> tuple[Floats, Floats]:
     """The vectors u and v of every row as whole numbers of norm at most FINE_NORM, in units of l2_bound / FINE_NORM^2.
 
     The row's product is clipped to l2_bound as a whole: |u| carries it, v is brought to the full norm.
     """
-    rows = np.ascontiguousarray(private_rows)
-    u, v = np.empty((len(rows), block.shape[0])), np.empty((len(rows), block.shape[1]))
-    _on_fine_grid(rows, u, v, block.l2_bound)
+    u, v = _on_fine_grid(np.ascontiguousarray(private_rows), *block.shape, block.l2_bound)
     return u, v
 
 
-def _read_values(values: NDArray[Any], out: NDArray[np.float64]) -> float:
-    square = 0.0
-    for j in range(out.size):
-        value = float(values[j])
-        value = 0.0 if value != value else min(max(value, -_HUGE), _HUGE)
-        square += value * value
-        out[j] = value
-    return math.sqrt(square)
-
-
-def _truncate_values(values: NDArray[np.float64], scale: float) -> float:
-    total = 0.0
-    for j in range(values.size):
-        values[j] = np.float64(np.int64(values[j] * scale))  # towards 0, so the norm only shrinks
-        total += values[j] * values[j]
-    return total
-
-
-_read = compile_kernel(_read_values, fastmath={"reassoc"}, inline="always")
-_truncate = compile_kernel(_truncate_values, fastmath={"reassoc"}, inline="always")
-
-
-@numba.njit(cache=True, parallel=True, fastmath={"reassoc"})  # type: ignore[untyped-decorator,unused-ignore]
-def _on_fine_grid(rows: NDArray[Any], u: NDArray[np.float64], v: NDArray[np.float64], l2_bound: float) -> None:
+@partial(compile_kernel, parallel=True, fastmath={"reassoc"})
+def _on_fine_grid(rows: Values, n_u: int, n_v: int, l2_bound: float) -> tuple[Floats, Floats]:
     """Whole numbers of norm at most FINE_NORM each; the product of the norms is clipped to l2_bound first."""
-    n_u = u.shape[1]
-    fine = FINE_NORM * _FINE_MARGIN
-    for i in numba.prange(rows.shape[0]):
-        norm_u, norm_v = _read(rows[i, :n_u], u[i]), _read(rows[i, n_u : n_u + v.shape[1]], v[i])
+    u, v, fine = np.empty((len(rows), n_u)), np.empty((len(rows), n_v)), FINE_NORM * _FINE_MARGIN
+    for i in numba.prange(len(rows)):
+        of_u, of_v = rows[i, :n_u], rows[i, n_u : n_u + n_v]
+        norm_u, norm_v = _norm(of_u, -_HUGE), _norm(of_v, -_HUGE)
         kept = min(norm_u * norm_v, l2_bound)
-        total_u = _truncate(u[i], fine * (kept / l2_bound) / norm_u if norm_u > 0 else 0.0)
-        total_v = _truncate(v[i], fine / norm_v if norm_v > 0 else 0.0)
+        total_u = _truncate(of_u, -_HUGE, fine * (kept / l2_bound) / norm_u if norm_u > 0 else 0.0, u[i])
+        total_v = _truncate(of_v, -_HUGE, fine / norm_v if norm_v > 0 else 0.0, v[i])
         if total_u > FINE_NORM**2 or total_v > FINE_NORM**2:  # never happens; if it did, nothing may leak
             u[i, :] = 0.0
+    return u, v
 
 
-def outer_to_grid(private_sum: NDArray[np.int64], *, block: Outer, units: float) -> NDArray[np.int64]:
+def outer_to_grid(private_sum: Integers, *, block: Outer, units: float) -> Integers:
     """A sum of products on the grid of the noise."""
-    on_grid: NDArray[np.int64] = np.floor(private_sum * (units * block.l2_bound / FINE_NORM**2)).astype(np.int64)
+    on_grid: Integers = np.floor(private_sum * (units * block.l2_bound / FINE_NORM**2)).astype(np.int64)
     return on_grid
 
 
-def distinct_codes(private_codes: NDArray[Any], *, block: Hot) -> NDArray[np.int64]:
+def distinct_codes(private_codes: Values, *, block: Hot) -> Integers:
     """Codes of a hot block with everything that would count twice, or outside, set to -1."""
     values = np.asarray(private_codes)[:, : block.n_hot]
     inside = (values >= 0) & (values < block.width)  # what is not a number is not inside
@@ -130,11 +117,10 @@ def distinct_codes(private_codes: NDArray[Any], *, block: Hot) -> NDArray[np.int
 
 
 @compile_kernel
-def _drop_repeats(codes: NDArray[np.int64]) -> None:
+def _drop_repeats(codes: Integers) -> None:
     """Keep each code of a row once. Codes that rise along the row, as most tables give them, need no sorting."""
     for i in range(codes.shape[0]):
-        last = -1
-        rising = True
+        last, rising = -1, True
         for j in range(codes.shape[1]):
             if codes[i, j] >= 0:
                 rising = rising and codes[i, j] > last
@@ -145,7 +131,7 @@ def _drop_repeats(codes: NDArray[np.int64]) -> None:
                 codes[i, j] = -1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]
 
 
-def weights_in_units(values: NDArray[Any], codes: NDArray[np.int64], *, block: Hot, units: float) -> NDArray[np.int64]:
+def weights_in_units(values: Values, codes: Integers, *, block: Hot, units: float) -> Integers:
     """What each row counts at each of its codes: one, or its weight in whole units, clipped to the norm of the block."""
     if not block.weighted:
         return np.full(len(codes), int(units), dtype=np.int64)
@@ -154,14 +140,14 @@ def weights_in_units(values: NDArray[Any], codes: NDArray[np.int64], *, block: H
     return np.clip(np.trunc(np.clip(weights, -_HUGE, _HUGE) * int(units)), -limit, limit).astype(np.int64)
 
 
-@functools.lru_cache(maxsize=64)
+@lru_cache(maxsize=64)
 def _largest_weights(n_hot: int, units: int) -> tuple[int, ...]:
     """The largest w with codes * w^2 <= n_hot * units^2, for every number of codes from 0 on: in integers."""
     return tuple(math.isqrt(n_hot * units**2 // max(codes, 1)) for codes in range(n_hot + 1))
 
 
 @compile_kernel
-def add_codes(sums: NDArray[np.int64], codes: NDArray[np.int64], units: NDArray[np.int64]) -> None:
+def add_codes(sums: Integers, codes: Integers, units: Integers) -> None:
     """Add each row's units at each of its positions."""
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):

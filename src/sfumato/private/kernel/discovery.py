@@ -22,7 +22,6 @@ def frequent_texts(data: Sensitive, planned: DiscoveryPlan, *, primitives: Primi
         private_values = sorted(private_counter)
         private_units = np.array([private_counter[value] for value in private_values], dtype=np.int64)
         noisy = primitives.noisy(private_units * planned.units_per_row, step="discovered categories", block=name)
-        passed[name] = tuple(
-            v for v, count in zip(private_values, noisy.tolist(), strict=True) if count > planned.threshold
-        )
+        counted = zip(private_values, noisy.tolist(), strict=True)
+        passed[name] = tuple(value for value, count in counted if count > planned.threshold)
     return passed

@@ -10,13 +10,14 @@ probability exp(-(2kt + t^2) / (2 * 512^2)), the density relative to the cell's 
 that. The few comparisons that 20 bits do not settle (2 in 10^6) are settled with 148 bits in multiple precision.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.kernel.inversion import InversionTable, compile_kernel, search
+from sfumato.private.kernel.arrays import Integers, Small, Words, compile_kernel
+from sfumato.private.kernel.inversion import InversionTable
 from sfumato.private.kernel.randomness import NoiseSource
 
 CELLS_PER_STDDEV = 512
@@ -26,8 +27,8 @@ _COMPARE_BITS = 20
 _FINE_MASK, _FINE_UNIT = np.uint64(2**_FINE_BITS - 1), 2.0**-_FINE_BITS
 _COMPARE_MASK, _COMPARE_UNIT = np.uint64(2**_COMPARE_BITS - 1), 2.0**-_COMPARE_BITS
 _HALF = 0.5 / CELLS_PER_STDDEV**2
-_ROUNDING = 1e-12  # more than the float64 rounding of the few operations in _try_position
-_ACCEPTED, _REJECTED, _UNSETTLED, _OPEN_CELL = 0, 1, 2, 3
+_ROUNDING = 1e-12  # more than the float64 rounding of the few operations in _judge
+_KEPT, _REJECTED, _UNSETTLED = 0, 1, 2
 _CHUNK = 1 << 17  # draws at a time: all buffers stay in the processor's cache
 
 
@@ -44,7 +45,7 @@ def cell_table() -> InversionTable:
             thresholds.append(2**128 - int(mpmath.ceil(tail)))
 
 
-def rounded_gaussian(count: int, *, source: NoiseSource) -> NDArray[np.int64]:
+def rounded_gaussian(count: int, *, source: NoiseSource) -> Integers:
     """Draw `count` independent values of floor(X), X ~ N(0, (2^20)^2).
 
     >>> draws = rounded_gaussian(100_000, source=NoiseSource(research_seed=0))
@@ -57,27 +58,23 @@ def rounded_gaussian(count: int, *, source: NoiseSource) -> NDArray[np.int64]:
     return out
 
 
-def _fill(out: NDArray[np.int64], *, source: NoiseSource) -> None:
+def _fill(out: Integers, *, source: NoiseSource) -> None:
     table = cell_table()
     words = source.words(out.size)
-    hard = np.empty(out.size, dtype=np.int32)
-    hard = hard[: _draw_easy(words, table.guide, out, hard)]  # 3 in 100
-    cells, state = np.empty(hard.size, dtype=np.int64), np.empty(hard.size, dtype=np.uint8)
+    hard = _draw_easy(words, table.guide, out)  # 3 in 100
     words = words[hard]
-    _draw_hard(words, table.prefixes, cells, state)
-    for at in np.flatnonzero(state == _OPEN_CELL):  # 2 in 10^6; the position is drawn anew below
-        cells[at], state[at] = table.settle(int(words[at]), source=source), _REJECTED
+    cells, was_open = table.invert(words, source=source)
+    # 2 cells in 10^6 were open; their position is drawn anew
+    verdicts = np.where(was_open, _REJECTED, _propose(words, cells, hard, out))
     while True:
-        for at in np.flatnonzero(state == _UNSETTLED):
+        for at in np.flatnonzero(verdicts == _UNSETTLED):
             keep = _decide(int(cells[at]), int(words[at]), source=source)
-            state[at] = _ACCEPTED if keep else _REJECTED
-        done = state == _ACCEPTED
-        _write(hard[done], cells[done], words[done], out)
-        hard, cells = hard[~done], cells[~done]  # one in a thousand: propose another position in the same cell
-        if not hard.size:
+            verdicts[at] = _KEPT if keep else _REJECTED
+        again = verdicts == _REJECTED  # one in a thousand: propose another position in the same cell
+        if not again.any():
             return
-        words, state = source.words(hard.size), np.empty(hard.size, dtype=np.uint8)
-        _try_all(words, cells, state)
+        hard, cells, words = hard[again], cells[again], source.words(int(again.sum()))
+        verdicts = _propose(words, cells, hard, out)
 
 
 def _decide(cell: int, word: int, *, source: NoiseSource) -> bool:
@@ -91,73 +88,46 @@ def _decide(cell: int, word: int, *, source: NoiseSource) -> bool:
         return bool(mpmath.mpf(uniform) / mpmath.mpf(2) ** (_COMPARE_BITS + 128) < keep)
 
 
-def _value_of(cell: np.int64, word: np.uint64) -> np.int64:
+@partial(compile_kernel, inline="always")
+def _value(cell: np.int64, word: np.uint64) -> np.int64:
     fine = np.int64((word >> np.uint64(_COMPARE_BITS)) & _FINE_MASK)
     value = (cell << _FINE_BITS) + fine
     return value ^ -np.int64((word >> np.uint64(31)) & np.uint64(1))  # floor(-x) = -floor(x) - 1, almost surely
 
 
-def _is_surely_kept(cell: np.int64, word: np.uint64) -> np.bool_:
-    # The position is known to lie in [t, t + 2^-11): take its upper end, and exp(-x) >= 1 - x.
-    t = (np.int64((word >> np.uint64(_COMPARE_BITS)) & _FINE_MASK) + 1) * _FINE_UNIT
+@partial(compile_kernel, inline="always")
+def _judge(cell: np.int64, word: np.uint64) -> int:
+    """Whether the proposed position is kept, as far as 20 bits tell: it is known to lie in [t, t + 2^-11)."""
+    fine = np.int64((word >> np.uint64(_COMPARE_BITS)) & _FINE_MASK)
     uniform = np.int64(word & _COMPARE_MASK) * _COMPARE_UNIT
-    return uniform + _COMPARE_UNIT <= 1.0 - (2.0 * cell + t) * t * _HALF - _ROUNDING
-
-
-def _is_surely_rejected(cell: np.int64, word: np.uint64) -> np.bool_:
-    # The lower end of the position, and exp(-x) <= 1 - x + x^2 / 2.
-    t = np.int64((word >> np.uint64(_COMPARE_BITS)) & _FINE_MASK) * _FINE_UNIT
+    t = (fine + 1) * _FINE_UNIT  # the upper end, and exp(-x) >= 1 - x
+    if uniform + _COMPARE_UNIT <= 1.0 - (2.0 * cell + t) * t * _HALF - _ROUNDING:
+        return _KEPT
+    t = fine * _FINE_UNIT  # the lower end, and exp(-x) <= 1 - x + x^2 / 2
     x = (2.0 * cell + t) * t * _HALF
-    return np.int64(word & _COMPARE_MASK) * _COMPARE_UNIT >= 1.0 - x + 0.5 * x * x + _ROUNDING
-
-
-_value = compile_kernel(_value_of, inline="always")
-_kept = compile_kernel(_is_surely_kept, inline="always")
-_rejected = compile_kernel(_is_surely_rejected, inline="always")
+    return _REJECTED if uniform >= 1.0 - x + 0.5 * x * x + _ROUNDING else _UNSETTLED
 
 
 @compile_kernel
-def _draw_easy(
-    words: NDArray[np.uint64], guide: NDArray[np.int16], out: NDArray[np.int64], hard: NDArray[np.int32]
-) -> int:
+def _draw_easy(words: Words, guide: NDArray[np.int16], out: Integers) -> Small:
     """Write the draws that the guide and a sure comparison settle; list the others."""
-    n_hard = 0
+    hard, n_hard = np.empty(out.size, dtype=np.int32), 0
     for i in range(out.size):
         word = words[i]
         cell = np.int64(guide[word >> np.uint64(48)])
-        if cell < 0 or not _kept(cell, word):
+        if cell < 0 or _judge(cell, word) != _KEPT:
             hard[n_hard] = i
             n_hard += 1
         else:
             out[i] = _value(cell, word)
-    return n_hard
+    return hard[:n_hard]
 
 
 @compile_kernel
-def _try_all(words: NDArray[np.uint64], cells: NDArray[np.int64], state: NDArray[np.uint8]) -> None:
+def _propose(words: Words, cells: Small, where: Small, out: Integers) -> NDArray[np.uint8]:
+    """Write every draw as if its position were kept, and judge it: whatever is rejected will be written over."""
+    verdicts = np.empty(words.size, dtype=np.uint8)
     for i in range(words.size):
-        if _kept(cells[i], words[i]):
-            state[i] = _ACCEPTED
-        else:
-            state[i] = _REJECTED if _rejected(cells[i], words[i]) else _UNSETTLED
-
-
-@compile_kernel
-def _draw_hard(
-    words: NDArray[np.uint64], prefixes: NDArray[np.uint32], cells: NDArray[np.int64], state: NDArray[np.uint8]
-) -> None:
-    for i in range(words.size):
-        prefix = np.uint32(words[i] >> np.uint64(32))
-        cells[i] = search(prefix, prefixes)
-    _try_all(words, cells, state)
-    for i in range(words.size):
-        if cells[i] > 0 and prefixes[cells[i] - 1] == np.uint32(words[i] >> np.uint64(32)):
-            state[i] = _OPEN_CELL
-
-
-@compile_kernel
-def _write(
-    where: NDArray[np.int32], cells: NDArray[np.int64], words: NDArray[np.uint64], out: NDArray[np.int64]
-) -> None:
-    for i in range(where.size):
-        out[where[i]] = _value(cells[i], words[i])
+        out[where[i]] = _value(np.int64(cells[i]), words[i])
+        verdicts[i] = _judge(np.int64(cells[i]), words[i])
+    return verdicts

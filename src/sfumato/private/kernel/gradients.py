@@ -6,15 +6,14 @@ public rows, whose gradients are dropped. Proof: docs/proofs/noisy-gradients.md.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import ContractError, PlanError
+from sfumato.private.kernel.arrays import Integers, Values
 from sfumato.private.prepared import regrouped
-from sfumato.public.doors import Loss, Tensor
+from sfumato.public.doors import Loss, Tensor, Tensors
 from sfumato.public.gradient_step import as_tensors, gradient_block
 from sfumato.public.probe import take
 from sfumato.public.schema import Batch, n_rows_of
@@ -28,7 +27,7 @@ class GradientSum:
     """Sums of one loss's clipped gradients, in microbatches of `rows` rows."""
 
     def __init__(
-        self, step: Step, loss: Loss, *, clip: Callable[[Tensor], Tensor], public_rows: Batch, rows: int, device: str
+        self, step: Step, loss: Loss, clip: Callable[[Tensor], Tensor], *, public_rows: Batch, rows: int, device: str
     ) -> None:
         """Nothing is computed yet. There are public rows for two microbatches."""
         self._torch = need_torch("noisy_gradients")
@@ -41,7 +40,7 @@ class GradientSum:
         self._device = device
         self._parameters: dict[str, Tensor] = {}
 
-    def at(self, parameters: Mapping[str, Any]) -> "GradientSum":
+    def at(self, parameters: Tensors) -> "GradientSum":
         """Take public parameters to differentiate at."""
         self._parameters = as_tensors(parameters, step=self._step, device=self._device)
         return self
@@ -63,8 +62,7 @@ class GradientSum:
                     ) from error
                 if self.rows == 1:
                     raise PlanError(
-                        f"step {self._step.name!r}: the gradient of a single row does not fit into the memory of "
-                        f"{self._device}. Use a smaller network, or another device."
+                        f"step {self._step.name!r}: a single row does not fit into the memory of {self._device}. Use a smaller network."
                     ) from None
                 change = math.nan
             if change > _CLOSE:
@@ -75,8 +73,7 @@ class GradientSum:
             if change == 0 or self.rows == 1:
                 return
             self.rows //= 2
-            if self._torch.cuda.is_available():
-                self._torch.cuda.empty_cache()
+            self._torch.cuda.empty_cache()  # does nothing where no GPU is in use
 
     def _change(self) -> float:
         """How much a row's integers change, relative to its norm, when it is moved and its neighbours are replaced."""
@@ -91,14 +88,14 @@ class GradientSum:
         size = self._torch.maximum(one.norm(dim=1), two.norm(dim=1)) + math.sqrt(self._width)
         return float(((one - two).norm(dim=1) / size).max())
 
-    def over(self, private_batches: Iterable[Batch]) -> NDArray[np.int64]:
+    def over(self, private_batches: Iterable[Batch]) -> Integers:
         """The exact sum over all rows of their clipped gradients. Whatever the rows hold, it gives one."""
         private_total = self._torch.zeros(self._width, dtype=self._torch.int64, device=self._device)
         for private_rows in regrouped(private_batches, rows=self.rows):
             private_sum = self._attempt(private_rows)
-            private_total += self._one_by_one(private_rows) if private_sum is None else private_sum
-        summed: NDArray[np.int64] = private_total.cpu().numpy()
-        return summed
+            for private_part in self._one_by_one(private_rows) if private_sum is None else (private_sum,):
+                private_total += private_part
+        return np.asarray(private_total.cpu())
 
     def _attempt(self, private_rows: Batch) -> Tensor | None:
         """The sum over up to a microbatch of rows; None where some row's values make the loss fail."""
@@ -109,31 +106,28 @@ class GradientSum:
         except (Exception, SystemExit):  # noqa: BLE001 - whatever a loss raises over private rows would be an output
             return None
 
-    def _one_by_one(self, private_rows: Batch) -> Tensor:
+    def _one_by_one(self, private_rows: Batch) -> Iterator[Tensor]:
         """Each row among public ones: a row that fails there, too, counts as 0, and no other row with it."""
-        private_total = self._torch.zeros(self._width, dtype=self._torch.int64, device=self._device)
         for at in range(n_rows_of(private_rows)):
-            private_sum = self._attempt({name: values[at : at + 1] for name, values in private_rows.items()})
+            private_sum = self._attempt(take(private_rows, np.array([at])))
             if private_sum is not None:
-                private_total += private_sum
+                yield private_sum
             elif self._attempt(take(self._public, np.arange(1))) is None:
                 raise ContractError(
                     f"the loss of step {self._step.name!r} fails on public rows, too, after it had worked on them (or "
                     "memory ran out). Its message is withheld, because it may hold private values."
                 )
-        return private_total
 
     def _integers(self, rows: Batch) -> Tensor:
         """Clipped gradients of a full microbatch, one a row."""
         torch = self._torch
         example = {name: self._tensor(values) for name, values in rows.items()}
         gradient_of = torch.func.vmap(torch.func.grad(self.loss), in_dims=(None, 0), randomness="error")
-        by_parameter = gradient_of(self._parameters, example)
-        n_rows = n_rows_of(rows)
-        flat = torch.cat([by_parameter[name].reshape(n_rows, -1) for name in self._parameters], dim=1)
+        gradients = gradient_of(self._parameters, example)
+        flat = torch.cat([gradients[name].reshape(n_rows_of(rows), -1) for name in self._parameters], dim=1)
         return self._clip(flat.detach())
 
-    def _tensor(self, values: NDArray[Any]) -> Tensor:
+    def _tensor(self, values: Values) -> Tensor:
         tensor = self._torch.tensor(values)  # a copy: the rows themselves may not be written into
         kind = next(iter(self._parameters.values())).dtype
         return tensor.to(self._device, kind if tensor.is_floating_point() else self._torch.int64)

@@ -5,23 +5,17 @@ the other 96 are drawn only where a threshold has the same leading bits. The dis
 most (number of thresholds) / 2^128 a draw: docs/proofs/secure-noise.md.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.private.kernel.arrays import Flags, Small, Words, compile_kernel
 from sfumato.private.kernel.randomness import NoiseSource
 
 MAX_THRESHOLDS = 2**15 - 1
 _GUIDE_BITS = 16
-
-
-def compile_kernel(function: Callable[..., Any], **options: Any) -> Any:
-    """Compile a loop to machine code, kept on disk between runs."""
-    return numba.njit(cache=True, nogil=True, **options)(function)
 
 
 @dataclass(frozen=True)
@@ -44,15 +38,16 @@ class InversionTable:
         guide = np.where(first[1:] == first[:-1], first[:-1], -1)
         return InversionTable(tuple(thresholds), prefixes, guide.astype(np.int16))
 
-    def draw(self, count: int, *, source: NoiseSource) -> NDArray[np.int32]:
+    def draw(self, count: int, *, source: NoiseSource) -> Small:
         """Draw `count` independent values."""
-        words = source.words(count)
-        out = np.empty(count, dtype=np.int32)
-        is_open = np.empty(count, dtype=np.bool_)
-        invert_all(words, self.prefixes, self.guide, out, is_open)
+        return self.invert(source.words(count), source=source)[0]
+
+    def invert(self, words: Words, *, source: NoiseSource) -> tuple[Small, Flags]:
+        """The value of every word by its leading 32 bits, and which values these left open and further bits settled."""
+        values, is_open = _invert(words, self.prefixes, self.guide)
         for at in np.flatnonzero(is_open):
-            out[at] = self.settle(int(words[at]), source=source)
-        return out
+            values[at] = self.settle(int(words[at]), source=source)
+        return values, is_open
 
     def settle(self, word: int, *, source: NoiseSource) -> int:
         """The value of a word whose leading 32 bits equal those of a threshold, with 96 further bits."""
@@ -64,35 +59,14 @@ class InversionTable:
         return first + sum(threshold <= uniform for threshold in self.thresholds[first:last])
 
 
-def _search(prefix: np.uint32, prefixes: NDArray[np.uint32]) -> int:
-    """How many prefixes are at or below this one."""
-    first, last = 0, prefixes.size
-    while first < last:
-        middle = (first + last) >> 1
-        if prefixes[middle] <= prefix:
-            first = middle + 1
-        else:
-            last = middle
-    return first
-
-
-search = compile_kernel(_search)
-
-
 @compile_kernel
-def invert_all(
-    words: NDArray[np.uint64],
-    prefixes: NDArray[np.uint32],
-    guide: NDArray[np.int16],
-    out: NDArray[np.int32],
-    is_open: NDArray[np.bool_],
-) -> None:
+def _invert(words: Words, prefixes: NDArray[np.uint32], guide: NDArray[np.int16]) -> tuple[Small, Flags]:
     """Invert the leading bits of every word, and mark those that leave the value open."""
+    values, is_open = np.empty(words.size, dtype=np.int32), np.zeros(words.size, dtype=np.bool_)
     for i in range(words.size):
-        value = np.int64(guide[words[i] >> np.uint64(64 - _GUIDE_BITS)])
-        is_open[i] = False
-        if value < 0:
+        values[i] = guide[words[i] >> np.uint64(64 - _GUIDE_BITS)]
+        if values[i] < 0:
             prefix = np.uint32(words[i] >> np.uint64(32))
-            value = search(prefix, prefixes)
-            is_open[i] = value > 0 and prefixes[value - 1] == prefix
-        out[i] = value
+            values[i] = np.searchsorted(prefixes, prefix, side="right")
+            is_open[i] = values[i] > 0 and prefixes[values[i] - 1] == prefix
+    return values, is_open

@@ -3,17 +3,17 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
+from sfumato.private.kernel.arrays import Integers, Small
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 
 #: For the rows [first, first + n_rows) of the data: who of them (counted from first) takes part, and in which mixture.
-Members = Callable[[int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
+Members = Callable[[int, int], tuple[Integers, Integers]]
 
 
-def taking_part(step: Step, primitives: Primitives, *, first: int, n_rows: int) -> NDArray[np.int64]:
+def taking_part(step: Step, primitives: Primitives, *, first: int, n_rows: int) -> Integers:
     """Which of the next rows take part in this use of a step that plans one sum."""
     if isinstance(step.sampling, Poisson):
         return primitives.coins(step, first=first, n_rows=n_rows, n_coins=1, rate=step.sampling.rate)
@@ -26,7 +26,7 @@ def members_of(step: Step, primitives: Primitives, *, count_rows: Callable[[], i
     match step.sampling:
         case Poisson(rate):
 
-            def by_coin(first: int, n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+            def by_coin(first: int, n_rows: int) -> tuple[Integers, Integers]:
                 cells = primitives.coins(step, first=first, n_rows=n_rows, n_coins=n_mixtures, rate=rate)
                 rows = cells // n_mixtures
                 return rows, cells - rows * n_mixtures
@@ -38,19 +38,17 @@ def members_of(step: Step, primitives: Primitives, *, count_rows: Callable[[], i
             return lambda first, n_rows: (np.arange(n_rows), (first + np.arange(n_rows)) % n_mixtures)
         case WithoutReplacement(degree, population):
             if count_rows() != population:
-                raise PlanError(
-                    f"the plan says {population} rows, and the data has another number. Set rows in the schema to it."
-                )
+                raise PlanError(f"the plan says {population} rows, the data another number. Set rows in the schema.")
             return _by_subset(primitives.subsets(step, n_subsets=n_mixtures, size=degree, population=population))
         case Everyone():
             raise PlanError(f"step {step.name!r} is planned over everyone. Use the door noisy_sum.")
 
 
-def _by_subset(chosen: NDArray[np.int32]) -> Members:
+def _by_subset(chosen: Small) -> Members:
     order = np.argsort(chosen, axis=None, kind="stable")
     rows, mixtures = chosen.ravel()[order].astype(np.int64), order // chosen.shape[1]
 
-    def of_rows(first: int, n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def of_rows(first: int, n_rows: int) -> tuple[Integers, Integers]:
         here = slice(*np.searchsorted(rows, [first, first + n_rows]))
         return rows[here] - first, mixtures[here]
 

@@ -1,20 +1,14 @@
 """Sums of sampled rows, many mixtures at once and exact: integers in, integers out."""
 
+from functools import partial
+
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.private.kernel.inversion import compile_kernel
+from sfumato.private.kernel.arrays import Integers, Small, compile_kernel
 
 
-def add_members(
-    sums: NDArray[np.int64],
-    *,
-    integers: NDArray[np.int32],
-    rows: NDArray[np.int64],
-    mixtures: NDArray[np.int64],
-    row_norm: float,
-) -> None:
+def add_members(sums: Integers, *, integers: Small, rows: Integers, mixtures: Integers, row_norm: float) -> None:
     """Add `integers[rows[i]]` to `sums[mixtures[i]]` for every i.
 
     Members are first brought into the order of their mixtures, so that one mixture's sum stays in the processor's
@@ -26,14 +20,11 @@ def add_members(
 
 
 @compile_kernel
-def _by_mixture(
-    rows: NDArray[np.int64], mixtures: NDArray[np.int64], n_mixtures: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _by_mixture(rows: Integers, mixtures: Integers, n_mixtures: int) -> tuple[Integers, Small]:
     starts = np.zeros(n_mixtures + 1, dtype=np.int64)
     for i in range(rows.size):
         starts[mixtures[i] + 1] += 1
-    for m in range(n_mixtures):
-        starts[m + 1] += starts[m]
+    starts = np.cumsum(starts)
     place = starts[:-1].copy()
     members = np.empty(rows.size, dtype=np.int32)
     for i in range(rows.size):
@@ -42,34 +33,27 @@ def _by_mixture(
     return starts, members
 
 
-@numba.njit(cache=True, parallel=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _accumulate(
-    sums: NDArray[np.int64],
-    integers: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    members: NDArray[np.int32],
-    safe: int,
-) -> None:
+@partial(compile_kernel, parallel=True)
+def _accumulate(sums: Integers, integers: Small, starts: Integers, members: Small, safe: int) -> None:
     width = sums.shape[1]
-    at_once = 4 if safe >= 4 else 1
     for m in numba.prange(sums.shape[0]):
-        partial = np.zeros(width, dtype=np.int32)
+        total = np.zeros(width, dtype=np.int32)
         held, i, end = 0, starts[m], starts[m + 1]
         while i < end:
-            if held + at_once > safe:
+            if held + 4 > safe:
                 for j in range(width):
-                    sums[m, j] += partial[j]
-                    partial[j] = 0
+                    sums[m, j] += total[j]
+                    total[j] = 0
                 held = 0
-            if at_once == 4 and i + 4 <= end:  # four rows on their way from memory at once
+            if safe >= 4 and i + 4 <= end:  # four rows on their way from memory at once
                 a, b, c, d = members[i], members[i + 1], members[i + 2], members[i + 3]
                 for j in range(width):
-                    partial[j] += (integers[a, j] + integers[b, j]) + (integers[c, j] + integers[d, j])
+                    total[j] += (integers[a, j] + integers[b, j]) + (integers[c, j] + integers[d, j])
                 held, i = held + 4, i + 4
             else:
                 row = members[i]
                 for j in range(width):
-                    partial[j] += integers[row, j]
+                    total[j] += integers[row, j]
                 held, i = held + 1, i + 1
         for j in range(width):
-            sums[m, j] += partial[j]
+            sums[m, j] += total[j]

@@ -6,22 +6,20 @@ decide. Nothing here looks beyond the rows of one person. Proof: docs/proofs/per
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.private.kernel.clip import FINE_NORM
-from sfumato.private.kernel.inversion import compile_kernel
+from sfumato.private.kernel.arrays import Floats, Integers, Values, compile_kernel
+from sfumato.private.kernel.clip import FINE_NORM, add_codes
 from sfumato.public import grid
 from sfumato.public.block import Dense, Hot, Outer
+from sfumato.public.schema import Batch
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 #: Rows by block, and the number of each row's person.
-Numbered = tuple[Mapping[str, NDArray[Any]], Integers]
+Numbered = tuple[Batch, Integers]
 _MARGIN = 1 - 2.0**-30  # more than the rounding of a factor, and than what shares may add up to over 1
 
 
@@ -43,40 +41,26 @@ class Persons:
     """Rows of whole persons, whose sums may each be `bound` rows long. Nobody has more than `max_rows`."""
 
     def __init__(self, numbers: Integers, *, bound: float, max_rows: int) -> None:
-        """Take the number of each row's person."""
-        self.starts, self.bound, self.max_rows = np.flatnonzero(np.diff(numbers, prepend=-1)), bound, max_rows
-        self.counts = np.diff(np.append(self.starts, len(numbers)))
+        """Take the number of each row's person. A person's rows go from one start to the next; the last start is the end."""
+        self.bound, self.max_rows = bound, max_rows
+        self.starts = np.append(np.flatnonzero(np.diff(numbers, prepend=-1)), len(numbers))
+        self.counts = np.diff(self.starts)
 
-    def of_vectors(self, *, block: Dense, noise_multiplier: float) -> "Together":
+    def of_vectors(self, block: Dense, *, noise_multiplier: float) -> "Together":
         """Rows of integers, which carry their lengths themselves."""
-
-        def squares(integers: NDArray[Any]) -> Integers:
-            sums: Integers = np.add.reduceat(integers, self.starts, axis=0, dtype=np.int64)
-            return np.asarray((sums * sums).sum(axis=1))
-
         limit = math.floor(block.share * (self.bound * _MARGIN * grid.norm_in_units(noise_multiplier)) ** 2)
-        return Together(self, squares, limit, slack=math.sqrt(block.width))
+        return Together(self, partial(_squares_of_vectors, self.starts), limit, slack=math.sqrt(block.width))
 
     def of_codes(self, private_codes: Integers, *, block: Hot, units: float) -> "Together":
         """Rows that count at their codes; how much, carries their lengths."""
-
-        def squares(weights: Integers) -> Integers:
-            out, sums = np.zeros(len(self.starts), np.int64), np.zeros(block.width, np.int64)
-            _squares_of_codes(private_codes, weights, self.starts, self.counts, sums, out)
-            return out
-
+        squares = partial(_squares_of_codes, self.starts, private_codes, block.width)
         limit = math.floor(self.bound**2 * (block.n_hot * int(units) ** 2))
         return Together(self, squares, limit, slack=math.sqrt(block.n_hot))
 
     def of_products(self, private_v: Floats, private_group: Integers, *, block: Outer) -> "Together":
         """Rows u v^T, whose lengths u carries; the group says in which copy of the block each counts."""
         bits = 62 - 2 * max(11, self.max_rows.bit_length())  # for the square of one row, so that no sum overflows
-
-        def squares(private_u: Floats) -> Integers:
-            out, scale = np.zeros(len(self.starts), np.int64), 2.0**bits / FINE_NORM**4
-            _squares_of_products(private_u, private_v, private_group, self.starts, self.counts, scale, out)
-            return out
-
+        squares = partial(_squares_of_products, self.starts, private_v, private_group, 2.0**bits / FINE_NORM**4)
         limit = math.floor(self.bound**2 * 2.0**bits)
         return Together(self, squares, limit, slack=math.sqrt(block.shape[0] * 2.0**bits) / FINE_NORM)
 
@@ -93,11 +77,11 @@ class Together:
     """
 
     persons: Persons
-    squares: Callable[[NDArray[Any]], Integers]
+    squares: Callable[[Values], Integers]
     limit: int
     slack: float
 
-    def shortened(self, private_lengths: NDArray[Any]) -> NDArray[Any]:
+    def shortened(self, private_lengths: Values) -> Values:
         """The numbers that carry the lengths of rows, such that no person's sum has a square above the limit."""
         square = self.squares(private_lengths)
         room = np.maximum(math.sqrt(self.limit) * _MARGIN - self.slack * self.persons.counts, 0.0)
@@ -106,44 +90,46 @@ class Together:
         # Float rounding stays within the margin, so that all fit; if one did not, nothing of it may leak.
         return np.asarray(shortened * self._of_rows(self.squares(shortened) <= self.limit, shortened))
 
-    def _of_rows(self, values: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
+    def _of_rows(self, values: Values, like: Values) -> Values:
         return np.repeat(values, self.persons.counts).reshape(-1, *[1] * (like.ndim - 1))
 
 
+def _squares_of_vectors(starts: Integers, integers: Values) -> Integers:
+    sums: Integers = np.add.reduceat(integers, starts[:-1], axis=0, dtype=np.int64)
+    return np.asarray((sums * sums).sum(axis=1))
+
+
 @compile_kernel
-def _squares_of_codes(
-    codes: Integers, units: Integers, starts: Integers, counts: Integers, sums: Integers, out: Integers
-) -> None:
-    """Each row's units times what its person has at its codes; `sums` is empty before and after."""
-    for p in range(starts.size):
-        for turn in range(3):
-            for i in range(starts[p], starts[p] + counts[p]):
-                for code in codes[i]:
-                    if code >= 0 and turn == 0:
-                        sums[code] += units[i]
-                    elif code >= 0 and turn == 1:
-                        out[p] += units[i] * sums[code]
-                    elif code >= 0:
-                        sums[code] = 0
+def _squares_of_codes(starts: Integers, codes: Integers, width: int, units: Integers) -> Integers:
+    """Each row's units times what its person has at its codes; `sums` is empty before and after a person."""
+    squares, sums = np.zeros(starts.size - 1, dtype=np.int64), np.zeros(width, dtype=np.int64)
+    for p in range(squares.size):
+        own_codes, own_units = codes[starts[p] : starts[p + 1]], units[starts[p] : starts[p + 1]]
+        add_codes(sums, own_codes, own_units)
+        for i in range(own_units.size):
+            for code in own_codes[i]:
+                if code >= 0:
+                    squares[p] += own_units[i] * sums[code]
+        add_codes(sums, own_codes, -own_units)
+    return squares
 
 
-def _add_squares_of_products(
-    u: Floats, v: Floats, group: Integers, starts: Integers, counts: Integers, scale: float, out: Integers
-) -> None:
+@partial(compile_kernel, fastmath={"reassoc"})  # of whole numbers below 2^53, so that any order gives the same
+def _product(a: Floats, b: Floats) -> float:
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
+
+
+@compile_kernel
+def _squares_of_products(starts: Integers, v: Floats, group: Integers, scale: float, u: Floats) -> Integers:
     """<u_i, u_k> <v_i, v_k> over all pairs of a person's rows in one copy: whole numbers, rounded up after the product."""
-    for p in range(starts.size):
-        for i in range(starts[p], starts[p] + counts[p]):
+    squares = np.zeros(starts.size - 1, dtype=np.int64)
+    for p in range(squares.size):
+        for i in range(starts[p], starts[p + 1]):
             for k in range(starts[p], i + 1):
-                if group[i] != group[k]:
-                    continue
-                of_u, of_v = 0.0, 0.0
-                for j in range(u.shape[1]):
-                    of_u += u[i, j] * u[k, j]
-                for j in range(v.shape[1]):
-                    of_v += v[i, j] * v[k, j]
-                product = np.int64(math.floor(of_u * of_v * scale)) + 2
-                out[p] += product if i == k else 2 * product
-
-
-# The order of the two sums is left to the processor: they are whole numbers below 2^53.
-_squares_of_products = compile_kernel(_add_squares_of_products, fastmath={"reassoc"})
+                if group[i] == group[k]:
+                    product = np.int64(math.floor(_product(u[i], u[k]) * _product(v[i], v[k]) * scale)) + 2
+                    squares[p] += product if i == k else 2 * product
+    return squares

@@ -4,12 +4,10 @@ A View has no randomness and no clip of its own. So a test that spoils one of th
 another object, and the doors stay as they are. `fit` certifies what was made with exactly this class.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.private.kernel import clip, sampling
+from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
 from sfumato.private.kernel.gaussian import rounded_gaussian
 from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.randomness import NoiseSource, is_own_and_secure
@@ -33,11 +31,11 @@ class Primitives:
             return "non_private"
         return "certified" if is_own_and_secure(self.source) else "research"
 
-    def clip(self, values: NDArray[Any], *, block: Dense, noise_multiplier: float) -> NDArray[np.int32]:
+    def clip(self, values: Values, *, block: Dense, noise_multiplier: float) -> Small:
         """Rows as integers whose norm is at most the block's bound."""
         return clip.clip_to_grid(values, block=block, noise_multiplier=noise_multiplier)
 
-    def clip_outer(self, values: NDArray[Any], *, block: Outer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def clip_outer(self, values: Values, *, block: Outer) -> tuple[Floats, Floats]:
         """Both vectors of each row on the fine grid, so that the norm of their product is at most the block's bound."""
         return clip.clip_to_fine_grid(values, block=block)
 
@@ -45,29 +43,29 @@ class Primitives:
         """The same as `clip`, for tensors on their own device."""
         return clip.clip_tensor_to_grid(gradients, block=block, noise_multiplier=noise_multiplier)
 
-    def clip_persons(self, lengths: NDArray[Any], together: Together) -> NDArray[Any]:
+    def clip_persons(self, lengths: Values, together: Together) -> Values:
         """What carries the lengths of clipped rows, shortened so that no person's sum is longer than the step's bound."""
         return together.shortened(lengths)
 
-    def coins(self, step: Step, *, first: int, n_rows: int, n_coins: int, rate: float) -> NDArray[np.int64]:
+    def coins(self, step: Step, *, first: int, n_rows: int, n_coins: int, rate: float) -> Integers:
         """Which of `n_coins` coins for each of `n_rows` rows fall on heads, as row * n_coins + coin, ascending.
 
         `step` and `first`, the place of the first row in the data, are for those who note what is drawn.
         """
         return sampling.heads(n_rows * n_coins, rate=rate, source=self.source)
 
-    def dice(self, step: Step, *, first: int, n_rows: int, sides: int) -> NDArray[np.int64]:
+    def dice(self, step: Step, *, first: int, n_rows: int, sides: int) -> Integers:
         """One fair die for each row."""
         return sampling.uniform_below(sides, count=n_rows, source=self.source)
 
-    def subsets(self, step: Step, *, n_subsets: int, size: int, population: int) -> NDArray[np.int32]:
+    def subsets(self, step: Step, *, n_subsets: int, size: int, population: int) -> Small:
         """Independent uniform subsets, one a row."""
         return sampling.subsets(n_subsets, size=size, population=population, source=self.source)
 
-    def noisy(self, private_sum: NDArray[np.int64], *, step: str, block: str) -> NDArray[np.int64]:
+    def noisy(self, private_sum: Integers, *, step: str, block: str) -> Integers:
         """The sum plus its noise. What this gives back is public."""
         return private_sum + self.noise(private_sum.shape)
 
-    def noise(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    def noise(self, shape: tuple[int, ...]) -> Integers:
         """Fresh noise for every entry."""
         return rounded_gaussian(int(np.prod(shape)), source=self.source).reshape(shape)

@@ -5,10 +5,13 @@ from functools import lru_cache
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.private.kernel.inversion import MAX_THRESHOLDS, InversionTable, compile_kernel
+from sfumato.private.kernel.arrays import Integers, Small, compile_kernel
+from sfumato.private.kernel.inversion import MAX_THRESHOLDS, InversionTable
 from sfumato.private.kernel.randomness import NoiseSource
+
+_LARGEST = np.uint64(2**64 - 1)
+_CHUNK = 1 << 16  # choices at a time: they stay in the processor's cache
 
 
 @lru_cache(maxsize=8)
@@ -26,7 +29,7 @@ def _gap_table(rate: float) -> InversionTable:
     return InversionTable.from_thresholds(thresholds)
 
 
-def heads(n_coins: int, *, rate: float, source: NoiseSource) -> NDArray[np.int64]:
+def heads(n_coins: int, *, rate: float, source: NoiseSource) -> Integers:
     """The positions of the heads among `n_coins` coins of probability `rate`, in ascending order.
 
     Costs as much as there are heads, not coins.
@@ -50,17 +53,20 @@ def heads(n_coins: int, *, rate: float, source: NoiseSource) -> NDArray[np.int64
     return positions[: np.searchsorted(positions, n_coins)]
 
 
-def uniform_below(bound: int, *, count: int, source: NoiseSource) -> NDArray[np.int64]:
-    """Independent uniform integers in [0, bound), without bias: words past the last full multiple are drawn again."""
-    limit = np.uint64(2**64 - 1 - 2**64 % bound)
+def uniform_below(bound: int | Integers, *, count: int, source: NoiseSource) -> Integers:
+    """Independent uniform integers in [0, bound), with one bound or one for each.
+
+    Without bias: words past the last full multiple of their bound are drawn again.
+    """
+    bounds = np.asarray(bound, dtype=np.uint64)
+    last = _LARGEST - (_LARGEST % bounds + np.uint64(1)) % bounds
     words = source.words(count)
-    while (words > limit).any():
-        again = np.flatnonzero(words > limit)
-        words[again] = source.words(again.size)
-    return (words % np.uint64(bound)).astype(np.int64)
+    while (past := words > last).any():
+        words[past] = source.words(int(past.sum()))
+    return (words % bounds).astype(np.int64)
 
 
-def subsets(n_subsets: int, *, size: int, population: int, source: NoiseSource) -> NDArray[np.int32]:
+def subsets(n_subsets: int, *, size: int, population: int, source: NoiseSource) -> Small:
     """Independent uniform subsets, one a row: Floyd's algorithm, exact.
 
     >>> sorted(subsets(1, size=3, population=3, source=NoiseSource(research_seed=0))[0].tolist())
@@ -68,24 +74,21 @@ def subsets(n_subsets: int, *, size: int, population: int, source: NoiseSource) 
     """
     out = np.empty((n_subsets, size), dtype=np.int32)
     seen = np.full(population, -1, dtype=np.int32)
-    for j in range(n_subsets):
-        # The k-th choice is uniform on the first population - size + k + 1 rows.
-        while not _floyd(source.words(size), seen, np.int32(j), out[j]):
-            seen[seen == j] = -1
+    bounds, at_once = np.arange(population - size + 1, population + 1), max(1, _CHUNK // size)
+    for first in range(0, n_subsets, at_once):
+        some = out[first : first + at_once]
+        choices = uniform_below(np.resize(bounds, some.size), count=some.size, source=source)
+        _floyd(choices.reshape(some.shape), seen, first, some)
     return out
 
 
 @compile_kernel
-def _floyd(words: NDArray[np.uint64], seen: NDArray[np.int32], stamp: np.int32, out: NDArray[np.int32]) -> bool:
-    first = seen.size - out.size
-    for k in range(out.size):
-        bound = np.uint64(first + k + 1)
-        remainder = (np.uint64(0xFFFFFFFFFFFFFFFF) % bound + np.uint64(1)) % bound
-        if remainder > np.uint64(0) and words[k] > np.uint64(0xFFFFFFFFFFFFFFFF) - remainder:
-            return False  # one in 10^13: draw this subset anew
-        choice = np.int64(words[k] % bound)
-        if seen[choice] == stamp:
-            choice = np.int64(first + k)
-        seen[choice] = stamp
-        out[k] = choice
-    return True
+def _floyd(choices: Integers, seen: Small, first: int, out: Small) -> None:
+    """Take the k-th choice, which is uniform on the first population - size + k + 1 rows, or if taken the last of these."""
+    for j in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            choice = choices[j, k]
+            if seen[choice] == first + j:
+                choice = seen.size - out.shape[1] + k
+            seen[choice] = first + j
+            out[j, k] = choice

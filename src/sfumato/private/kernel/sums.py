@@ -1,16 +1,14 @@
 """From what a map gave to exact integers: clip every row, then add. Integers add up the same in any order."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
 from sfumato.private.kernel.clip import OUTER_ROWS, add_codes, distinct_codes, outer_to_grid, weights_in_units
-from sfumato.private.kernel.persons import Floats, Integers, Numbered, Persons
+from sfumato.private.kernel.persons import Numbered, Persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.block import Dense, Hot, Outer
 from sfumato.public.plan import Plan
+from sfumato.public.schema import Batch
 from sfumato.public.step import Step
 
 #: Integers by block: of one batch, or of all so far.
@@ -32,8 +30,7 @@ def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Pl
             case Dense():
                 integers = primitives.clip(values, block=block, noise_multiplier=noise)
                 if persons:
-                    together = persons.of_vectors(block=block, noise_multiplier=noise)
-                    integers = primitives.clip_persons(integers, together)
+                    integers = primitives.clip_persons(integers, persons.of_vectors(block, noise_multiplier=noise))
                 private_sum += integers.sum(axis=0, dtype=np.int64)
             case Hot():
                 codes, one = distinct_codes(values, block=block), plan.units_per_one(step.name, block.name)
@@ -65,12 +62,10 @@ def on_grid(private_sums: Sums, *, step: Step, plan: Plan) -> Sums:
     return private_sums | {n: outer_to_grid(private_sums[n], block=b, units=units[n]) for n, b in fine.items()}
 
 
-def row_integers(
-    private_rows: Mapping[str, NDArray[Any]], *, step: Step, plan: Plan, primitives: Primitives
-) -> NDArray[np.int32]:
+def row_integers(private_rows: Batch, *, step: Step, plan: Plan, primitives: Primitives) -> Small:
     """Each row's own integers, all blocks side by side: what mixtures are made of."""
     noise_multiplier = plan.noise_multiplier(step.name)
-    parts: list[NDArray[Any]] = []
+    parts: list[Values] = []
     for block in step.blocks:
         values = private_rows[block.name]
         if isinstance(block, Hot):
@@ -80,7 +75,7 @@ def row_integers(
     return np.concatenate(parts, axis=1, dtype=np.int32) if len(parts) > 1 else parts[0].astype(np.int32, copy=False)
 
 
-def _spelled_out(values: NDArray[Any], *, block: Hot, units: float) -> NDArray[np.int64]:
+def _spelled_out(values: Values, *, block: Hot, units: float) -> Integers:
     codes = distinct_codes(values, block=block)
     private_units = weights_in_units(values, codes, block=block, units=units)
     private_integers = np.zeros((len(codes), block.width), dtype=np.int64)
@@ -89,7 +84,7 @@ def _spelled_out(values: NDArray[Any], *, block: Hot, units: float) -> NDArray[n
     return private_integers
 
 
-def split_by_block(private_sums: NDArray[np.int64], step: Step) -> Sums:
+def split_by_block(private_sums: Integers, step: Step) -> Sums:
     """Sums of `row_integers` by block."""
     ends = np.cumsum([block.width for block in step.blocks])
     return {b.name: private_sums[:, end - b.width : end] for b, end in zip(step.blocks, ends, strict=True)}

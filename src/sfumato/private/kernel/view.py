@@ -7,21 +7,22 @@ docs/kernel.md leads through this folder.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import PlanError, PrivacyError
 from sfumato.private.kernel import sums
+from sfumato.private.kernel.arrays import Integers
 from sfumato.private.kernel.clip import OUTER_ROWS
 from sfumato.private.kernel.gradients import GradientSum
 from sfumato.private.kernel.membership import members_of, taking_part
 from sfumato.private.kernel.mixing import add_members
 from sfumato.private.kernel.persons import Numbered, of_whole_persons
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.prepared import PreparedRows
+from sfumato.private.prepared import Piece, PreparedRows
 from sfumato.private.quiet import silence
 from sfumato.private.row_alone import RowMap
 from sfumato.private.sensitive import Sensitive, count_rows
@@ -29,14 +30,16 @@ from sfumato.public import grid
 from sfumato.public.answers import Answers, by_parameter
 from sfumato.public.block import Outer
 from sfumato.public.budget import Budget
-from sfumato.public.doors import GroupOf, Loss, Noisy, PerRecord
+from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Tensors
 from sfumato.public.gradient_step import gradient_block, microbatch_rows
 from sfumato.public.plan import Plan
 from sfumato.public.probe import take
-from sfumato.public.schema import Batch, Schema
+from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 from sfumato.public.torch_extra import default_device
 
+#: Told the name of every step that is charged.
+OnStep = Callable[[str], None]
 _CELLS_PER_BATCH = 1 << 22  # rows times entries held at once: 32 MB of float64
 
 
@@ -44,13 +47,7 @@ class View:
     """Private rows as a mechanism may use them: by the doors, within the plan."""
 
     def __init__(
-        self,
-        data: Sensitive,
-        *,
-        plan: Plan,
-        primitives: Primitives,
-        schema: Schema,
-        on_step: Callable[[str], None] = lambda name: None,
+        self, data: Sensitive, *, plan: Plan, primitives: Primitives, schema: Schema, on_step: OnStep = lambda _: None
     ) -> None:
         """Open the data for exactly the accesses of the plan."""
         if plan.unit != data.schema.unit:
@@ -63,7 +60,7 @@ class View:
         self.__on_step = on_step
         self.__process = os.getpid()
         self.__used: dict[str, int] = {}
-        self.__gradients: dict[str, tuple[Any, GradientSum]] = {}
+        self.__gradients: dict[str, tuple[object, GradientSum]] = {}
         #: All that ever came out: public.
         self.answers = Answers()
 
@@ -115,9 +112,7 @@ class View:
         """
         step = self._charge(step_name)
         if (step.groups > 1) != (group_of is not None):
-            raise PlanError(
-                f"step {step.name!r} plans {step.groups} groups: give group_of if and only if there are several."
-            )
+            raise PlanError(f"step {step.name!r} plans {step.groups} groups: give group_of if and only if several.")
         if any(isinstance(block, Outer) for block in step.blocks):
             raise PlanError(f"step {step.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
         row_map = self._row_map(per_record, step)
@@ -139,13 +134,7 @@ class View:
         return self._release(step, sums.split_by_block(private_sums, step))
 
     def noisy_gradients(
-        self,
-        step_name: str,
-        loss: Loss,
-        parameters: Mapping[str, Any],
-        *,
-        device: str | None = None,
-        microbatch: int | None = None,
+        self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
     ) -> Noisy:
         """The sum of the gradients of a loss, each clipped, over rows that take part by their own coin, plus noise.
 
@@ -159,7 +148,7 @@ class View:
         step = self._charge(step_name)
         gradients = self._gradient_sum(step, loss, parameters, device, microbatch)
         with silence():
-            private_sum = gradients.over(self._rows_taking_part(step))
+            private_sum = gradients.over(take(piece.batch, chosen) for piece, chosen in self._taking_part(step))
         (measured,) = self._release(step, {step.blocks[0].name: private_sum}).values()
         return by_parameter(measured, parameters)
 
@@ -171,9 +160,7 @@ class View:
         step = self.__plan.step(step_name)
         used = self.__used.get(step_name, 0)
         if used >= step.uses:
-            raise PlanError(
-                f"step {step_name!r} is planned for {step.uses} uses and was used as often. Plan more uses."
-            )
+            raise PlanError(f"step {step_name!r} is planned for {step.uses} uses and was used as often. Plan more.")
         self.__used[step_name] = used + 1
         self.__on_step(step_name)
         return step
@@ -184,50 +171,39 @@ class View:
         row_map = self.__rows.row_map(per_record, most_rows=2 ** (fitting.bit_length() - 1))
         if row_map.widths != {block.name: block.columns for block in step.blocks}:
             wanted = ", ".join(f"{block.name} ({block.columns} columns)" for block in step.blocks)
-            raise PlanError(
-                f"step {step.name!r}: per_record must give exactly the blocks {wanted}, a row for each row."
-            )
+            raise PlanError(f"step {step.name!r}: per_record must give exactly the blocks {wanted}, row by row.")
         return row_map
+
+    def _taking_part(self, step: Step) -> Iterator[tuple[Piece, Integers]]:
+        """Every batch, and which of its rows take part. The coins fall before anything is computed."""
+        for piece in self.__rows:
+            yield piece, taking_part(step, self.__primitives, first=piece.first, n_rows=piece.n_rows)
 
     def _mapped(self, step: Step, row_map: RowMap) -> Iterator[Numbered]:
         """What a map gives for the rows that take part, less those over which it has stumbled; and whose they are."""
-        for piece in self.__rows:
+        for piece, chosen in self._taking_part(step):
             private_values, counts = row_map(piece.batch, n_rows=piece.n_rows)
-            chosen = taking_part(step, self.__primitives, first=piece.first, n_rows=piece.n_rows)
             rows = chosen[counts[chosen]]
-            if len(rows) < piece.n_rows:
-                private_values = {name: values[rows] for name, values in private_values.items()}
-            yield private_values, piece.units[rows]
+            yield take(private_values, rows) if len(rows) < piece.n_rows else private_values, piece.units[rows]
 
     def _gradient_sum(
-        self, step: Step, loss: Loss, parameters: Mapping[str, Any], device: str | None, microbatch: int | None
+        self, step: Step, loss: Loss, parameters: Tensors, device: Device, microbatch: int | None
     ) -> GradientSum:
         """The gradients of a loss, tried on public rows; made anew where the loss or the way to compute it is another."""
         asked = (loss, device, microbatch)
         known = self.__gradients.get(step.name)
         if known is not None and known[0] == asked:
             return known[1].at(parameters)
-        block, noise_multiplier = gradient_block(step), self.__plan.noise_multiplier(step.name)
+        noise_multiplier, clip_gradients = self.__plan.noise_multiplier(step.name), self.__primitives.clip_gradients
+        clip = partial(clip_gradients, block=gradient_block(step), noise_multiplier=noise_multiplier)
         rows = microbatch_rows(step, declared=self.__schema.rows, asked=microbatch)
-        gradients = GradientSum(
-            step,
-            loss,
-            clip=lambda g: self.__primitives.clip_gradients(g, block=block, noise_multiplier=noise_multiplier),
-            public_rows=take(self.__rows.public, np.arange(2 * rows) % (2 * self.__rows.rows)),
-            rows=rows,
-            device=device or default_device(),
-        )
+        public = take(self.__rows.public, np.arange(2 * rows) % (2 * self.__rows.rows))
+        gradients = GradientSum(step, loss, clip, public_rows=public, rows=rows, device=device or default_device())
         gradients.at(parameters).check()
         self.__gradients[step.name] = (asked, gradients)
         return gradients
 
-    def _rows_taking_part(self, step: Step) -> Iterator[Batch]:
-        """Batches of the rows that take part. The coins fall before anything is computed."""
-        for piece in self.__rows:
-            chosen = taking_part(step, self.__primitives, first=piece.first, n_rows=piece.n_rows)
-            yield {name: values[chosen] for name, values in piece.batch.items()}
-
-    def _release(self, step: Step, private_sums: Mapping[str, NDArray[np.int64]]) -> Noisy:
+    def _release(self, step: Step, private_sums: sums.Sums) -> Noisy:
         """Add noise, once. Here private numbers become public ones."""
         use = self.__used[step.name] - 1
         for block, private_sum in private_sums.items():
