@@ -61,6 +61,13 @@ def test_every_class_has_its_own() -> None:
     assert off_diagonal(two) == pytest.approx(np.zeros(3), abs=0.08)
 
 
+def test_noise_does_not_set_a_rare_class_apart() -> None:
+    """Both classes have the same correlation. What is shrunk of it for both, the larger class may not regain alone."""
+    rows = planted(0.15, k=8, n_rows=11_000)
+    common, rare = measured([rows[:10_000], rows[10_000:]], stddev=60.0)
+    assert np.abs(off_diagonal(common) - off_diagonal(rare)).max() < 0.05
+
+
 def test_without_a_sum_for_each_class_all_have_the_same() -> None:
     one, two = measured([planted(0.5, k=3), planted(0.5, k=3, seed=5)], by_class=False)
     assert np.array_equal(one, two)

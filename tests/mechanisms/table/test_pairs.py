@@ -62,6 +62,35 @@ def test_noise_alone_departs_from_nothing(seed: int) -> None:
     assert goals(planted=False, stddev=300.0, seed=seed) == []
 
 
+def test_what_both_halves_share_is_split_by_their_rows() -> None:
+    """A pair that goes together in all rows alike: the rare half gets its tenth of that, and not half."""
+    levels = Levels([np.arange(4)] * 2, np.array([0, 1]))
+    rates, together = np.array([0.9, 0.1]), 0.5 * np.eye(4) / 4 + 0.5 / 16
+    before = np.multiply.outer(rates, np.full((4, 4), 1 / 16)).ravel()
+    noise = 20.0 * np.random.default_rng(3).standard_normal((2, 16))
+    signs = np.array([1.0, 1.0]) @ rates, np.array([-1.0, 1.0]) @ rates
+    sums = Sums(*(Measured(TOTAL * s * together.ravel() + n, 20.0) for s, n in zip(signs, noise, strict=True)))
+    (goal,) = departures(levels, [(0, 1)], sums, [before], total=float(TOTAL))
+    rare = goal.table.reshape(2, 4, 4)[1]
+    assert rare.sum() == pytest.approx(0.1, abs=0.01)
+    assert np.abs(rare / rare.sum() - together).sum() / 2 < 0.05
+
+
+def test_noise_louder_than_a_rare_half_leaves_it_its_rows() -> None:
+    """Among a thousand pairs some contrasts are loud by chance: none may empty the entries of a class of few rows."""
+    levels = Levels([np.arange(4)] * 46, np.array([0, 1]))
+    pairs, rng = all_pairs(46), np.random.default_rng(4)
+    before = np.multiply.outer([0.95, 0.05], np.full(16, 1 / 16)).ravel()
+    width = levels.layout(pairs, halves=1).width
+    sums = Sums(
+        Measured(TOTAL / 16 + 10.0 * rng.standard_normal(width), 10.0),
+        Measured(-0.9 * TOTAL / 16 + 300.0 * rng.standard_normal(width), 300.0),
+    )
+    found = departures(levels, pairs, sums, [before] * len(pairs), total=float(TOTAL))
+    assert len(found) <= 2
+    assert all(goal.table[16:].min() > 0.2 * 0.05 / 16 for goal in found)
+
+
 def test_halves_hold_about_half_of_the_rows_each() -> None:
     rates = np.array([0.1, 0.4, 0.2, 0.3])
     half = halves(np.array([3.0, 1.0, 2.0, 0.0]), rates)

@@ -90,3 +90,16 @@ def test_links_draw_a_column_from_its_parent() -> None:
     levels = Levels([np.arange(4)] * 2, np.array([0, 1]))
     after = with_links(before, [Link(0, 1, np.eye(4) / 4)], even, orders, correlation, levels)
     assert (after.rows[:, 0] == after.rows[:, 1]).mean() > 0.99
+
+
+def test_links_keep_what_each_class_has_in_both_columns() -> None:
+    """Parent and child both lean with the class: what the parent brings along is not added to the child once more."""
+    lean = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]]) / 2
+    orders, correlation = [np.arange(4)] * 2, np.repeat(np.eye(2)[None], 2, axis=0)
+    before = first_population(np.array([0.5, 0.5]), [lean] * 2, orders, correlation, n_rows=100_000, seed=0)
+    link = Link(0, 1, 0.7 * np.eye(4) / 4 + 0.3 / 16)
+    levels = Levels([np.arange(4)] * 2, np.array([0, 1]))
+    after = with_links(before, [link], [lean] * 2, orders, correlation, levels)
+    for c in (0, 1):
+        held = np.bincount(after.rows[after.labels == c, 1], minlength=4) / (after.labels == c).sum()
+        assert held == pytest.approx(2 * lean[c], abs=0.01)
