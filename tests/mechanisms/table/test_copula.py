@@ -64,8 +64,8 @@ def test_every_class_has_its_own() -> None:
 def test_noise_does_not_set_a_rare_class_apart() -> None:
     """Both classes have the same correlation. What is shrunk of it for both, the larger class may not regain alone."""
     rows = planted(0.15, k=8, n_rows=11_000)
-    common, rare = measured([rows[:10_000], rows[10_000:]], stddev=60.0)
-    assert np.abs(off_diagonal(common) - off_diagonal(rare)).max() < 0.05
+    common, rare = measured([rows[:10_000], rows[10_000:]], stddev=200.0)
+    assert np.abs(off_diagonal(common) - off_diagonal(rare)).max() < 0.03
 
 
 def test_without_a_sum_for_each_class_all_have_the_same() -> None:
