@@ -91,7 +91,13 @@ class _Heard:
 
 
 def teach(
-    ask: Ask, generator: Pupils, start: NDArray[np.float64], *, runs: Sequence[tuple[int, int]], times: int
+    ask: Ask,
+    generator: Pupils,
+    start: NDArray[np.float64],
+    *,
+    runs: Sequence[tuple[int, int]],
+    unseen: NDArray[np.bool_],
+    times: int,
 ) -> NDArray[np.float64]:
     """Corrections from noisy gradients.
 
@@ -100,6 +106,7 @@ def teach(
         generator: Rows that stand for them.
         start: The corrections to begin with: none.
         runs: Where the bins of each number start and stop.
+        unseen: The bins' weights for which no gradient is given: it follows from the others.
         times: How many gradients to ask for.
     """
     alike = _precision(start.shape[1], runs=runs)
@@ -108,7 +115,7 @@ def teach(
     for _ in range(times):
         bins, trees = ask(now)
         gradient = np.concatenate([bins.values.reshape(len(start), -1), trees.values[:, None]], axis=1)
-        stddev = np.append(np.full(start.shape[1] - 1, bins.stddev), trees.stddev)
+        stddev = np.append(np.where(unseen, np.inf, bins.stddev), trees.stddev)
         heard.append(_Heard(gradient, now, stddev))
         now, scales = _posterior(heard, generator, now, start, alike, scales)
     return _posterior(heard, generator, now, start, alike, scales)[0]

@@ -26,7 +26,7 @@ from sfumato.public.doors import Doors
 from sfumato.public.schema import Batch
 
 #: A class is rare when its count is below this many standard deviations of what the teacher's budget could count.
-_RARE = 60.0
+_RARE = 40.0
 _RARE_FLOOR = 0.25
 
 #: Coarse goals that the population is brought to, for each column.

@@ -16,6 +16,7 @@ from sfumato.mechanisms.table.logistic import errors, losses, probabilities
 from sfumato.mechanisms.table.rule import Bins, GeneratorRule, learn_rule
 from sfumato.mechanisms.table.teacher import Pupils, corrected, no_corrections, pupils, teach
 from sfumato.mechanisms.table.to_generator import Generator
+from sfumato.mechanisms.table.usual import Usual, usual_bins
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch
 
@@ -83,16 +84,21 @@ class LabelStage:
             for at, binning in zip(rule.bins.layout.starts, binned.binnings, strict=True)
             if binning.ordered
         ]
-        taught = teach(self._asking(rule, n_sets), standing, start, runs=runs, times=self.plan.gradients)
+        usual = usual_bins(generator.margins, population)
+        unseen = np.zeros(rule.bins.width, dtype=np.bool_)
+        unseen[rule.bins.layout.starts + usual.bins] = True
+        ask = self._asking(rule, n_sets, usual)
+        taught = teach(ask, standing, start, runs=runs, unseen=unseen, times=self.plan.gradients)
         gain = self._judge(rule, start, taught) if self.plan.has("judge") else None
         additive = rule.additive_scores(population.rows)
         everyone = Pupils(rule.bins.codes(population.rows), None, additive, rule.beyond(population.rows, additive), 1.0)
         return Labels(_scores(start, everyone), _scores(taught, everyone), gain)
 
-    def _asking(self, rule: GeneratorRule, n_sets: int) -> Callable[[NDArray[np.float64]], tuple[Measured, Measured]]:
-        width, most = rule.bins.width, self.plan.width + 1
-        n_codes, most_codes = len(rule.bins.layout.sizes) + 1, self.plan.k + 1
-        weight = math.sqrt(most_codes / n_codes)
+    def _asking(
+        self, rule: GeneratorRule, n_sets: int, usual: Usual
+    ) -> Callable[[NDArray[np.float64]], tuple[Measured, Measured]]:
+        width, most, most_codes = rule.bins.width, self.plan.width + 1, self.plan.k + 1
+        weight = math.sqrt(most_codes / (usual.most_others + 1))
 
         def ask(corrections: NDArray[np.float64]) -> tuple[Measured, Measured]:
             def wrong(batch: Batch) -> dict[str, NDArray[np.float64]]:
@@ -100,11 +106,12 @@ class LabelStage:
                 codes, said = rule.bins.codes(bins), np.nan_to_num(batch[RULE]).astype(np.float64)
                 additive, beyond = said[:, :n_sets], said[:, n_sets:]
                 wrong_by = errors(probabilities(corrected(corrections, codes, additive, beyond)), labels)
+                others = np.append(usual.others(bins), np.ones((len(bins), 1), dtype=np.bool_), axis=1)
                 if self.plan.n_sets == 1:
-                    at_bins = np.column_stack([padded(codes, most_codes), weight * wrong_by])
+                    at_bins = np.column_stack([padded(np.where(others, codes, -1), most_codes), weight * wrong_by])
                 else:
                     at = np.zeros((len(codes), most))
-                    np.put_along_axis(at, codes, weight, axis=1)
+                    np.put_along_axis(at, codes, weight * others, axis=1)
                     pad = np.zeros((len(codes), self.plan.n_sets - n_sets))
                     at_bins = np.concatenate([wrong_by, pad, at], axis=1)
                 of_trees = np.zeros((len(codes), self.plan.n_sets))
