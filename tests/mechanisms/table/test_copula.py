@@ -44,7 +44,7 @@ def off_diagonal(matrix):
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.8])
 def test_planted_correlations_are_found_though_long_rows_are_shortened(correlation: float, k: int) -> None:
     found = off_diagonal(measured([planted(correlation, k=k)])[0])
-    assert found == pytest.approx(np.full(len(found), correlation), abs=0.06)
+    assert found == pytest.approx(np.full(len(found), correlation), abs=0.03)
 
 
 def test_persons_who_count_less_leave_correlations_as_they_are() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from sfumato.mechanisms.table.persons import Number, regained
 from sfumato.public.budget import PrivacyUnit
@@ -25,7 +25,9 @@ _LEAST_EIGENVALUE = 0.02
 
 #: A correlation that stands out by itself is kept from this many standard deviations on.
 _SURE = 4.0
-_SIMULATED = 4_000
+#: Numbers that are drawn to see what shortening does, in so many rows; and how often the correlations follow.
+_SIMULATED, _FEWEST_SIMULATED, _MOST_SIMULATED = 1_000_000, 4_000, 40_000
+_TURNS = 3
 
 #: How large correlations may be, as variances.
 _VARIANCES = np.array([0.0, *np.geomspace(1e-4, 0.3, 24)])
@@ -38,12 +40,31 @@ class Scores:
     tables: list[NDArray[np.float64]]
     variances: NDArray[np.float64]
     longest_square: float
+    of_all: list["_Along"]
 
     def __call__(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
         """The scores of rows. Each is short enough, or shortened."""
         z = np.stack([table[labels, column] for table, column in zip(self.tables, bins.T, strict=True)], axis=1)
         z /= np.sqrt(self.longest_square)
         return np.asarray(z / np.maximum(np.sqrt((z**2).sum(axis=1, keepdims=True)), 1.0))
+
+
+@dataclass(frozen=True)
+class _Along:
+    """Of all classes together, along the order of a column's bins: which part of the rows lies up to each, and its score."""
+
+    upto: NDArray[np.float64]
+    score: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, joint: NDArray[np.float64], order: NDArray[np.int64]) -> "_Along":
+        margin = joint.sum(axis=0, keepdims=True)
+        upto = np.cumsum(margin[0, order])
+        return cls(upto / max(float(upto[-1]), 1e-300), _normal_scores(margin, order)[0, order])
+
+    def at(self, quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores at these quantiles."""
+        return self.score[np.minimum(np.searchsorted(self.upto, quantiles), len(self.score) - 1)]
 
 
 def scores_of(
@@ -53,7 +74,9 @@ def scores_of(
     tables = [_normal_scores(joint, order) for joint, order in zip(joints, orders, strict=True)]
     given = [joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300) for joint in joints]
     variances = np.stack([(p * z**2).sum(axis=1) for p, z in zip(given, tables, strict=True)], axis=1) + 1e-3
-    return Scores(tables, variances, max(_CLIP * float(rates @ variances.sum(axis=1)), 1e-6))
+    longest_square = max(_CLIP * float(rates @ variances.sum(axis=1)), 1e-6)
+    of_all = [_Along.of(joint, order) for joint, order in zip(joints, orders, strict=True)]
+    return Scores(tables, variances, longest_square, of_all)
 
 
 def _normal_scores(joint: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -103,17 +126,20 @@ def correlations(
         * np.sqrt(scores.variances[:, upper[0]] * scores.variances[:, upper[1]]) ** 2
     )
     over_all = products.sum(axis=0) / expected.sum(axis=0)
-    in_common = _shrunk(over_all, np.sqrt(len(products)) * noise / expected.sum(axis=0))
-    shortened, of_squares = _shortening(_matrix(in_common, k), scores)
-    size = scores.longest_square
+    noise_over_all = np.sqrt(len(products)) * noise / expected.sum(axis=0)
+    size, of_rows = scores.longest_square, float(per_class @ scores.variances.sum(axis=1))
     squares = Number(size * float(np.trace(moments.sum(axis=0))), size * stddev * float(np.sqrt(moments.shape[0] * k)))
-    expected_squares = Number(of_squares * float(per_class @ scores.variances.sum(axis=1)), 0.0)
-    shortened /= regained(unit, rows=expected_squares, counted=squares)
-    in_common = np.clip(in_common / shortened, -_LARGEST, _LARGEST)
+    in_common, gain = _shrunk(over_all, noise_over_all), 1.0
+    for _ in range(_TURNS):
+        # Long rows are those along the strongest correlations: these have lost more than others.
+        seen = _shortening(_matrix(in_common, k), scores)
+        gain = regained(unit, rows=Number(seen.squares_left * of_rows, 0.0), counted=squares)
+        in_common = np.clip(_shrunk(gain * over_all + seen.lost, gain * noise_over_all), -_LARGEST, _LARGEST)
+    left = seen.products_left / gain
     if not by_class or n_classes == 1:
         return np.broadcast_to(_matrix(in_common, k), (n_classes, k, k))
     # From the mean before it was shrunk: else what a large class has regained of it would set the classes apart.
-    apart = _shrunk((products / expected - over_all) / shortened, noise / expected / shortened)
+    apart = _shrunk((products / expected - over_all) / left, noise / expected / left)
     return _matrix(in_common + apart, k)
 
 
@@ -149,15 +175,28 @@ def _matrix(correlation: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     return np.asarray(lifted / (deviation[..., :, None] * deviation[..., None, :]))
 
 
-def _shortening(matrix: NDArray[np.float64], scores: Scores) -> tuple[float, float]:
-    """By how much shortening long rows makes products too small, and squares, on rows with these correlations."""
+@dataclass(frozen=True)
+class _Shortening:
+    """What shortening long rows does: the part that is left of products and of squares; what each correlation has lost."""
+
+    products_left: float
+    squares_left: float
+    lost: NDArray[np.float64]
+
+
+def _shortening(matrix: NDArray[np.float64], scores: Scores) -> _Shortening:
+    """On drawn rows with these correlations."""
     k = len(matrix)
     if k < 2:
-        return 1.0, 1.0
-    rows = np.random.default_rng(0).standard_normal((_SIMULATED, k)) @ np.linalg.cholesky(matrix).T
-    rows *= np.sqrt(scores.variances.mean(axis=0))
-    short = rows * np.minimum(1.0, np.sqrt(scores.longest_square / np.maximum((rows**2).sum(axis=1), 1e-12)))[:, None]
+        return _Shortening(1.0, 1.0, np.zeros(0))
+    n_rows = int(np.clip(_SIMULATED // k, _FEWEST_SIMULATED, _MOST_SIMULATED))
+    quantiles = ndtr(np.random.default_rng(0).standard_normal((n_rows, k)) @ np.linalg.cholesky(matrix).T)
+    rows = np.stack([along.at(column) for along, column in zip(scores.of_all, quantiles.T, strict=True)], axis=1)
+    square = (rows**2).sum(axis=1)
+    short = rows * np.minimum(1.0, np.sqrt(scores.longest_square / np.maximum(square, 1e-12)))[:, None]
     upper = np.triu_indices(k, 1)
     before, after = (rows.T @ rows)[upper], (short.T @ short)[upper]
     products = float(np.clip((before * after).sum() / max(float((before**2).sum()), 1e-12), 0.2, 1.0))
-    return products, float((short**2).sum() / max(float((rows**2).sum()), 1e-12))
+    variances = (rows**2).mean(axis=0) + 1e-3
+    lost = (before - after) / (n_rows * (variances[:, None] * variances)[upper])
+    return _Shortening(products, float((short**2).sum() / max(float(square.sum()), 1e-12)), lost)
