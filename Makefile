@@ -29,7 +29,7 @@ demo: .venv/base
 	$(BIN)/sfumato demo --force
 
 test: .venv/deep
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -32,3 +32,21 @@ def test_every_row_keeps_its_own_chance() -> None:
     assert shares.sum(axis=0) == pytest.approx(np.ones(3), abs=0.03)
     assert (shares.argmax(axis=1) == [1, 0, 2]).all()
     assert (shares > 0.03).all()
+
+
+@pytest.mark.parametrize("n_scores", [1, 3])
+def test_another_processors_sign_of_a_direction_changes_no_label(
+    n_scores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores, rates = (
+        np.random.default_rng(5).normal(size=(500, n_scores)),
+        np.full(max(n_scores, 2), 1 / max(n_scores, 2)),
+    )
+    found, eigh = draw_labels(scores, rates, np.random.default_rng(0)), np.linalg.eigh
+
+    def opposite(matrix):
+        values, vectors = eigh(matrix)
+        return values, -vectors
+
+    monkeypatch.setattr(np.linalg, "eigh", opposite)
+    assert (draw_labels(scores, rates, np.random.default_rng(0)) == found).all()

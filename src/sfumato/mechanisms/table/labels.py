@@ -29,11 +29,20 @@ def draw_labels(scores: NDArray[np.float64], rates: NDArray[np.float64], rng: np
     if scores.shape[1] == 1:
         scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
     p = probabilities(scores + balanced_intercepts(scores, rates))
-    spread = p - p.mean(axis=0)
-    order = np.argsort(spread @ np.linalg.eigh(spread.T @ spread)[1][:, -1], kind="stable")
+    order = np.argsort(_along(p - p.mean(axis=0)), kind="stable")
     labels = np.empty(len(p), dtype=np.int64)
     labels[order] = _spread_evenly(p[order], rng)
     return labels
+
+
+def _along(spread: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where each row lies along the direction in which rows differ most.
+
+    Which of its two ends comes first is for us to say: another processor may find the opposite direction.
+    """
+    direction = np.linalg.eigh(spread.T @ spread)[1][:, -1]
+    largest = int(np.argmax(np.round(np.abs(direction), 6)))
+    return np.asarray(spread @ direction * np.sign(direction[largest]))
 
 
 def _spread_evenly(p: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
