@@ -16,9 +16,6 @@ from sfumato.public.doors import Measured
 
 LEVELS = 6
 
-#: A table counts when what is kept of it is likelier than noise alone by this, on the scale of logarithms, and by the
-#: logarithm of how many tables there are.
-_SURE = 0.0
 #: How large departures may be, in units of their scale.
 _FACTORS = np.geomspace(0.005, 2.0, 14)
 #: No entry loses more than all but this part of its rows.
@@ -129,7 +126,7 @@ def departures(
     """
     together = levels.layout(groups, halves=1).split(sums.together.values)
     apart = None if sums.apart is None else levels.layout(groups, halves=1).split(sums.apart.values)
-    least = math.log(max(len(groups), 1)) + _SURE
+    least = math.log(max(len(groups), 1))  # as many false tables as one would expect of one (Bonferroni)
     goals = []
     for i, (group, share) in enumerate(zip(groups, expected, strict=True)):
         before = total * share.reshape(levels.n_halves, -1)
