@@ -15,9 +15,10 @@ from sfumato.check import check_mechanism
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.learn.augment import varied
 from sfumato.learn.dct import cosine_basis
-from sfumato.learn.gabor import Scale, magnitudes
+from sfumato.learn.gabor import Scale, filter_bank
 from sfumato.learn.moving import moved
 from sfumato.learn.oriented import n_features, oriented_features, resized
+from sfumato.learn.oriented_loops import magnitudes
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.image_model import ImageModel
@@ -222,24 +223,26 @@ def test_features_do_not_depend_on_the_images_beside() -> None:
     assert np.array_equal(oriented_features(images)[::2], together[::2])
 
 
-def test_a_filter_that_is_too_wide_for_the_grid_is_refused() -> None:
-    with pytest.raises(ValueError, match="too wide"):
-        magnitudes(np.zeros((40, 1, 40)), Scale(31, 6.0, 0.5), stride=2)
+def test_features_of_many_images_in_threads_are_those_of_few() -> None:
+    images = np.random.default_rng(3).random((1100, 28, 28)).astype(np.float32)
+    assert np.array_equal(oriented_features(images)[500:700], oriented_features(images[500:700]))
 
 
 def test_filters_as_products_of_waves_are_the_filters() -> None:
-    maps = np.random.default_rng(0).random((3, 9, 12)).astype(np.float32)
+    maps = np.random.default_rng(0).random((64, 12, 12)).astype(np.float32)
     scale = Scale(5, 1.1, 1.5)
-    found = magnitudes(np.ascontiguousarray(maps.transpose(1, 0, 2)), scale, stride=2)
+    found = np.empty((8, 6, 6, 64), dtype=np.float32)
+    between = (np.empty((n, 6, side, 64), dtype=np.float32) for n, side in ((2, 12), (5, 6)))
+    magnitudes(np.ascontiguousarray(maps.transpose(1, 2, 0)), filter_bank(scale, 12), *between, found)
     x, y = np.meshgrid(np.arange(5) - 2, np.arange(5) - 2)
     bell = np.exp(-(x**2 + y**2) / (2 * scale.envelope**2))
     for turn in range(8):
         phase = scale.frequency * (x * np.cos(np.pi * turn / 8) + y * np.sin(np.pi * turn / 8))
         even = bell * (np.cos(phase) - (bell * np.cos(phase)).sum() / bell.sum())
         odd = bell * np.sin(phase)
-        for i, one in enumerate(maps):
+        for i, one in enumerate(maps[:3]):
             answers = [ndimage.correlate(one, f / np.linalg.norm(f), mode="constant")[::2, ::2] for f in (even, odd)]
-            assert np.hypot(*answers) == pytest.approx(found[turn, :, i], abs=2e-4)
+            assert np.hypot(*answers) == pytest.approx(found[turn, ..., i], abs=2e-4)
 
 
 def test_moving_by_nothing_and_by_a_pixel() -> None:

@@ -3,60 +3,52 @@
 Gabor filters at two scales and eight orientations, their magnitude averaged over a grid of 8 x 8 cells; the magnitudes
 of the fine scale filtered once more and averaged over 4 x 4 cells; and the averaged image itself: a scattering transform
 (Bruna and Mallat, "Invariant scattering convolution networks", 2013; Tramer and Boneh, "Differentially private learning
-needs better features", 2021). Each image alone decides its features.
+needs better features", 2021). Each image alone decides its features, to the last bit: see `oriented_loops.py`.
 """
 
-import math
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learn.gabor import ORIENTATIONS, Maps, Scale, magnitudes
+from sfumato.learn.gabor import ORIENTATIONS, STRIDE, Scale, filter_bank
+from sfumato.learn.oriented_loops import CELLS, SECOND_CELLS, describe
 from sfumato.public.exact_arithmetic import on_grid, rounded_matrix
 
 SIDE = 28  # images are brought to this side, so that one filter bank serves all
-_CELLS = 8
 _FINE, _COARSE = Scale(7, 1.3, 1.7), Scale(11, 2.4, 0.85)
 _AGAIN = Scale(7, 1.2, 1.7)  # the coarse filter as it looks on every second pixel
-_STRIDE = 2  # magnitudes vary slowly: every second place is enough
-_LARGEST_MAGNITUDE = 4.0  # of the fine scale: pixels in the unit box reach 2.1 where they follow the wave
-_CHUNK = 32  # images at once: few, so that their maps stay in the processor's cache
+_ROWS_AT_ONCE = 512
 
 
 def n_features(n_channels: int) -> int:
     """How many features an image has."""
-    return _CELLS**2 * (n_channels + 2 * ORIENTATIONS) + (_CELLS // 2) ** 2 * ORIENTATIONS**2
+    return CELLS**2 * (n_channels + 2 * ORIENTATIONS) + SECOND_CELLS**2 * ORIENTATIONS**2
 
 
 def oriented_features(images: NDArray[Any]) -> NDArray[np.float32]:
     """Features of images in the unit box, of shape (n, height, width) or (n, height, width, channels).
 
-    Each group of features (brightness, either scale, the second order) has the same norm, and the whole has norm 1. The
-    arithmetic is that of the images' type: in float64 an image's features do not depend on how many others there are.
+    Each group of features (brightness, either scale, the second order) has the same norm, and the whole has norm 1.
     """
     pictures = images[..., None] if images.ndim == 3 else images
     out = np.empty((len(images), n_features(pictures.shape[3])), dtype=np.float32)
-    for start in range(0, len(images), _CHUNK):
-        out[start : start + _CHUNK] = _features(resized(pictures[start : start + _CHUNK]))
+    banks = filter_bank(_FINE, SIDE), filter_bank(_COARSE, SIDE), filter_bank(_AGAIN, SIDE // STRIDE)
+
+    def describe_some(start: int) -> None:
+        some = resized(pictures[start : start + _ROWS_AT_ONCE]).astype(np.float32)
+        describe(some, *banks, out[start : start + _ROWS_AT_ONCE])
+
+    starts = range(0, len(images), _ROWS_AT_ONCE)
+    if len(starts) == 1:
+        describe_some(0)
+    else:
+        with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+            list(pool.map(describe_some, starts))
     return out
-
-
-def _features(pictures: NDArray[Any]) -> NDArray[np.float32]:
-    n = len(pictures)
-    channels = np.ascontiguousarray(pictures.transpose(3, 1, 0, 2))
-    grey = channels.mean(axis=0)
-    fine, coarse = (magnitudes(grey, scale, stride=_STRIDE) for scale in (_FINE, _COARSE))
-    side = fine.shape[1]
-    rows_first = np.ascontiguousarray(fine.transpose(1, 0, 2, 3)).reshape(side, ORIENTATIONS * n, side)
-    again = magnitudes(rows_first, _AGAIN, stride=_STRIDE, largest=_LARGEST_MAGNITUDE)
-    again = np.pad(again, ((0, 0), (0, 1), (0, 0), (0, 1)))
-    second = _averaged(again, cell=2).reshape(ORIENTATIONS, _CELLS // 2, ORIENTATIONS, n, _CELLS // 2)
-    groups = [_rows(_pooled(maps, cell)) for maps, cell in ((channels, 4), (fine, 2), (coarse, 2))]
-    groups.append(_rows(second.transpose(0, 2, 1, 3, 4)))
-    normed = [group / (np.linalg.norm(group, axis=1, keepdims=True) + 1e-3) for group in groups]
-    return (np.concatenate(normed, axis=1) / math.sqrt(len(groups))).astype(np.float32)
 
 
 def resized(pictures: NDArray[Any]) -> NDArray[Any]:
@@ -82,21 +74,3 @@ def _boxes(length: int) -> NDArray[np.float64]:
     pixel = np.arange(length)[:, None]
     filled = np.minimum(edges[1:], pixel + 1) - np.maximum(edges[:-1], pixel)
     return rounded_matrix(np.maximum(filled, 0.0) * SIDE / length)
-
-
-def _pooled(maps: Maps, cell: int) -> Maps:
-    """Averages over an 8 x 8 grid; the maps are widened by half a cell of nothing on every side."""
-    return _averaged(np.pad(maps, ((0, 0), (cell // 2, cell // 2), (0, 0), (cell // 2, cell // 2))), cell=cell)
-
-
-def _averaged(maps: Maps, *, cell: int) -> Maps:
-    """Means over square cells of maps that lie as (kind, height, n, width)."""
-    means = np.zeros_like(maps[:, ::cell, :, ::cell])
-    for down, across in np.ndindex(cell, cell):
-        means += maps[:, down::cell, :, across::cell] / (cell * cell)
-    return means
-
-
-def _rows(maps: Maps) -> Maps:
-    """One row for each image: the images are on the last axis but one."""
-    return np.moveaxis(maps, -2, 0).reshape(maps.shape[-2], -1)

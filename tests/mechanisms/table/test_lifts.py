@@ -6,7 +6,7 @@ import pytest
 from sfumato import Column
 from sfumato.mechanisms.table.bins import Binning, Spikes
 from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
+from sfumato.mechanisms.table.lifts import ClassTable, joint_tables
 
 SIZES = (9, 4, 9)
 PER_CLASS = np.array([6_000.0, 3_000.0, 1_000.0])
@@ -39,7 +39,7 @@ def tables(counts, *, stddev: float, seed: int = 1) -> list[ClassTable]:
 
 def joints(counts, *, stddev: float) -> list[np.ndarray]:
     margins = [c.sum(axis=0) / c.sum() for c in counts]
-    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, floors=np.full(3, FLOOR))
+    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS)
 
 
 def test_without_noise_the_class_tables_are_found() -> None:
@@ -83,6 +83,6 @@ def test_a_rare_category_that_gives_a_class_away_keeps_most_of_its_weight() -> N
     for _ in range(20):
         noisy = counts + 8.0 * rng.standard_normal(counts.shape)
         table = ClassTable(noisy - noisy.mean(axis=1, keepdims=True), np.full(2, 8.0))
-        joint = joint_tables([table], [binning], [margin], per_class, floors=np.full(2, FLOOR))[0]
+        joint = joint_tables([table], [binning], [margin], per_class)[0]
         kept.append(joint[1, 1] / joint[:, 1].sum())
     assert np.mean(kept) > 0.6

@@ -34,7 +34,12 @@ def log_loss(scores, labels) -> float:
 def says(rule, at):
     """What the rule says by itself."""
     additive = rule.additive_scores(at)
-    return corrected(no_corrections(additive.shape[1], BINS.width), BINS.codes(at), additive, rule.beyond(at, additive))
+    return corrected(
+        no_corrections(np.zeros(additive.shape[1]), width=BINS.width),
+        BINS.codes(at),
+        additive,
+        rule.beyond(at, additive),
+    )
 
 
 def test_a_rule_of_single_columns_is_learned() -> None:
@@ -88,7 +93,7 @@ class Lesson:
         self.rule = learn_rule(public, mixed, ORDERS, BINS, n_classes=n_classes)
         self.standing = pupils(self.rule, public[:4_000], total=8_000.0)
         self.seen = pupils(self.rule, self.private, total=8_000.0)
-        self.start = no_corrections(n_sets, BINS.width)
+        self.start = no_corrections(np.zeros(n_sets), width=BINS.width)
 
     @staticmethod
     def scores(weights, at):
@@ -136,7 +141,7 @@ def test_drowned_in_noise_the_rule_stays_the_generators(n_classes: int) -> None:
 
 
 def test_the_start_is_the_generators_own_rule() -> None:
-    start = no_corrections(2, 5)
+    start = no_corrections(np.zeros(2), width=5)
     assert start.shape == (2, 6)
     assert (start[:, :-1] == 0).all()
     assert (start[:, -1] == BELIEVED * FARTHEST).all()

@@ -111,8 +111,9 @@ def exact_inputs(
     images: NDArray[np.float32], mean: NDArray[np.float32], rounded: NDArray[np.float64]
 ) -> NDArray[np.float32]:
     """What the teacher sees of images in the unit box, the same bits for an image whatever others stand beside it."""
-    # In float64, in which the filters' products are exact.
-    features = oriented_features(images.astype(np.float64))
+    features = oriented_features(
+        images.astype(np.float64)
+    )  # in which other sizes are brought to that of the filters exactly
     features -= mean
     return on_grid(_of_norm_one(grid_products(on_grid(features), rounded)))
 
@@ -120,7 +121,7 @@ def exact_inputs(
 def teacher_inputs(
     images: NDArray[np.float32], mean: NDArray[np.float32], matrix: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """The same for synthetic images, at half the price: up to rounding."""
+    """The same for synthetic images: up to rounding, at less than the price."""
     features = oriented_features(images)
     features -= mean
     return _of_norm_one(features @ matrix)

@@ -37,7 +37,7 @@ _SHAPES = (
 )
 
 #: No bin is impossible in a class: this part of every class looks like all rows, and no bin has less than _LEAST of that.
-FLOOR = 0.005
+_FLOOR = 0.005
 _LEAST = 0.02
 
 #: Classes that are worked on together: more would take more memory and no less time.
@@ -57,8 +57,6 @@ def joint_tables(
     binnings: Sequence[Binning],
     margins: Sequence[NDArray[np.float64]],
     per_class: NDArray[np.float64],
-    *,
-    floors: NDArray[np.float64],
 ) -> list[NDArray[np.float64]]:
     """The probabilities of (class, bin) of every column.
 
@@ -67,7 +65,6 @@ def joint_tables(
         binnings: The columns.
         margins: The probability of each bin.
         per_class: Rows of each class.
-        floors: The part of each class that looks like all rows.
     """
     modes = [_modes(binning, margin) for binning, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
@@ -85,7 +82,7 @@ def joint_tables(
     total = float(per_class.sum())
     joints = []
     for table, margin in zip(shrunk, margins, strict=True):
-        joint = (1 - floors[:, None]) * table / total + floors[:, None] * per_class[:, None] / total * margin
+        joint = (1 - _FLOOR) * table / total + _FLOOR * per_class[:, None] / total * margin
         joints.append(np.asarray(joint / joint.sum()))
     return joints
 

@@ -18,6 +18,7 @@ def measure_table(plan: Blueprint, view: Doors) -> FittedTable:
         return FittedTable.of_target(binned, plan.schema.unit)
     tables = GeneratorStage(plan, view)
     generator = tables.run(binned)
-    is_taught = plan.has("teacher") and tables.rare(binned) is None
-    labels = LabelStage(plan, view).run(generator) if is_taught else None
+    labels = None
+    if plan.has("teacher"):
+        labels = LabelStage(plan, view).run(generator, is_taught=tables.rare(binned) is None)
     return FittedTable(binned, generator.rates, generator.population, labels)

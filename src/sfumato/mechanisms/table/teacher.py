@@ -74,10 +74,16 @@ def corrected(
     return np.asarray(additive + added(corrections[:, :-1], codes) + beyond * corrections[:, -1])
 
 
-def no_corrections(n_sets: int, width: int) -> NDArray[np.float64]:
-    """The generator's own rule."""
-    start = np.zeros((n_sets, width + 1))
-    start[:, -1] = BELIEVED * FARTHEST
+def rate_corrections(thinned: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What to add to the scores of a rule that was learned where each class had its rate over `thinned`."""
+    of_class = np.log(np.maximum(thinned, 1e-12))
+    return of_class if len(of_class) > 2 else np.asarray([of_class[1] - of_class[0]])
+
+
+def no_corrections(to_rates: NDArray[np.float64], *, width: int) -> NDArray[np.float64]:
+    """The generator's own rule, with the classes at their rates."""
+    start = np.zeros((len(to_rates), width + 1))
+    start[:, -2], start[:, -1] = to_rates, BELIEVED * FARTHEST
     return start
 
 

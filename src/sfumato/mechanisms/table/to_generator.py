@@ -13,7 +13,7 @@ from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.copula import correlations, scores_of
 from sfumato.mechanisms.table.counting import count_codes, count_stddev, padded
 from sfumato.mechanisms.table.layout import Layout
-from sfumato.mechanisms.table.lifts import FLOOR, ClassTable, joint_tables
+from sfumato.mechanisms.table.lifts import ClassTable, joint_tables
 from sfumato.mechanisms.table.links import Link, fine_link, link_codes, link_layout, spanning_tree
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
@@ -27,7 +27,6 @@ from sfumato.public.schema import Batch
 
 #: A class is rare when its count is below this many standard deviations of what the teacher's budget could count.
 _RARE = 40.0
-_RARE_FLOOR = 0.25
 
 #: Coarse goals that the population is brought to, for each column.
 _GOALS = 6
@@ -53,6 +52,12 @@ class Generator:
         """The probability of each bin."""
         return [joint.sum(axis=0) for joint in self.joints]
 
+    @property
+    def thinned(self) -> NDArray[np.float64]:
+        """What a class's rate is, over its part of the population's rows: less than 1 where they are many for their weight."""
+        held = np.bincount(self.population.labels, minlength=len(self.rates)) / len(self.population.labels)
+        return np.where(held > 0, self.rates / np.maximum(held, 1e-300), 1.0)
+
 
 @dataclass(frozen=True)
 class GeneratorStage:
@@ -63,7 +68,7 @@ class GeneratorStage:
 
     def run(self, binned: Binned) -> Generator:
         """All tables together."""
-        per_class, joints, floors = self._joints(binned)
+        per_class, joints = self._joints(binned)
         rates = per_class / per_class.sum()
         line = np.arange(len(rates), dtype=np.float64)
         if binned.target is not None and not binned.target.cells.is_ordered and len(rates) > 2:
@@ -72,8 +77,6 @@ class GeneratorStage:
         half = halves(line, rates)
         levels = Levels([levels_of(j.sum(axis=0), o, most=LEVELS) for j, o in zip(joints, orders, strict=True)], half)
         correlation = self._correlation(binned, joints, orders, per_class)
-        if (floors > FLOOR).any():  # too few rows of that class to say how its columns hang together
-            correlation = np.where((floors > FLOOR)[:, None, None], np.eye(len(joints)), correlation)
         population = first_population(
             rates, joints, orders, correlation, n_rows=population_rows(self.plan.evidence.rows), seed=0
         )
@@ -83,7 +86,7 @@ class GeneratorStage:
             for j, (size, joint) in enumerate(zip(binned.sizes, joints, strict=True))
         ]
         if self.plan.has("pairs") and len(joints) > 1:
-            generator, goals = self._with_pairs(generator, free=floors <= FLOOR)
+            generator, goals = self._with_pairs(generator)
             population = generator.population
             tables = goals + [
                 (population.labels * size + population.rows[:, j], joint.ravel())
@@ -99,26 +102,24 @@ class GeneratorStage:
         weights = population.weights * (rates / np.maximum(held, 1e-300))[population.labels]
         return replace(generator, population=replace(population, weights=weights / weights.sum()))
 
-    def _joints(self, binned: Binned) -> tuple[NDArray[np.float64], list[NDArray[np.float64]], NDArray[np.float64]]:
-        """Rows of each class, the probabilities of (class, bin), and the part of each class that looks like all rows."""
+    def _joints(self, binned: Binned) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+        """Rows of each class, and the probabilities of (class, bin)."""
         if not self.plan.has("classes"):
             held = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
             rates = held / held.sum()
             margins = [_shares(binning.margin) for binning in binned.binnings]
-            return rates * binned.total, [np.outer(rates, margin) for margin in margins], np.full(len(rates), FLOOR)
+            return rates * binned.total, [np.outer(rates, margin) for margin in margins]
         tables, per_class = self._class_tables(binned)
         if binned.in_full is not None:
             stddev = float(tables[0].stddev[0])
             gains = classes_regained(self.plan.schema.unit, per_class, stddev=stddev, in_full=binned.in_full)
             tables = [ClassTable(gains[:, None] * table.counts, gains * table.stddev) for table in tables]
             per_class = gains * per_class
-        floors = np.full(len(per_class), FLOOR)
         margins = _better_margins(binned, tables)
         rare = self.rare(binned)
         if rare is not None:
             tables, per_class = self._recounted(binned, tables, per_class, rare)
-            floors[rare] = _RARE_FLOOR
-        return per_class, joint_tables(tables, binned.binnings, margins, per_class, floors=floors), floors
+        return per_class, joint_tables(tables, binned.binnings, margins, per_class)
 
     def _class_tables(self, binned: Binned) -> tuple[list[ClassTable], NDArray[np.float64]]:
         """The centred table of every column, and rows of each class."""
@@ -229,7 +230,7 @@ class GeneratorStage:
         return correlations(moments, scores, per_class, stddev=noisy.stddev, by_class=by_class, unit=unit)
 
     def _with_pairs(
-        self, generator: Generator, *, free: NDArray[np.bool_]
+        self, generator: Generator
     ) -> tuple[Generator, list[tuple[NDArray[np.int64], NDArray[np.float64]]]]:
         """Pairs that depart from the population so far, and fine tables for a tree of the strongest."""
         binned, levels, population = generator.binned, generator.levels, generator.population
@@ -241,7 +242,7 @@ class GeneratorStage:
         chosen = spanning_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
         chosen = chosen if self.plan.has("links") else []
         links = self._links(generator, {goal.columns: goal for goal in goals}, chosen) if chosen else []
-        if links and free.all():
+        if links:
             population = with_links(
                 population, links, generator.joints, generator.orders, generator.correlation, levels
             )

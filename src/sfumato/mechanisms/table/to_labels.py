@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sfumato.mechanisms.table.counting import padded
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import errors, losses, probabilities
 from sfumato.mechanisms.table.rule import Bins, GeneratorRule, learn_rule
-from sfumato.mechanisms.table.teacher import Pupils, corrected, no_corrections, pupils, teach
+from sfumato.mechanisms.table.teacher import Pupils, corrected, no_corrections, pupils, rate_corrections, teach
 from sfumato.mechanisms.table.to_generator import Generator
 from sfumato.mechanisms.table.usual import Usual, usual_bins
 from sfumato.public.doors import Doors, Measured
@@ -49,13 +49,26 @@ class LabelStage:
     plan: Blueprint
     view: Doors
 
-    def run(self, generator: Generator) -> Labels | None:
-        """Both rules; None where the generator's rows hold one class alone."""
+    def run(self, generator: Generator, *, is_taught: bool) -> Labels | None:
+        """Both rules; None where the generator's rows hold one class alone.
+
+        Args:
+            generator: What all tables say together.
+            is_taught: Whether gradients are asked for. Where they were spent on a rare class, its bins are all that was
+                counted of it: the rule keeps to them, and trees would find chance.
+        """
         rule = self._rule(generator)
-        return None if rule is None else self._taught(generator, rule)
+        if rule is None:
+            return None
+        if is_taught:
+            return self._taught(generator, rule)
+        by_bins = rule.additive_scores(generator.population.rows) + rate_corrections(generator.thinned)
+        return Labels(by_bins, by_bins, None)
 
     def _rule(self, generator: Generator) -> GeneratorRule | None:
+        """Learned from rows of which as many are of each class as the population has to choose from: more of rare ones."""
         population = generator.population
+        population = replace(population, weights=population.weights / generator.thinned[population.labels])
         chosen = population.draw(min(LEARNING_ROWS, len(population.rows)), np.random.default_rng(2))
         bins = Bins(Layout(generator.binned.sizes))
         return learn_rule(
@@ -78,7 +91,7 @@ class LabelStage:
         self.view.prepare(RULE, both)
         chosen = population.draw(HESSIAN_ROWS, np.random.default_rng(3))
         standing = pupils(rule, population.rows[chosen], total=binned.total)
-        start = no_corrections(n_sets, rule.bins.width)
+        start = no_corrections(rate_corrections(generator.thinned), width=rule.bins.width)
         runs = [
             (int(at), int(at) + binning.ordered)
             for at, binning in zip(rule.bins.layout.starts, binned.binnings, strict=True)

@@ -1,0 +1,158 @@
+"""The features of `oriented.py` in compiled loops: several times as fast as matrix products, which filter with mostly zeros.
+
+So many images are worked on side by side, one in each lane of the innermost axis, as the processor's vectors are filled.
+What is added up for an image is added in the order in which it is written here, without fused or reordered sums, and lanes
+never meet: so the features of an image have the same bits whatever images stand in the other lanes, or none.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from sfumato.learn.gabor import FREQUENCIES, ORIENTATIONS, STRIDE
+
+CELLS, SECOND_CELLS = 8, 4
+_LANES = 64
+_TINY = np.float32(1e-8)  # keeps the root away from zero
+_SHORT = np.float32(1e-3)  # a group of features that is shorter is taken for nothing
+_GROUPS = 4
+
+compiled = numba.njit(cache=True, nogil=True)
+
+
+@compiled  # type: ignore[untyped-decorator,unused-ignore]
+def describe(pictures: Any, fine: Any, coarse: Any, again: Any, out: Any) -> None:
+    """The features of pictures of shape (n, side, side, channels), a row of `out` for each; banks as of `filter_bank`."""
+    n, side, _, channels = pictures.shape
+    half, quarter = (side + 1) // STRIDE, (side // STRIDE + 1) // STRIDE
+    planes = np.zeros((channels, side, side, _LANES), np.float32)
+    grey = np.empty((side, side, _LANES), np.float32)
+    first = np.empty((2, ORIENTATIONS, half, half, _LANES), np.float32)
+    second = np.empty((ORIENTATIONS, quarter, quarter, _LANES), np.float32)
+    rows = np.empty((2, half, side, _LANES), np.float32), np.empty((2, quarter, half, _LANES), np.float32)
+    waves = np.empty((5, half, half, _LANES), np.float32), np.empty((5, quarter, quarter, _LANES), np.float32)
+    found = np.empty((out.shape[1], _LANES), np.float32)
+    ends = (
+        channels * CELLS**2,
+        (channels + ORIENTATIONS) * CELLS**2,
+        (channels + 2 * ORIENTATIONS) * CELLS**2,
+        len(found),
+    )
+    for start in range(0, n, _LANES):
+        some = min(_LANES, n - start)
+        grey[:] = 0.0
+        for c in range(channels):
+            for y in range(side):
+                for x in range(side):
+                    for i in range(some):
+                        planes[c, y, x, i] = pictures[start + i, y, x, c]
+                    for i in range(_LANES):
+                        grey[y, x, i] += planes[c, y, x, i] / np.float32(channels)
+        magnitudes(grey, fine, rows[0], waves[0], first[0])
+        magnitudes(grey, coarse, rows[0], waves[0], first[1])
+        at = 0
+        for c in range(channels):
+            _average(planes[c], 4, 2, found[at : at + CELLS**2])
+            at += CELLS**2
+        for maps in first:
+            for one in maps:
+                _average(one, 2, 1, found[at : at + CELLS**2])
+                at += CELLS**2
+        for t in range(ORIENTATIONS):
+            magnitudes(first[0, t], again, rows[1], waves[1], second)
+            for u in range(ORIENTATIONS):
+                place = at + (u * ORIENTATIONS + t) * SECOND_CELLS**2
+                _average(second[u], 2, 0, found[place : place + SECOND_CELLS**2])
+        begin = 0
+        for end in ends:
+            length = np.zeros(_LANES, np.float32)
+            for k in range(begin, end):
+                for i in range(_LANES):
+                    length[i] += found[k, i] * found[k, i]
+            for i in range(_LANES):
+                length[i] = (np.sqrt(length[i]) + _SHORT) * np.float32(np.sqrt(_GROUPS))
+            for k in range(begin, end):
+                for i in range(some):
+                    out[start + i, k] = found[k, i] / length[i]
+            begin = end
+
+
+@compiled  # type: ignore[untyped-decorator,unused-ignore]
+def magnitudes(maps: Any, bank: Any, rows: Any, both: Any, out: Any) -> None:
+    """How strongly each orientation answers at every second place, as (orientation, height, width, lane).
+
+    Even filters have no mean, all have norm 1, and outside of a map there is nothing. `rows` and `both` are for what lies
+    between: two maps filtered along their rows, which lie as columns then, and five filtered along both.
+    """
+    waves, reach, of_bell, of_even, of_odd = bank
+    bell, cc, cs, sc, ss = both[0], both[1], both[2], both[3], both[4]
+    _filter(maps, waves[FREQUENCIES - 1], reach, rows[0], rows[1])
+    _filter(
+        rows[0], waves[FREQUENCIES - 1], reach, bell, cc
+    )  # the bell alone is the wave of frequency 0 in both directions
+    for i in range(FREQUENCIES):
+        _filter(maps, waves[i], reach, rows[0], rows[1])
+        _filter(rows[0], waves[FREQUENCIES - 1 - i], reach, cc, cs)
+        _filter(rows[1], waves[FREQUENCIES - 1 - i], reach, sc, ss)
+        _combine(cc, cs, sc, ss, bell, np.float32(1.0), of_bell[i], of_even[i], of_odd[i], out[i])
+        if 0 < i < FREQUENCIES - 1:  # beyond upright, the wave along the row runs backwards
+            t = ORIENTATIONS - i
+            _combine(cc, cs, sc, ss, bell, np.float32(-1.0), of_bell[t], of_even[t], of_odd[t], out[t])
+
+
+@compiled  # type: ignore[untyped-decorator,unused-ignore]
+def _combine(
+    cc: Any, cs: Any, sc: Any, ss: Any, bell: Any, turn: Any, of_bell: Any, of_even: Any, of_odd: Any, out: Any
+) -> None:
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            for i in range(_LANES):
+                even = (cc[y, x, i] - turn * ss[y, x, i] - of_bell * bell[y, x, i]) * of_even
+                odd = (cs[y, x, i] + turn * sc[y, x, i]) * of_odd
+                out[y, x, i] = np.sqrt(even * even + odd * odd + _TINY)
+
+
+@compiled  # type: ignore[untyped-decorator,unused-ignore]
+def _filter(lines: Any, waves: Any, reach: int, cosine: Any, sine: Any) -> None:
+    """Every line filtered along itself by both waves. Lines come first in the maps and second in what comes of them."""
+    for place in range(cosine.shape[0]):
+        begin, end = max(place * STRIDE - reach, 0), min(place * STRIDE + reach + 1, lines.shape[1])
+        for y in range(cosine.shape[1]):
+            _weighted_sums(lines[y], waves[0, place], waves[1, place], begin, end, cosine[place, y], sine[place, y])
+
+
+@compiled  # type: ignore[untyped-decorator,unused-ignore]
+def _weighted_sums(line: Any, first: Any, second: Any, begin: int, end: int, out: Any, other: Any) -> None:
+    """Of the pixels of a line from `begin` to before `end`, by two sets of weights: four pixels at a time."""
+    out[:] = 0.0
+    other[:] = 0.0
+    k = begin
+    while k + 4 <= end:
+        a, b, c, d = first[k], first[k + 1], first[k + 2], first[k + 3]
+        e, f, g, h = second[k], second[k + 1], second[k + 2], second[k + 3]
+        for i in range(_LANES):
+            out[i] += (a * line[k, i] + b * line[k + 1, i]) + (c * line[k + 2, i] + d * line[k + 3, i])
+            other[i] += (e * line[k, i] + f * line[k + 1, i]) + (g * line[k + 2, i] + h * line[k + 3, i])
+        k += 4
+    while k < end:
+        for i in range(_LANES):
+            out[i] += first[k] * line[k, i]
+            other[i] += second[k] * line[k, i]
+        k += 1
+
+
+@compiled  # type: ignore[untyped-decorator,unused-ignore]
+def _average(maps: Any, cell: int, margin: int, out: Any) -> None:
+    """Means over square cells, the first of which begins so far outside of the map, where there is nothing."""
+    height, width = maps.shape[:2]
+    cells = int(np.sqrt(len(out)))
+    part = np.float32(1.0 / (cell * cell))
+    for k in range(len(out)):
+        top, left = k // cells * cell - margin, k % cells * cell - margin
+        to = out[k]
+        to[:] = 0.0
+        for y in range(max(top, 0), min(top + cell, height)):
+            for x in range(max(left, 0), min(left + cell, width)):
+                for i in range(_LANES):
+                    to[i] += part * maps[y, x, i]
