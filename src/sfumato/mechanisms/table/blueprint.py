@@ -101,6 +101,11 @@ class Blueprint:
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
+    def has_rule(self) -> bool:
+        """Whether a rule for the classes is learned, on the generator's own rows: not where it has too many weights."""
+        return self.n_classes > 1 and self.k > 0 and self.n_sets * (self.width + 1) <= _MOST_WEIGHTS
+
+    @property
     def gradients(self) -> int:
         """How often the teacher asks: less often where each answer takes long to think about. The noise is the same."""
         return int(min(max(_GRADIENT_WEIGHTS // (self.n_sets * (self.width + 1)), _GRADIENTS[0]), _GRADIENTS[1]))
@@ -205,7 +210,7 @@ class Blueprint:
             blocks["triples"] = (Outer(name="triples", shape=(len(all_pairs(self.k)), self.k), l2_bound=1.0),)
             cubes = MOST_CUBES * 2 * CUBE_LEVELS**3
             blocks["cubes"] = (Hot(name="cubes", width=cubes, n_hot=MOST_CUBES, weighted=True),)
-        if self.n_classes > 1 and self.k and self.n_sets * (self.width + 1) <= _MOST_WEIGHTS:
+        if self.has_rule:
             blocks["teacher"] = self._gradient()
             blocks["judge"] = (Dense(name="judge", width=1, l2_bound=1.0),)
         return blocks

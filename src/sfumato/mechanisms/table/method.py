@@ -19,6 +19,7 @@ def measure_table(plan: Blueprint, view: Doors) -> FittedTable:
     tables = GeneratorStage(plan, view)
     generator = tables.run(binned)
     labels = None
-    if plan.has("teacher"):
-        labels = LabelStage(plan, view).run(generator, is_taught=tables.rare(binned) is None)
+    if plan.has_rule:
+        is_taught = plan.has("teacher") and tables.rare(binned) is None
+        labels = LabelStage(plan, view).run(generator, is_taught=is_taught)
     return FittedTable(binned, generator.rates, generator.population, labels)

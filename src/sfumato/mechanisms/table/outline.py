@@ -24,7 +24,7 @@ _LACKS = {
     "contrasts": "Interactions of two columns with the target",
     "links": "Columns that determine each other",
     "cubes": "Interactions of three columns with the target",
-    "teacher": "A teacher that corrects the labels by private rows (so alpha changes nothing)",
+    "teacher": "A teacher that corrects the labels by private rows (so alpha changes nothing above 0)",
 }
 _NAMED = 3
 

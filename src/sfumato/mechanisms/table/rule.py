@@ -108,6 +108,7 @@ def learn_rule(
     bins: Bins,
     *,
     n_classes: int,
+    with_trees: bool = True,
 ) -> GeneratorRule | None:
     """From rows of the generator; None where they hold one class alone."""
     from sklearn.ensemble import HistGradientBoostingClassifier
@@ -125,7 +126,7 @@ def learn_rule(
         additive[:, -1] = _IMPOSSIBLE
         additive[classes] = coefficients
     plain = GeneratorRule(bins, orders, additive, None, classes)
-    if len(classes) > MOST_CLASSES:
+    if not with_trees or len(classes) > MOST_CLASSES:
         return plain
     seen = np.concatenate([plain._ranked(rows), plain.additive_scores(rows)], axis=1)
     rounds = int(np.clip(_MOST_TREES // (1 if len(classes) == 2 else len(classes)), 5, _ROUNDS))

@@ -13,7 +13,7 @@ from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.counting import padded
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import errors, losses, probabilities
-from sfumato.mechanisms.table.rule import Bins, GeneratorRule, learn_rule
+from sfumato.mechanisms.table.rule import MOST_CLASSES, Bins, GeneratorRule, learn_rule
 from sfumato.mechanisms.table.teacher import Pupils, corrected, no_corrections, pupils, rate_corrections, teach
 from sfumato.mechanisms.table.to_generator import Generator
 from sfumato.mechanisms.table.usual import Usual, usual_bins
@@ -50,14 +50,16 @@ class LabelStage:
     view: Doors
 
     def run(self, generator: Generator, *, is_taught: bool) -> Labels | None:
-        """Both rules; None where the generator's rows hold one class alone.
+        """Both rules; None where the generator's own labels are to be kept.
 
         Args:
             generator: What all tables say together.
-            is_taught: Whether gradients are asked for. Where they were spent on a rare class, its bins are all that was
-                counted of it: the rule keeps to them, and trees would find chance.
+            is_taught: Whether gradients are asked for. Where there are too few rows for them, bins are all that was counted
+                of a class: the rule keeps to them, and trees would find chance.
         """
-        rule = self._rule(generator)
+        if not is_taught and generator.binned.n_classes > MOST_CLASSES:
+            return None  # the generator's own labels are as good, and sooner there
+        rule = self._rule(generator, with_trees=is_taught)
         if rule is None:
             return None
         if is_taught:
@@ -65,7 +67,7 @@ class LabelStage:
         by_bins = rule.additive_scores(generator.population.rows) + rate_corrections(generator.thinned)
         return Labels(by_bins, by_bins, None)
 
-    def _rule(self, generator: Generator) -> GeneratorRule | None:
+    def _rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
         """Learned from rows of which as many are of each class as the population has to choose from: more of rare ones."""
         population = generator.population
         population = replace(population, weights=population.weights / generator.thinned[population.labels])
@@ -77,6 +79,7 @@ class LabelStage:
             generator.orders,
             bins,
             n_classes=generator.binned.n_classes,
+            with_trees=with_trees,
         )
 
     def _taught(self, generator: Generator, rule: GeneratorRule) -> Labels:
