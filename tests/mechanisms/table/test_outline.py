@@ -81,7 +81,7 @@ def test_many_columns_classes_and_categories_are_named() -> None:
         "Interactions of three columns with the target": "33 columns, and they are asked for up to 32"
     }
     assert "65 columns" in left_out([*numbers(65), coded("y", 2)])["Interactions of two columns with the target"]
-    teacher = "A teacher that corrects the labels by private rows (so alpha changes nothing)"
+    teacher = "A teacher that corrects the labels by private rows (so alpha changes nothing above 0)"
     assert "10,000 classes" in left_out([*numbers(3), coded("y", 10_000)])[teacher]
     assert "Trees in the rule for the classes" in left_out([*numbers(3), coded("y", 100)])
     many = left_out([*numbers(3), *(coded(f"c{i}", 1_000) for i in range(5)), coded("y", 2)])

@@ -145,3 +145,35 @@ def test_the_start_is_the_generators_own_rule() -> None:
     assert start.shape == (2, 6)
     assert (start[:, :-1] == 0).all()
     assert (start[:, -1] == BELIEVED * FARTHEST).all()
+
+
+def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_the_steps_swing(monkeypatch) -> None:
+    def loss_after(*, stiffness: bool) -> tuple[float, float]:
+        rng = np.random.default_rng(6)
+        n_columns, bins = 30, Bins(Layout([4] * 30))
+        public = rng.integers(0, 4, size=(8_000, n_columns))
+        private = np.repeat(rng.integers(0, 4, size=(8_000, 1)), n_columns, axis=1)  # all columns say the same
+        labels = (rng.random(8_000) < 1 / (1 + np.exp(1.5 - private[:, 0]))).astype(np.int64)
+        rule = learn_rule(public, rng.integers(0, 2, size=8_000), [np.arange(4)] * n_columns, bins, n_classes=2)
+        standing, seen = (pupils(rule, at, total=8_000.0) for at in (public[:4_000], private))
+        start = no_corrections(np.zeros(1), width=bins.width)
+
+        def said(corrections):
+            return corrected(corrections, seen.codes, seen.additive, seen.beyond)
+
+        def ask(corrections):
+            wrong = errors(probabilities(said(corrections)), labels)
+            at_bins = np.bincount(seen.codes.ravel(), np.repeat(wrong[:, 0], n_columns + 1), minlength=bins.width)
+            return Measured(at_bins[None], 1.0), Measured((wrong * seen.beyond).sum(axis=0), 1.0)
+
+        with monkeypatch.context() as patch:
+            if not stiffness:
+                patch.setattr("sfumato.mechanisms.table.teacher._stiffness", lambda *_: np.zeros(1))
+            unseen = np.zeros(bins.width, dtype=np.bool_)
+            taught = teach(ask, standing, start, runs=[(4 * j, 4 * j + 4) for j in range(30)], unseen=unseen, times=8)
+        return log_loss(said(start), labels), log_loss(said(taught), labels)
+
+    before, after = loss_after(stiffness=True)
+    assert after < before
+    before, after = loss_after(stiffness=False)
+    assert after > before + 0.5

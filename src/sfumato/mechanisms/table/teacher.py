@@ -6,6 +6,7 @@ the answer is the posterior mean given all of them (a Wiener filter) about the g
 nothing, the rule stays as it is.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -116,15 +117,36 @@ def teach(
         times: How many gradients to ask for.
     """
     alike = _precision(start.shape[1], runs=runs)
-    now, scales = start, np.full(len(start), _FIRST_SCALE)
+    now, scales, stiffer = start, np.full(len(start), _FIRST_SCALE), np.zeros(len(start))
     heard: list[_Heard] = []
     for _ in range(times):
         bins, trees = ask(now)
         gradient = np.concatenate([bins.values.reshape(len(start), -1), trees.values[:, None]], axis=1)
         stddev = np.append(np.where(unseen, np.inf, bins.stddev), trees.stddev)
         heard.append(_Heard(gradient, now, stddev))
-        now, scales = _posterior(heard, generator, now, start, alike, scales)
-    return _posterior(heard, generator, now, start, alike, scales)[0]
+        if len(heard) > 1:
+            stiffer = np.maximum(stiffer, _stiffness(heard[-2], heard[-1], generator))
+        now, scales = _posterior(heard, generator, now, start, alike, scales, stiffer)
+    return _posterior(heard, generator, now, start, alike, scales, stiffer)[0]
+
+
+def _stiffness(before: _Heard, after: _Heard, generator: Pupils) -> NDArray[np.float64]:
+    """How much of its diagonal each class's Hessian lacks, by how far the gradient changed along the last step.
+
+    Where columns hang together more than the generator knows, errors answer faster to weights that move together: several
+    times as fast in a table of forty columns, and whole steps would swing further and further. A step may follow nothing but
+    the noise of the gradient before it, which is gone from the next: as much as that explains is not counted.
+    """
+    told = np.isfinite(before.stddev)
+    noise = math.sqrt(told.sum()) * np.hypot(before.stddev, after.stddev)[told]
+    lacks = []
+    for c, hessian in enumerate(generator.hessians(before.at)):
+        step = after.at[c] - before.at[c]
+        own = float(step[told] ** 2 @ np.diag(hessian)[told])
+        changed = float(step[told] @ (after.gradient[c] - before.gradient[c])[told])
+        by_noise = float(np.linalg.norm(step[told] * noise))
+        lacks.append((changed - by_noise - float(step[told] @ (hessian @ step)[told])) / max(own, 1e-300))
+    return np.maximum(lacks, 0.0)
 
 
 def _precision(width: int, *, runs: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
@@ -144,6 +166,7 @@ def _posterior(
     start: NDArray[np.float64],
     alike: NDArray[np.float64],
     scales: NDArray[np.float64],
+    stiffer: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The corrections at which all gradients would be zero, as nearly as their noise allows; and their learned sizes.
 
@@ -151,7 +174,8 @@ def _posterior(
     the corrections is learned on the way, from how many of them the gradients settle (MacKay, "Bayesian interpolation", 1992).
     """
     means, learned = [], scales.copy()
-    for c, hessian in enumerate(generator.hessians(here)):
+    for c, soft in enumerate(generator.hessians(here)):
+        hessian = soft + stiffer[c] * np.diag(np.diag(soft))
         trust, pull = np.zeros(len(hessian)), np.zeros(len(hessian))
         for one in heard:
             away = hessian @ (one.at[c] - here[c])
