@@ -15,6 +15,7 @@ from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.learn import ntk
 from sfumato.learn.tangents import tangent_features
+from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.kip.inducing import Space
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
@@ -132,7 +133,7 @@ class CentresByTheBatch(Kip):
 
             def noisy_sum(self, step, per_record):
                 def centred(batch):
-                    return per_record({**batch, "vector": batch["vector"] - batch["vector"].mean(axis=0)})
+                    return per_record({**batch, VECTOR: batch[VECTOR] - batch[VECTOR].mean(axis=0)})
 
                 return view.noisy_sum(step, centred)
 

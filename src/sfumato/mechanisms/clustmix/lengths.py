@@ -4,10 +4,12 @@ from dataclasses import replace
 
 from sfumato.mechanisms.clustmix.stages import Lengths
 from sfumato.mechanisms.common.clusters import length_block, length_cell, mean_square, typical_length
+from sfumato.mechanisms.common.prepared import PLACE, VECTOR
 from sfumato.public.block import Hot
 from sfumato.public.doors import Doors
 
-_COLUMNS = ("place", "vector")
+#: Names of the histograms, and the columns whose lengths they count.
+_COLUMNS = {"place": PLACE, "vector": VECTOR}
 
 
 def length_blocks() -> tuple[Hot, ...]:
@@ -17,7 +19,7 @@ def length_blocks() -> tuple[Hot, ...]:
 
 def measure_lengths(view: Doors, step: str, *, longest: float) -> Lengths:
     """Of the prepared columns, on a scale that ends at the `longest` possible one."""
-    noisy = view.noisy_sum(step, lambda batch: {name: length_cell(batch[name], longest) for name in _COLUMNS})
+    noisy = view.noisy_sum(step, lambda batch: {name: length_cell(batch[at], longest) for name, at in _COLUMNS.items()})
     place, vector = (
         typical_length(noisy[name].values, stddev=noisy[name].stddev, longest=longest) for name in _COLUMNS
     )

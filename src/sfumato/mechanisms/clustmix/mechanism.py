@@ -37,6 +37,7 @@ from sfumato.mechanisms.common.clusters import (
     set_aside,
 )
 from sfumato.mechanisms.common.measured import scaled
+from sfumato.mechanisms.common.prepared import PLACE, VECTOR
 from sfumato.model import Model
 from sfumato.public.accounting import rows_within
 from sfumato.public.block import Block, Hot, Outer
@@ -111,14 +112,14 @@ class ClustMix:
         """Lengths, class means, clusters, then what is in them, and what a classifier would ask."""
         space = ClusterSpace(schema)
         self._refuse_the_impossible(view, space)
-        view.prepare("vector", space.vectors)
-        view.prepare("place", lambda batch: space.places(batch["vector"], self._k(space)))
+        view.prepare(VECTOR, space.vectors)
+        view.prepare(PLACE, lambda batch: space.places(batch[VECTOR], self._k(space)))
         whole = measure_lengths(view, "lengths", longest=space.longest)
         classes = self._class_means(view, space, radius=whole.place)
         class_vectors = classes.places @ space.frame(self._k(space)).T
 
-        view.prepare("vector", lambda batch: batch["vector"] - class_vectors[space.labels(batch)])
-        view.prepare("place", lambda batch: space.places(batch["vector"], self._k(space)))
+        view.prepare(VECTOR, lambda batch: batch[VECTOR] - class_vectors[space.labels(batch)])
+        view.prepare(PLACE, lambda batch: space.places(batch[VECTOR], self._k(space)))
         about_classes = measure_lengths(view, "spreads", longest=space.longest)
         clusters = self._find_clusters(view, space, classes, about_classes)
         measured: dict[str, Any] = {
@@ -185,7 +186,7 @@ class ClustMix:
 
     def _class_means(self, view: Doors, space: ClusterSpace, *, radius: float) -> ClassMeans:
         noisy = view.noisy_sum(
-            "classes", lambda batch: in_group(space.labels(batch), batch["place"] / radius, space.n_classes)
+            "classes", lambda batch: in_group(space.labels(batch), batch[PLACE] / radius, space.n_classes)
         )
         counts = noisy["counts"].values
         sums = scaled(noisy["sums"], radius, space.n_classes, -1).values
@@ -219,7 +220,7 @@ class ClustMix:
             "clusters",
             start,
             labels=space.labels,
-            vector="place",
+            vector=PLACE,
             spread=spread,
             rounds=self.rounds,
             used=used,
@@ -231,8 +232,8 @@ class ClustMix:
 
         def contents(batch: Batch) -> dict[str, NDArray[np.generic]]:
             label = space.labels(batch)
-            group = label * clusters + nearest_centre(batch["place"], label, centres)
-            short = clipped(batch["vector"], radius) / radius
+            group = label * clusters + nearest_centre(batch[PLACE], label, centres)
+            short = clipped(batch[VECTOR], radius) / radius
             given: dict[str, NDArray[np.generic]] = {
                 "counts": group,
                 "sums": _in_copy(short, group, classes * clusters),
@@ -257,7 +258,7 @@ class ClustMix:
 
         def products(batch: Batch) -> dict[str, NDArray[np.generic]]:
             label = space.labels(batch)
-            inputs = with_bias(space.places(batch["vector"] + class_vectors[label], m) / unit)
+            inputs = with_bias(space.places(batch[VECTOR] + class_vectors[label], m) / unit)
             of_class = one_hot(label, size=classes)
             return {
                 "gram": np.concatenate([inputs, inputs], axis=1),

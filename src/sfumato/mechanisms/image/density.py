@@ -24,6 +24,7 @@ from sfumato.mechanisms.common.clusters import (
 )
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.pictures import cosine_coefficients, labels_of, n_channels, n_classes
+from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.public.block import Outer
 from sfumato.public.doors import Doors
@@ -80,19 +81,19 @@ class ImageDensity:
     def measure(self, view: Doors, schema: Schema) -> dict[str, NDArray[Any]]:
         """Class counts and means, cluster centres and weights, and loadings of the covariance."""
         image, k, classes = schema.images[0], self.width(schema), n_classes(schema)
-        view.prepare("vector", lambda batch: _vectors(batch[image.name], image, k))
+        view.prepare(VECTOR, lambda batch: _vectors(batch[image.name], image, k))
         radius = _length(view, "lengths", image)
-        all_rows = view.noisy_sum("mean", lambda b: in_group(_one_group(b), b["vector"] / radius, 1))
+        all_rows = view.noisy_sum("mean", lambda b: in_group(_one_group(b), b[VECTOR] / radius, 1))
         fewest = all_rows["counts"].stddev  # with fewer rows there is nothing but noise
         mean = radius * all_rows["sums"].values / max(float(all_rows["counts"].values[0]), fewest)
 
-        view.prepare("vector", lambda b: clipped(b["vector"], radius) - mean)
+        view.prepare(VECTOR, lambda b: clipped(b[VECTOR], radius) - mean)
         width = _length(view, "lengths about the mean", image)
-        noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b["vector"] / width, classes))
+        noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b[VECTOR] / width, classes))
         counts, sums = noisy["counts"].values, scaled(noisy["sums"], width, classes, k)
         apart = shrunk_means(sums.values, counts, stddev=sums.stddev)
 
-        view.prepare("vector", lambda b: clipped(b["vector"], width) - apart[labels_of(b, schema)])
+        view.prepare(VECTOR, lambda b: clipped(b[VECTOR], width) - apart[labels_of(b, schema)])
         reach = _length(view, "lengths about classes", image)
         centres, weights = np.zeros((classes, 1, k)), np.ones((classes, 1))
         if self.clusters > 1:
@@ -102,15 +103,15 @@ class ImageDensity:
                 "clusters",
                 public_start(classes, self.clusters, k, spread=spread),
                 labels=lambda batch: labels_of(batch, schema),
-                vector="vector",
+                vector=VECTOR,
                 spread=spread,
                 rounds=self.rounds,
             )
-            view.prepare("vector", lambda b: about_nearest(clipped(b["vector"], spread), labels_of(b, schema), centres))
+            view.prepare(VECTOR, lambda b: about_nearest(clipped(b[VECTOR], spread), labels_of(b, schema), centres))
             reach = _length(view, "lengths about clusters", image)
 
         def twice(batch: Batch) -> dict[str, NDArray[Any]]:
-            scaled_vector = batch["vector"] / reach
+            scaled_vector = batch[VECTOR] / reach
             group = [labels_of(batch, schema)[:, None]] if classes > 1 else []
             return {"products": np.concatenate([scaled_vector, scaled_vector, *group], axis=1)}
 
@@ -139,5 +140,5 @@ def _vectors(images: NDArray[Any], column: Column, k: int) -> NDArray[np.float64
 def _length(view: Doors, step: str, column: Column) -> float:
     """Where nearly all lengths of the vectors end."""
     longest = float(np.sqrt(np.prod(column.shape)))
-    noisy = view.noisy_sum(step, lambda batch: {"length": length_cell(batch["vector"], longest)})
+    noisy = view.noisy_sum(step, lambda batch: {"length": length_cell(batch[VECTOR], longest)})
     return typical_length(noisy["length"].values, stddev=noisy["length"].stddev, longest=longest)

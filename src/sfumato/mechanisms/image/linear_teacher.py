@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.learn.augment import with_contrast
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
+from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
 from sfumato.mechanisms.image.whitening import whitening_of
@@ -61,7 +62,7 @@ class LinearTeacher:
         image = schema.images[0]
         mean, matrix, rule = self._practised(schema, density)
         rounded = rounded_matrix(matrix)
-        view.prepare("inputs", lambda b: exact_inputs(unit_box(b[image.name], image), mean, rounded))
+        view.prepare(INPUTS, lambda b: exact_inputs(unit_box(b[image.name], image), mean, rounded))
         n_rows = max(float(np.maximum(density["class_counts"], 0).sum()), 1.0)
         mu = self.clip * math.sqrt(self.n_steps) / view.noise_stddev("teacher", "gradient")
         rate = min(_LONGEST_WAY, _WAY * mu * n_rows) / self.n_steps
@@ -100,9 +101,9 @@ def _gradient_at(rule: NDArray[np.float64], schema: Schema) -> PerRecord:
     rounded = rounded_matrix(rule.T)
 
     def gradient(batch: Batch) -> dict[str, NDArray[Any]]:
-        error = softmax(grid_products(batch["inputs"], rounded))
+        error = softmax(grid_products(batch[INPUTS], rounded))
         error[np.arange(len(error)), labels_of(batch, schema)] -= 1.0
-        return {"gradient": np.concatenate([error.astype(np.float32), batch["inputs"]], axis=1)}
+        return {"gradient": np.concatenate([error.astype(np.float32), batch[INPUTS]], axis=1)}
 
     return gradient
 

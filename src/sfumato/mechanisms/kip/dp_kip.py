@@ -16,6 +16,7 @@ import numpy as np
 from sfumato.errors import PlanError
 from sfumato.learn import ntk
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
 from sfumato.model import FixedModel
 from sfumato.public.block import Dense
@@ -112,7 +113,7 @@ class DPKip:
 
         def loss(parameters: Mapping[str, Tensor], example: Mapping[str, Tensor]) -> Tensor:
             points, known = parameters["points"], labels.to(parameters["points"].device)
-            said = ntk.prediction(example["vector"], points, known, layers=self.layers, ridge=self.ridge)
+            said = ntk.prediction(example[VECTOR], points, known, layers=self.layers, ridge=self.ridge)
             classes = torch.arange(space.n_classes, device=points.device)
             truth = (classes == example[target]).to(points.dtype) - 1 / space.n_classes
             return 0.5 * (truth - said).square().sum()

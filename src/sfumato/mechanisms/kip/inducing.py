@@ -11,6 +11,7 @@ from sfumato.errors import PlanError, SchemaError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
+from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.model import FixedModel
 from sfumato.public.block import Dense, Hot, Outer
 from sfumato.public.doors import Doors
@@ -121,11 +122,11 @@ def means_step(space: Space, *, share: float) -> Step:
 
 
 def measure_means(view: Doors, space: Space) -> Middle:
-    """Ask for the means, and leave the column "vector" with every row's vector about the mean of all."""
-    view.prepare("vector", space.vectors)
+    """Ask for the means, and leave the column VECTOR with every row's vector about the mean of all."""
+    view.prepare(VECTOR, space.vectors)
 
     def contribution(batch: Batch) -> dict[str, NDArray[Any]]:
-        label, scaled = space.labels(batch), batch["vector"] / space.radius
+        label, scaled = space.labels(batch), batch[VECTOR] / space.radius
         sums = np.concatenate([one_hot(label, size=space.n_classes), scaled], axis=1)
         return {"counts": label, "sums": sums, "square": (scaled**2).sum(axis=1)}
 
@@ -135,7 +136,7 @@ def measure_means(view: Doors, space: Space) -> Middle:
     mean = sums.sum(axis=0) / counts.sum()
     square = space.radius**2 * noisy["square"].values[0] / counts.sum() - (mean**2).sum()
     distance = math.sqrt(float(np.clip(square, (0.01 * space.radius) ** 2, space.radius**2)))
-    view.prepare("vector", lambda batch: (batch["vector"] - mean).astype(np.float32))
+    view.prepare(VECTOR, lambda batch: (batch[VECTOR] - mean).astype(np.float32))
     return Middle(counts, mean, sums / counts[:, None] - mean, distance)
 
 

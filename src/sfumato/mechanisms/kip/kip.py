@@ -18,6 +18,7 @@ from sfumato.learn.tangents import tangent_features
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.measured import scaled
+from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
 from sfumato.model import FixedModel
 from sfumato.public.block import Hot, Outer
@@ -86,8 +87,8 @@ class Kip:
         directions = _cell_directions(self.points, space.width)
 
         def contribution(batch: Batch) -> dict[str, NDArray[Any]]:
-            label, phi = space.labels(batch), tangent_features(batch["vector"], n_features=p)
-            about = batch["vector"] - middle.class_means[label]
+            label, phi = space.labels(batch), tangent_features(batch[VECTOR], n_features=p)
+            about = batch[VECTOR] - middle.class_means[label]
             cell = label * self.points + exact_products(about, directions).argmax(axis=1)
             in_cell = one_hot(cell, size=space.n_classes * self.points)
             return {

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.prepared import BINS
 from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.features import Feature
 from sfumato.public.doors import Measured
 from sfumato.public.schema import Batch
-
-#: Names of the columns that are computed once for all later doors.
-CODES, BINS, RULE = " codes", " bins", " rule"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.binned import BINS, CODES, Binned, bins_and_labels
+from sfumato.mechanisms.common.prepared import BINS, CODES
+from sfumato.mechanisms.table.binned import Binned, bins_and_labels
 from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells

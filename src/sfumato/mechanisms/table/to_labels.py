@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.measured import scaled
-from sfumato.mechanisms.table.binned import RULE, bins_and_labels
+from sfumato.mechanisms.common.prepared import RULE
+from sfumato.mechanisms.table.binned import bins_and_labels
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.counting import padded
 from sfumato.mechanisms.table.layout import Layout

@@ -1,0 +1,21 @@
+"""Whatever a table's columns are called, no mechanism trips over names of its own."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sfumato as sf
+from sfumato.mechanism import registered_names
+
+NAMES = ("vector", "place", "inputs", "codes", "bins", "rule")
+
+
+@pytest.mark.parametrize("method", [name for name in registered_names() if name not in ("3a-image", "dp-kip", "dpmix")])
+def test_columns_may_have_the_names_that_mechanisms_use(method: str) -> None:
+    rng = np.random.default_rng(0)
+    columns = [sf.Column(name=name, kind="numeric", bounds=(0, 1)) for name in NAMES]
+    target = sf.Column(name="counts", kind="boolean")
+    schema = sf.Schema(columns=(*columns, target), target="counts", rows=2_000)
+    frame = pd.DataFrame(rng.random((2_000, len(NAMES))), columns=list(NAMES)).assign(counts=rng.random(2_000) < 0.4)
+    fitted = sf.fit(method, sf.Sensitive.read(frame, schema), sf.Budget(epsilon=1.0, delta=1e-6), seed=0)
+    assert fitted.model is not None
