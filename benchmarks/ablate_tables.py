@@ -27,6 +27,7 @@ STAGES = {
     "spikes": ("spikes", ("diamonds-cut", "doctor-contacts")),
     "moments": ("utility", ("product", "xor-2")),
     "pairs": ("utility", ("xor-2-categories", "diamonds-cut")),
+    "contrasts": ("utility", ("xor-2-categories",)),
     "links": ("tvd_2", ("determined", "diamonds-cut")),
     "triples": ("utility", ("xor-3",)),
     "teacher": ("utility", ("insurance-whi", "xor-2", "diamonds-cut")),
