@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato import ThreeAImage, ThreeATable
+from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.private.kernel import sums
 from sfumato.private.kernel.clip import FINE_NORM
 from sfumato.private.kernel.primitives import Primitives
@@ -304,7 +305,7 @@ class WhitensByTheRows(ThreeAImage):
             def prepare(self, name, per_record):
                 def turned(batch):
                     values = per_record(batch)
-                    return values / np.abs(values).max(axis=0) if name == "inputs" else values
+                    return values / np.abs(values).max(axis=0) if name == INPUTS else values
 
                 return self.view.prepare(name, turned)
 

@@ -37,6 +37,7 @@ from sfumato.mechanisms.clustmix.cluster_means import without_noise
 from sfumato.mechanisms.clustmix.cluster_space import ClusterSpace
 from sfumato.mechanisms.clustmix.dp_em import responsibilities
 from sfumato.mechanisms.clustmix.tilt import CELLS, middles, tilted
+from sfumato.mechanisms.common.prepared import PLACE
 from sfumato.public.accounting import delta_of_mu, least_cluster_size, rows_within
 
 BUDGET = sf.Budget(1.0, 1e-6)
@@ -109,7 +110,7 @@ class CentresFromRows(sf.ClustMix):
         seen = []
         spied = Spy(view, seen)
         super()._centres(spied, space, spread=spread, used=used, energy=energy)
-        last = np.asarray(seen[-1]["place"][-1], dtype=np.float64)
+        last = np.asarray(seen[-1][PLACE][-1], dtype=np.float64)
         centres = np.zeros((*used.shape, self._k(space)))
         centres[:, 0], centres[:, 1:] = last, -last
         return centres, np.full(used.shape, 1e9)
