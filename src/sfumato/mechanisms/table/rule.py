@@ -121,7 +121,9 @@ def learn_rule(
         return None
     model = LogisticRegression(C=1.0, max_iter=100, fit_intercept=False)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a hundred steps are near enough, and nobody could do anything
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # a hundred steps are near enough, and nobody could do anything
         model.fit(bins.one_hot(rows), labels)
     if n_classes == 2:
         additive = np.asarray(model.coef_, dtype=np.float64)
