@@ -11,12 +11,12 @@ import resource
 import statistics
 import time
 
-import lightgbm
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import sfumato as sf
+from sfumato.lab.boosted_trees import need_lightgbm
 
 TEST, MANY, EPSILONS = 540, 8_000, (1.0, 4.0)
 
@@ -43,7 +43,7 @@ def main() -> None:
             fitted = sf.fit("auto", sensitive, sf.Budget(epsilon=epsilon, delta=1e-5), seed=seed)
             for n_rows, scores in found.items():
                 released = fitted.sample(n_rows, seed=seed)
-                learner = lightgbm.LGBMClassifier(verbose=-1, n_jobs=1, random_state=seed)
+                learner = need_lightgbm().LGBMClassifier(verbose=-1, n_jobs=1, random_state=seed)
                 learner.fit(np.asarray(released.images).reshape(n_rows, -1), released.labels)
                 scores.append(float((learner.predict(held.reshape(TEST, -1)) == truth).mean()))
         report[f"epsilon {epsilon:g}"] = {
