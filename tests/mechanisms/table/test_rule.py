@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from sfumato.mechanisms.table import teacher
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import errors, probabilities
+from sfumato.mechanisms.table.prior import Prior
 from sfumato.mechanisms.table.rule import BELIEVED, FARTHEST, Bins, learn_rule
 from sfumato.mechanisms.table.teacher import corrected, no_corrections, pupils, teach
 from sfumato.public.doors import Measured
@@ -119,7 +121,8 @@ class Lesson:
             of_trees = of_trees + stddev * rng.standard_normal(of_trees.shape)
             return Measured(at_bins, max(stddev, 1.0)), Measured(of_trees, max(stddev, 1.0))
 
-        return teach(ask, self.standing, self.start, runs=[(0, 4), (4, 8), (8, 12)], unseen=unseen, times=8)
+        prior = Prior.of_rule(self.rule.additive, BINS.layout, runs=[(0, 4), (4, 8), (8, 12)])
+        return teach(ask, self.standing, self.start, prior=prior, unseen=unseen, times=8)
 
 
 @pytest.mark.parametrize("usual_is_said", [True, False])
@@ -148,7 +151,7 @@ def test_the_start_is_the_generators_own_rule() -> None:
 
 
 def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_the_steps_swing(monkeypatch) -> None:
-    def loss_after(*, stiffness: bool) -> tuple[float, float]:
+    def loss_after(*, radius: float) -> tuple[float, float]:
         rng = np.random.default_rng(6)
         n_columns, bins = 30, Bins(Layout([4] * 30))
         public = rng.integers(0, 4, size=(8_000, n_columns))
@@ -167,13 +170,13 @@ def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_th
             return Measured(at_bins[None], 1.0), Measured((wrong * seen.beyond).sum(axis=0), 1.0)
 
         with monkeypatch.context() as patch:
-            if not stiffness:
-                patch.setattr("sfumato.mechanisms.table.teacher._stiffness", lambda *_: np.zeros(1))
+            patch.setattr("sfumato.mechanisms.table.teacher._RADIUS", radius)
             unseen = np.zeros(bins.width, dtype=np.bool_)
-            taught = teach(ask, standing, start, runs=[(4 * j, 4 * j + 4) for j in range(30)], unseen=unseen, times=8)
+            prior = Prior.of_rule(rule.additive, bins.layout, runs=[(4 * j, 4 * j + 4) for j in range(30)])
+            taught = teach(ask, standing, start, prior=prior, unseen=unseen, times=8)
         return log_loss(said(start), labels), log_loss(said(taught), labels)
 
-    before, after = loss_after(stiffness=True)
+    before, after = loss_after(radius=teacher._RADIUS)
     assert after < before
-    before, after = loss_after(stiffness=False)
+    before, after = loss_after(radius=1e9)
     assert after > before + 0.5

@@ -14,6 +14,7 @@ from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.counting import padded
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import errors, losses, probabilities
+from sfumato.mechanisms.table.prior import Prior
 from sfumato.mechanisms.table.rule import MOST_CLASSES, Bins, GeneratorRule, learn_rule
 from sfumato.mechanisms.table.teacher import Pupils, corrected, no_corrections, pupils, rate_corrections, teach
 from sfumato.mechanisms.table.to_generator import Generator
@@ -105,7 +106,8 @@ class LabelStage:
         unseen = np.zeros(rule.bins.width, dtype=np.bool_)
         unseen[rule.bins.layout.starts + usual.bins] = True
         ask = self._asking(rule, n_sets, usual)
-        taught = teach(ask, standing, start, runs=runs, unseen=unseen, times=self.plan.gradients)
+        prior = Prior.of_rule(rule.additive, rule.bins.layout, runs=runs)
+        taught = teach(ask, standing, start, prior=prior, unseen=unseen, times=self.plan.gradients)
         gain = self._judge(rule, start, taught) if self.plan.has("judge") else None
         additive = rule.additive_scores(population.rows)
         everyone = Pupils(rule.bins.codes(population.rows), None, additive, rule.beyond(population.rows, additive), 1.0)
