@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table.links import Link, fine_link, link_codes, link_layout, spanning_tree
+from sfumato.mechanisms.table.links import Link, fine_link, link_coder, link_layout, spanning_tree
 from sfumato.mechanisms.table.ordering import levels_of
 from sfumato.mechanisms.table.pairs import Goal, Levels
 
@@ -61,4 +61,4 @@ def test_each_row_has_one_place_in_every_link() -> None:
     sizes, pairs = (4, 3, 5), [(0, 2), (1, 2)]
     bins = np.array([[3, 2, 4], [0, 0, 0]])
     assert link_layout(pairs, sizes).sizes == (20, 15)
-    assert link_codes(bins, pairs, sizes).tolist() == [[19, 34], [0, 20]]
+    assert link_coder(pairs, sizes)(bins).tolist() == [[19, 34], [0, 20]]

@@ -33,7 +33,7 @@ def expected(pairs):
 
 def goals(*, planted: bool, stddev: float, seed: int = 0):
     pairs = all_pairs(3)
-    codes = LEVELS.codes(*rows(planted=planted, seed=seed), pairs)
+    codes = LEVELS.coder(pairs)(*rows(planted=planted, seed=seed))
     width = LEVELS.layout(pairs).width
     counts = np.bincount(codes.ravel(), minlength=width) + stddev * np.random.default_rng(9).standard_normal(width)
     sums = Sums.of_halves(LEVELS, pairs, Measured(counts, stddev))
@@ -43,7 +43,7 @@ def goals(*, planted: bool, stddev: float, seed: int = 0):
 def test_each_row_has_one_place_in_every_table() -> None:
     bins, labels = rows(planted=False)
     layout = LEVELS.layout(all_pairs(3))
-    codes = LEVELS.codes(bins, labels, all_pairs(3))
+    codes = LEVELS.coder(all_pairs(3))(bins, labels)
     assert layout.sizes == (2 * 3 * 2, 2 * 3 * 4, 2 * 2 * 4)
     assert ((codes >= layout.starts) & (codes < layout.starts + layout.sizes)).all()
 

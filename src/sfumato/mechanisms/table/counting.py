@@ -11,7 +11,7 @@ from sfumato.public.block import Hot
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch
 
-Codes = Callable[[Batch], NDArray[np.int64]]
+Codes = Callable[[Batch], NDArray[np.integer]]
 Signs = Callable[[Batch], NDArray[np.float64]]
 
 
@@ -32,7 +32,7 @@ def count_codes(
 
     def weighed(batch: Batch) -> dict[str, NDArray[np.float64]]:
         found = codes(batch)
-        unused = np.full((len(found), block.n_hot - found.shape[1]), -1)
+        unused = np.full((len(found), block.n_hot - found.shape[1]), -1, dtype=found.dtype)
         if not block.weighted:
             return {block.name: np.concatenate([found, unused], axis=1)}
         weights = np.full(len(found), weight) if signs is None else weight * signs(batch)

@@ -34,6 +34,13 @@ class Layout:
         return np.split(values[..., : self.width], self.starts[1:], axis=-1)
 
 
-def codes_in(layout: Layout, columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """For each row its place in every table."""
-    return np.stack(columns, axis=1) + layout.starts
+def side_by_side(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Tables of different lengths as the rows of one array.
+
+    >>> side_by_side([np.array([3, 4]), np.array([5])]).tolist()
+    [[3, 4], [5, 0]]
+    """
+    out = np.zeros((len(tables), max(map(len, tables))), dtype=np.int64)
+    for row, table in zip(out, tables, strict=True):
+        row[: len(table)] = table
+    return out

@@ -1,12 +1,12 @@
 """Fine tables for a tree of the strongest pairs: columns that determine each other keep doing so."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.layout import Layout, codes_in
+from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.pairs import Goal, Levels
 from sfumato.mechanisms.table.smooth import fit_margins
 
@@ -55,9 +55,13 @@ def link_layout(pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Layou
     return Layout(tuple(sizes[i] * sizes[j] for i, j in pairs))
 
 
-def link_codes(bins: NDArray[np.int64], pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> NDArray[np.int64]:
-    """For each row its place in every table."""
-    return codes_in(link_layout(pairs, sizes), [bins[:, i] * sizes[j] + bins[:, j] for i, j in pairs])
+def link_coder(
+    pairs: Sequence[tuple[int, int]], sizes: Sequence[int]
+) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    """For each row of bins its place in every table."""
+    left, right = np.array(pairs).T
+    widths, starts = np.array(sizes)[right], link_layout(pairs, sizes).starts
+    return lambda bins: bins.take(left, axis=1) * widths + bins.take(right, axis=1) + starts
 
 
 def fine_link(

@@ -3,7 +3,7 @@ depart from the population so far.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.layout import Layout, codes_in
+from sfumato.mechanisms.table.layout import Layout, side_by_side
 from sfumato.public.doors import Measured
 
 LEVELS = 6
@@ -22,6 +22,10 @@ _FACTORS = np.geomspace(0.005, 2.0, 14)
 _LEAST_LEFT = 0.01
 #: Of an entry of average size: what is added to each before it is asked whose its rows are.
 _FEW = 0.01
+
+
+#: From rows of bins and their classes to rows of codes.
+Coder = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int32]]
 
 
 def all_pairs(n_columns: int) -> list[tuple[int, int]]:
@@ -55,11 +59,20 @@ class Levels:
         """The same levels, with all classes in one half."""
         return Levels(self.of_bin, np.zeros_like(self.of_class))
 
-    def codes(
-        self, bins: NDArray[np.int64], labels: NDArray[np.int64], groups: Sequence[tuple[int, ...]]
-    ) -> NDArray[np.int64]:
-        """For each row its place in the table of every group."""
-        return codes_in(self.layout(groups), [self.code(bins, labels, group) for group in groups])
+    def coder(self, groups: Sequence[tuple[int, ...]]) -> Coder:
+        """For each row its place in the table of every group, all of one length: what no row changes is worked out once."""
+        small = np.int32  # hundreds of codes a row: half the memory is half the time
+        columns, every = np.array(groups).T, np.arange(len(self.of_bin))
+        sizes, starts = np.array(self.sizes, dtype=small)[columns], self.layout(groups).starts.astype(small)
+        of_bin, of_class = side_by_side(self.of_bin).astype(small), self.of_class.astype(small)
+
+        def codes(bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int32]:
+            levels, code = of_bin[every, bins], of_class[labels][:, None]
+            for column, size in zip(columns, sizes, strict=True):
+                code = code * size + levels.take(column, axis=1)
+            return code + starts
+
+        return codes
 
     def code(self, bins: NDArray[np.int64], labels: NDArray[np.int64], group: tuple[int, ...]) -> NDArray[np.int64]:
         """For each row its place in one table."""

@@ -14,7 +14,7 @@ from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.counting import count_codes, count_stddev
 from sfumato.mechanisms.table.features import Feature, exactly_one, one_of
-from sfumato.mechanisms.table.layout import Layout, codes_in
+from sfumato.mechanisms.table.layout import Layout, side_by_side
 from sfumato.mechanisms.table.persons import regained, rows_of
 from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves
 from sfumato.mechanisms.table.spikes import LOOKS, Zoom, has_spikes, heavy_cells, spike_width, split_by_column
@@ -102,10 +102,10 @@ class BinStage:
     def _count_by(self, stage: str, places: Sequence[NDArray[np.int64]]) -> tuple[list[NDArray[np.float64]], float]:
         """Counts of all columns, each by the places of its cells."""
         layout = Layout(tuple(int(place.max()) + 1 for place in places))
+        of_cell, every = side_by_side(places), np.arange(len(places))
 
         def codes(batch: Batch) -> NDArray[np.int64]:
-            cells = np.nan_to_num(batch[CODES]).astype(np.int64)
-            return codes_in(layout, [place[column] for place, column in zip(places, cells.T, strict=True)])
+            return np.asarray(of_cell[every, np.nan_to_num(batch[CODES]).astype(np.int64)] + layout.starts)
 
         counts = count_codes(self.view, stage, self.plan.hot(stage), codes, n_codes=len(places))
         return layout.split(counts.values), counts.stddev

@@ -14,7 +14,7 @@ from sfumato.mechanisms.table.copula import correlations, scores_of
 from sfumato.mechanisms.table.counting import count_codes, count_stddev, padded
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.lifts import ClassTable, joint_tables
-from sfumato.mechanisms.table.links import Link, fine_link, link_codes, link_layout, spanning_tree
+from sfumato.mechanisms.table.links import Link, fine_link, link_coder, link_layout, spanning_tree
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
 from sfumato.mechanisms.table.persons import Number, classes_regained, regained, rows_of
@@ -260,9 +260,10 @@ class GeneratorStage:
     def _pair_sums(self, binned: Binned, levels: Levels, pairs: Sequence[tuple[int, int]]) -> Sums:
         """Tables of all rows, and of the second half of the classes less the first: two sums, the second of signed rows."""
         together = levels.of_all()
+        coder = together.coder(pairs)
 
-        def codes(batch: Batch) -> NDArray[np.int64]:
-            return together.codes(*bins_and_labels(batch), pairs)
+        def codes(batch: Batch) -> NDArray[np.int32]:
+            return coder(*bins_and_labels(batch))
 
         def signs(batch: Batch) -> NDArray[np.float64]:
             return np.where(levels.of_class[bins_and_labels(batch)[1]] == 1, 1.0, -1.0)
@@ -279,10 +280,10 @@ class GeneratorStage:
         self, generator: Generator, goals: dict[tuple[int, ...], Goal], chosen: list[tuple[int, int]]
     ) -> list[Link]:
         binned, population = generator.binned, generator.population
-        layout = link_layout(chosen, binned.sizes)
+        layout, coder = link_layout(chosen, binned.sizes), link_coder(chosen, binned.sizes)
 
         def codes(batch: Batch) -> NDArray[np.int64]:
-            return link_codes(bins_and_labels(batch)[0], chosen, binned.sizes)
+            return coder(bins_and_labels(batch)[0])
 
         counts = count_codes(self.view, "links", self.plan.hot("links"), codes, n_codes=len(chosen))
         held_rows = rows_of(layout.split(counts.values), stddev=counts.stddev)
@@ -337,10 +338,14 @@ class GeneratorStage:
             [levels_of(m, o, most=CUBE_LEVELS) for m, o in zip(generator.margins, generator.orders, strict=True)],
             levels.of_class,
         )
+        coder = coarse.coder(triples)
         counts = count_codes(
-            self.view, "cubes", self.plan.hot("cubes"),
-            lambda batch: coarse.codes(*bins_and_labels(batch), triples), n_codes=len(triples),
-        )  # fmt: skip
+            self.view,
+            "cubes",
+            self.plan.hot("cubes"),
+            lambda batch: coder(*bins_and_labels(batch)),
+            n_codes=len(triples),
+        )
         held_rows = rows_of(coarse.layout(triples).split(counts.values), stddev=counts.stddev)
         counts = scaled(counts, self._regained(binned, held_rows))
         held = self._held(replace(generator, levels=coarse), triples)
