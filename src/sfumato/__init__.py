@@ -11,9 +11,10 @@ from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.block import Block, Dense, Hot, Outer
+from sfumato.public.block import Block, Choice, Dense, Hot, Outer
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
+from sfumato.public.choice import Expected
 from sfumato.public.claim import Claim
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
@@ -27,6 +28,7 @@ __all__ = [
     "Block",
     "Budget",
     "Certificate",
+    "Choice",
     "Claim",
     "ClustMix",
     "Column",
@@ -34,6 +36,7 @@ __all__ = [
     "DPMix",
     "Dense",
     "Everyone",
+    "Expected",
     "Fitted",
     "FixedModel",
     "Hot",
