@@ -18,6 +18,7 @@ def cells_of(column, values):
     return np.clip((place * BINS).astype(np.int64), 0, BINS - 1)
 
 
+@sf.register
 @dataclass(frozen=True, kw_only=True)
 class TellingColumns:
     """Choose two columns by how far they and the target are from independent, then count them."""

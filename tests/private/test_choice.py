@@ -15,7 +15,6 @@ import schemas
 import sfumato as sf
 import twins
 from sfumato import Budget, Choice, Expected, Hot, PrivacyUnit, Step
-from sfumato import mechanism
 from sfumato.check import CHECKS
 from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
@@ -275,8 +274,7 @@ def test_a_step_of_a_choice_survives_json() -> None:
 # What a release holds of it.
 
 
-def test_a_release_verifies_and_a_choice_that_was_not_on_offer_does_not(tmp_path, monkeypatch) -> None:
-    monkeypatch.setitem(mechanism._REGISTRY, choosing.TellingColumns.name, choosing.TellingColumns)
+def test_a_release_verifies_and_a_choice_that_was_not_on_offer_does_not(tmp_path) -> None:
     data = read(made_up(schemas.TABLE, n_rows=300, seed=2), schemas.TABLE)
     fitted = sf.fit(choosing.TellingColumns(), data, BUDGET, seed=1)
     sf.release(fitted, to=tmp_path / "release", rows=20)
