@@ -6,7 +6,18 @@ from sfumato.fitting import fit
 from sfumato.folder import Release, load_release, release
 from sfumato.mechanism import Measurements, Mechanism, register
 from sfumato.mechanism import mechanism_for as method
-from sfumato.mechanisms import ClustMix, DPKip, DPMix, IndependentHistograms, Kip, ThreeAImage, ThreeATable
+from sfumato.mechanisms import (
+    Aim,
+    ClustMix,
+    DPKip,
+    DPMix,
+    IndependentHistograms,
+    Kip,
+    Mst,
+    PrivBayes,
+    ThreeAImage,
+    ThreeATable,
+)
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
@@ -25,6 +36,7 @@ from sfumato.verification.verifying import Verification, verify
 __version__ = "0.1.0"
 
 __all__ = [
+    "Aim",
     "Block",
     "Budget",
     "Certificate",
@@ -46,11 +58,13 @@ __all__ = [
     "Measurements",
     "Mechanism",
     "Model",
+    "Mst",
     "NoiseSource",
     "Outer",
     "Plan",
     "PlannedRelease",
     "Poisson",
+    "PrivBayes",
     "PrivacyUnit",
     "Release",
     "Schema",
