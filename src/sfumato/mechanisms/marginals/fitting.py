@@ -15,6 +15,7 @@ from sfumato.mechanisms.marginals.binned import Columns
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel, Table
 
 _FEWEST = 1e-3  # of a row: no bin starts at nothing
+_SETTLED = 1e-4  # of the loss: a step that gains less is the last
 _LARGEST_MOVE = 1.0  # of a potential, at the first step
 
 
@@ -56,7 +57,7 @@ def fitted(
         sizes: Bins of each column.
         tables: What was measured; several tables of the same columns are all taken into account.
         total: Rows in all.
-        steps: How many steps to try.
+        steps: How many steps to try at most.
         start: The potentials of an earlier fit, of some of the tables.
     """
     order = Elimination.of(sizes, [table.columns for table in tables])
@@ -69,9 +70,12 @@ def fitted(
         tried = {columns: potential - step * slopes[columns] for columns, potential in potentials.items()}
         model_tried = MarkovModel.of(order, tried)
         loss_tried, slopes_tried = _loss(model_tried, tables, total=total)
-        if loss_tried < loss:
+        gained = loss - loss_tried
+        if gained > 0:
             potentials, model, loss, slopes = tried, model_tried, loss_tried, slopes_tried
             step *= 1.25
+            if gained < _SETTLED * loss:
+                break
         else:
             step *= 0.5
     return model, potentials
