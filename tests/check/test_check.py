@@ -35,8 +35,6 @@ KEPT = [
         id="dpmix-clipped",
     ),
     pytest.param(CHOOSER, schemas.TABLE, id="chooser"),
-    pytest.param(CHOOSER, schemas.REPLACE, id="chooser-replace"),
-    pytest.param(CHOOSER, schemas.PERSONS, id="chooser-persons"),
 ]
 
 

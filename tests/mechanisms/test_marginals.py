@@ -21,9 +21,7 @@ from sfumato.mechanisms.marginals.fitting import NoisyTable, fitted, total_of
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel
 from sfumato.private.kernel.primitives import Primitives
 
-SMALL = replace(
-    schemas.TABLE, columns=(schemas.TABLE.columns[1], *schemas.TABLE.columns[2:4], schemas.TABLE.columns[5])
-)
+SMALL = replace(schemas.TABLE, columns=(*schemas.TABLE.columns[1:3], schemas.TABLE.columns[5]))
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 ALL = [sf.Mst(), sf.Aim(rounds=0.5), sf.PrivBayes()]
 
