@@ -139,6 +139,37 @@ class LoadedDice(Primitives):
         return super().dice(step, first=first, n_rows=n_rows, sides=sides) // 2
 
 
+class TwiceTheRateOfChoices(Primitives):
+    """Choices that follow their scores twice as closely as was accounted."""
+
+    def choose(self, private_scores, *, step, block, rate):
+        return super().choose(private_scores, step=step, block=block, rate=2 * rate)
+
+
+class ChoosesTheBest(Primitives):
+    """The largest score, without any chance."""
+
+    def choose(self, private_scores, *, step, block, rate):
+        return int(np.argmax(private_scores))
+
+
+class PersonsCountOnceInChoices(Primitives):
+    """A rate for persons of one row, where the accountant was told of three."""
+
+    def choose(self, private_scores, *, step, block, rate):
+        return super().choose(private_scores, step=step, block=block, rate=3 * rate)
+
+
+def counts_outside_its_table(monkeypatch):
+    """A code past the end of its table counts in the next one, so that a row may count there twice."""
+
+    def astray(private_counts, private_codes, *, tables):
+        codes = np.nan_to_num(private_codes).astype(np.int64) + np.cumsum([0, *tables.widths[:-1]])
+        np.add.at(private_counts, np.clip(codes, 0, private_counts.size - 1).ravel(), 1)
+
+    monkeypatch.setattr("sfumato.private.kernel.choice.add_rows", astray)
+
+
 def forgets_to_charge(monkeypatch):
     """A View that counts no uses: not a primitive, so it is broken where it stands."""
     honest = View._charge

@@ -6,14 +6,26 @@ from sfumato.fitting import fit
 from sfumato.folder import Release, load_release, release
 from sfumato.mechanism import Measurements, Mechanism, register
 from sfumato.mechanism import mechanism_for as method
-from sfumato.mechanisms import ClustMix, DPKip, DPMix, IndependentHistograms, Kip, ThreeAImage, ThreeATable
+from sfumato.mechanisms import (
+    Aim,
+    ClustMix,
+    DPKip,
+    DPMix,
+    IndependentHistograms,
+    Kip,
+    Mst,
+    PrivBayes,
+    ThreeAImage,
+    ThreeATable,
+)
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.block import Block, Dense, Hot, Outer
+from sfumato.public.block import Block, Choice, Dense, Hot, Outer
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
+from sfumato.public.choice import Expected
 from sfumato.public.claim import Claim
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
@@ -24,9 +36,11 @@ from sfumato.verification.verifying import Verification, verify
 __version__ = "0.1.0"
 
 __all__ = [
+    "Aim",
     "Block",
     "Budget",
     "Certificate",
+    "Choice",
     "Claim",
     "ClustMix",
     "Column",
@@ -34,6 +48,7 @@ __all__ = [
     "DPMix",
     "Dense",
     "Everyone",
+    "Expected",
     "Fitted",
     "FixedModel",
     "Hot",
@@ -43,11 +58,13 @@ __all__ = [
     "Measurements",
     "Mechanism",
     "Model",
+    "Mst",
     "NoiseSource",
     "Outer",
     "Plan",
     "PlannedRelease",
     "Poisson",
+    "PrivBayes",
     "PrivacyUnit",
     "Release",
     "Schema",

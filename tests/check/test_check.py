@@ -3,6 +3,7 @@
 import pytest
 from cheats import CHEATS, RankOfARow
 
+import choosing
 import schemas
 import twins
 from sfumato import Budget, DPMix, IndependentHistograms, Schema
@@ -12,6 +13,7 @@ from sfumato.errors import ContractError, SfumatoError
 from sfumato.private.kernel.primitives import Primitives
 
 MIX = DPMix(mixtures=60, degree=30)
+CHOOSER = choosing.TellingColumns()
 KEPT = [
     pytest.param(IndependentHistograms(), schemas.TABLE, id="histograms"),
     pytest.param(IndependentHistograms(), schemas.NO_TARGET, id="histograms-no-target"),
@@ -32,6 +34,7 @@ KEPT = [
         schemas.IMAGES,
         id="dpmix-clipped",
     ),
+    pytest.param(CHOOSER, schemas.TABLE, id="chooser"),
 ]
 
 
@@ -57,6 +60,9 @@ BROKEN_DOORS = [
     (twins.TwiceTheRate, MIX, schemas.IMAGES, "sampling is what was accounted"),
     (twins.LoadedDice, BINS, schemas.TABLE, "sampling is what was accounted"),
     (twins.SubsetsOfTheFirstRows, FIXED, schemas.REPLACE, "sampling is what was accounted"),
+    (twins.TwiceTheRateOfChoices, CHOOSER, schemas.TABLE, "choices have the planned odds"),
+    (twins.ChoosesTheBest, CHOOSER, schemas.TABLE, "choices have the planned odds"),
+    (twins.PersonsCountOnceInChoices, CHOOSER, schemas.PERSONS, "choices have the planned odds"),
 ]
 
 
@@ -77,7 +83,7 @@ def test_the_whole_suite_finds_them(primitives, mechanism, schema: Schema, claus
         check_mechanism(mechanism, schema, primitives=primitives)
 
 
-@pytest.mark.parametrize("mechanism", [MIX, IndependentHistograms()])
+@pytest.mark.parametrize("mechanism", [MIX, IndependentHistograms(), CHOOSER])
 def test_a_view_that_does_not_charge_is_caught(mechanism, monkeypatch) -> None:
     twins.forgets_to_charge(monkeypatch)
     with pytest.raises(ContractError, match="more often than it was planned"):

@@ -52,6 +52,9 @@ CASES = {
     "image": (sf.ThreeAImage(coefficients=20, clusters=3, rounds=2, teacher_steps=3, practice=60, rows=20), COLOUR),
     "dpmix": (sf.DPMix(mixtures=12, degree=20), schemas.IMAGES),
     "kip": (sf.Kip(points=2, n_features=32, n_steps=2, coefficients=12), COLOUR),
+    "mst": (sf.Mst(), schemas.TABLE),
+    "aim": (sf.Aim(rounds=0.5), schemas.TABLE),
+    "privbayes": (sf.PrivBayes(), schemas.TABLE),
     "dp-kip": (sf.DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
 }
 
@@ -86,6 +89,10 @@ class PlaceChecking(AnsweredDoors):
     def noisy_mixtures(self, step_name, per_record, *, group_of=None):
         self.checked(per_record)
         return super().noisy_mixtures(step_name, per_record, group_of=group_of)
+
+    def noisy_choice(self, step_name, per_record, expected):
+        self.checked(per_record)
+        return super().noisy_choice(step_name, per_record, expected)
 
     def checked(self, per_record):
         self.n_maps += 1

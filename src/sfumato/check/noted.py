@@ -1,10 +1,12 @@
 """Doors that pass everything on and note it: which door was asked for what, in which order, with which map."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sfumato.check.canonical import Leaf, digest, leaves
 from sfumato.public.budget import Budget
+from sfumato.public.choice import Expected
 from sfumato.public.doors import Device, Doors, GroupOf, Loss, Noisy, PerRecord, Tensors
 from sfumato.public.schema import Batch
 
@@ -60,6 +62,11 @@ class NotedDoors:
         self._note("noisy_mixtures", step_name, group_of is None)
         group_map = None if group_of is None else self._map(step_name, group_of)
         return self._doors.noisy_mixtures(step_name, self._map(step_name, per_record), group_of=group_map)
+
+    def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
+        """Note the step, its map and what is on offer, which must follow from answers alone."""
+        self._note("noisy_choice", step_name, dict(expected))
+        return self._doors.noisy_choice(step_name, self._map(step_name, per_record), expected)
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None

@@ -16,6 +16,7 @@ from sfumato.errors import ContractError
 from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.block import Dense, Outer
+from sfumato.public.choice import ROW
 from sfumato.public.doors import Tensor
 from sfumato.public.grid import NOISE_STDDEV
 from sfumato.public.plan import Plan
@@ -46,9 +47,9 @@ class Drawn:
 
 @dataclass
 class Record:
-    """What one run of `measure` did, by step and use (and block): exact sums, noisy answers, draws."""
+    """What one run of `measure` did, by step and use (and block): exact sums or scores, noisy answers, draws."""
 
-    sums: dict[tuple[str, int, str], Integers] = field(default_factory=dict)
+    sums: dict[tuple[str, int, str], NDArray[Any]] = field(default_factory=dict)
     answers: dict[tuple[str, int, str], Integers] = field(default_factory=dict)
     drawn: dict[tuple[str, int], Drawn] = field(default_factory=dict)
     subsets: dict[tuple[str, int], NDArray[np.int32]] = field(default_factory=dict)
@@ -108,13 +109,20 @@ class Recorder(Primitives):
 
     def noisy(self, private_sum: Integers, *, step: str, block: str) -> Integers:
         """Note the exact sum, and answer as then."""
+        return self._answered(private_sum, self._inner.noisy(private_sum, step=step, block=block), step, block)
+
+    def choose(self, private_scores: list[int], *, step: str, block: str, rate: int) -> int:
+        """Note the exact scores, and choose as then."""
+        place = self._inner.choose(private_scores, step=step, block=block, rate=rate)
+        return int(self._answered(np.array(private_scores, dtype=object), np.array([place]), step, block)[0])
+
+    def _answered(self, exact: NDArray[Any], answer: Integers, step: str, block: str) -> Integers:
         key = (step, self._record.uses(step, block), block)
-        answer = self._inner.noisy(private_sum, step=step, block=block)
         if self._then is not None:
             if key not in self._then.answers:
                 raise ContractError(f"step {step!r} is used more often where a row is new, under the same answers.")
             answer = self._then.answers[key].copy()
-        self._record.sums[key] = private_sum.copy()
+        self._record.sums[key] = exact.copy()
         self._record.answers[key] = answer.copy()
         return answer
 
@@ -173,11 +181,16 @@ class Recorder(Primitives):
 def whitened_distance(one: Record, two: Record, *, plan: Plan) -> list[tuple[str, float]]:
     """For every use of a step, how far two datasets' sums lie apart, as a multiple of the norm that a row may have.
 
+    For a choice, how far its scores do, as a multiple of what a row may move them by.
+
     A sampled step is compared mixture by mixture, every other one as a whole.
     """
     squares: dict[tuple[str, int], Any] = {}
     for key in one.sums.keys() & two.sums.keys():
         step_name, use, _ = key
+        if plan.step(step_name).choice:  # every score for itself: the largest change counts
+            squares[step_name, use] = float(max(abs(one.sums[key] - two.sums[key])) / ROW) ** 2
+            continue
         norm = NOISE_STDDEV / plan.noise_multiplier(step_name)
         apart = ((one.sums[key] - two.sums[key]) / norm) ** 2
         total = apart.sum(axis=-1) if plan.step(step_name).is_sampled else apart.sum()

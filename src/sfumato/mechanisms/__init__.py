@@ -6,6 +6,20 @@ from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
 from sfumato.mechanisms.kip.kip import Kip
+from sfumato.mechanisms.marginals.aim import Aim
+from sfumato.mechanisms.marginals.mst import Mst
+from sfumato.mechanisms.marginals.privbayes import PrivBayes
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
-__all__ = ["ClustMix", "DPKip", "DPMix", "IndependentHistograms", "Kip", "ThreeAImage", "ThreeATable"]
+__all__ = [
+    "Aim",
+    "ClustMix",
+    "DPKip",
+    "DPMix",
+    "IndependentHistograms",
+    "Kip",
+    "Mst",
+    "PrivBayes",
+    "ThreeAImage",
+    "ThreeATable",
+]

@@ -1,11 +1,13 @@
 """What a mechanism is handed: the doors, and nothing else of the View behind them."""
 
+from collections.abc import Mapping
 from typing import NoReturn
 from weakref import WeakKeyDictionary
 
 from sfumato.errors import PrivacyError
 from sfumato.private.kernel.view import View
 from sfumato.public.budget import Budget
+from sfumato.public.choice import Expected
 from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Tensors
 
 
@@ -38,6 +40,10 @@ class DoorsOnly:
     def noisy_mixtures(self, step_name: str, per_record: PerRecord, *, group_of: GroupOf | None = None) -> Noisy:
         """See `View.noisy_mixtures`."""
         return _VIEWS[self].noisy_mixtures(step_name, per_record, group_of=group_of)
+
+    def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
+        """See `View.noisy_choice`."""
+        return _VIEWS[self].noisy_choice(step_name, per_record, expected)
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None

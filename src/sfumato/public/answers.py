@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ReleaseError
 from sfumato.public.budget import Budget
+from sfumato.public.choice import Expected
 from sfumato.public.doors import Device, GroupOf, Loss, Measured, Noisy, PerRecord, Tensors
 from sfumato.public.plan import Plan
 from sfumato.public.step import Step
@@ -103,6 +104,14 @@ class AnsweredDoors:
         """What was answered then."""
         return self._next(step_name)
 
+    def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
+        """What was chosen then. A release whose choice was not on offer is none of ours."""
+        use = self._count(step_name)
+        chosen = int(self._answers.of(step_name, use, self._plan.step(step_name).blocks[0].name)[0])
+        if chosen not in expected:
+            raise ReleaseError(f"the choice {use} of step {step_name!r} was not on offer.")
+        return chosen
+
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
     ) -> Noisy:
@@ -111,9 +120,12 @@ class AnsweredDoors:
         return by_parameter(measured, parameters)
 
     def _next(self, step_name: str) -> Noisy:
+        return self._answers.measured(self._plan, step_name, self._count(step_name))
+
+    def _count(self, step_name: str) -> int:
         use = self._used.get(step_name, 0)
         self._used[step_name] = use + 1
-        return self._answers.measured(self._plan, step_name, use)
+        return use
 
 
 def by_parameter(measured: Measured, parameters: Tensors) -> Noisy:

@@ -1,7 +1,8 @@
 """A block: one part of what each row contributes to a sum, with a clip of its own.
 
 The door scales every row's entries to an L2 norm of at most `l2_bound`, whatever the mechanism promises. `share` is the
-part of the step's precision that goes to this block. There are three kinds: a vector, codes, and products of two vectors.
+part of the step's precision that goes to this block. There are three kinds of sum: a vector, codes, and products of two
+vectors. A fourth is none: tables, of which one is chosen.
 """
 
 import math
@@ -13,6 +14,7 @@ from sfumato.public.strict_json import fields_of
 
 # A bound's square, and a row's, must be numbers that float64 can hold.
 _BOUNDS = (1e-100, 1e100)
+_MOST_CELLS = 2**26  # 512 MB of counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +122,57 @@ class Outer:
         return sum(self.shape) + int(self.groups > 1)
 
 
-Block = Dense | Hot | Outer
-_KINDS: dict[str, type[Block]] = {cls.__name__: cls for cls in (Dense, Hot, Outer)}
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Tables of counts with so many cells (`widths`), of which one is chosen. Its step has no other block.
+
+    A map gives one code for each table, the cell that the row counts in; a code outside its table counts nowhere.
+
+    >>> Choice(name="pairs", widths=(4, 6)).columns
+    2
+    """
+
+    name: str
+    widths: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse tables that cannot be counted."""
+        object.__setattr__(self, "widths", tuple(self.widths))  # a list, where it comes from JSON
+        if not self.widths or min(self.widths) < 1:
+            raise PlanError(f"block {self.name!r}: a choice needs tables of at least 1 cell each.")
+        if sum(self.widths) > _MOST_CELLS:
+            raise PlanError(
+                f"block {self.name!r} would count {sum(self.widths)} cells, more than memory holds. Use fewer or smaller tables."
+            )
+
+    @property
+    def width(self) -> int:
+        """One number comes out: which table."""
+        return 1
+
+    @property
+    def columns(self) -> int:
+        """How many columns the per_record map gives."""
+        return len(self.widths)
+
+    @property
+    def l2_bound(self) -> float:
+        """What a row can move a score by."""
+        return 1.0
+
+    @property
+    def share(self) -> float:
+        """It has the step for itself."""
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        """A row may raise a score or lower it, so one that is replaced moves it by two."""
+        return False
+
+
+Block = Dense | Hot | Outer | Choice
+_KINDS: dict[str, type[Block]] = {cls.__name__: cls for cls in (Dense, Hot, Outer, Choice)}
 
 
 def block_to_json(block: Block) -> dict[str, Any]:
@@ -139,7 +190,7 @@ def block_from_json(body: Any) -> Block:
     return cls(**fields_of(cls, settings, what="a block of a step"))
 
 
-def _check(block: Block) -> None:
+def _check(block: Dense | Hot | Outer) -> None:
     if block.width < 1:
         raise PlanError(f"block {block.name!r}: width {block.width} must be at least 1.")
     if not _BOUNDS[0] <= block.l2_bound <= _BOUNDS[1]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.public.budget import Budget
+from sfumato.public.choice import Expected
 from sfumato.public.schema import Batch
 
 #: What each row contributes: a map from a batch of rows to one array of rows for each block of the step.
@@ -59,6 +60,10 @@ class Doors(Protocol):
 
     def noisy_mixtures(self, step_name: str, per_record: PerRecord, *, group_of: GroupOf | None = None) -> Noisy:
         """Many noisy sums over sampled rows."""
+        ...
+
+    def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
+        """Which table on offer departs most from what is expected of it, by the exponential mechanism."""
         ...
 
     def noisy_gradients(

@@ -6,8 +6,10 @@ multiplier: in these units the whole contribution of a row has norm at most 2^20
 
 import math
 
+from scipy.special import log_ndtr
+
 from sfumato.errors import PlanError
-from sfumato.public.block import Block, Hot, Outer
+from sfumato.public.block import Block, Choice, Hot, Outer
 
 #: Standard deviation of the integer noise, the same for every door.
 NOISE_STDDEV = 2**20
@@ -20,6 +22,9 @@ _LARGEST_SUM = 2**31
 
 #: Rows are scaled by this much less than they might, so that float rounding never brings a norm over its bound.
 _MARGIN = 1 - 2.0**-30
+
+#: Standard deviation of Gumbel noise of scale 1.
+_GUMBEL_STDDEV = math.pi / math.sqrt(6)
 
 
 def norm_in_units(noise_multiplier: float) -> float:
@@ -43,12 +48,15 @@ def check_rows_together(norm: float, *, max_rows: int) -> None:
 def units_per_one(block: Block, *, noise_multiplier: float) -> float:
     """How many grid units the value 1 of a block becomes.
 
-    A whole number where that costs next to nothing, so that counts stay exact.
+    A whole number where that costs next to nothing, so that counts stay exact. For a choice, so many parts in 2^20 is the
+    rate of the exponential mechanism for each row of a score.
 
     >>> units_per_one(Hot(name="count", width=1), noise_multiplier=10.0)
     104857.0
     """
     norm = _MARGIN * norm_in_units(noise_multiplier) * math.sqrt(block.share)
+    if isinstance(block, Choice):
+        return _rate_in_units(block, noise_multiplier=noise_multiplier)
     if isinstance(block, Outer):
         # Products are summed on a finer grid and rounded once: that moves the sum by up to a unit in every entry.
         norm -= 1.01 * math.sqrt(block.width)
@@ -59,5 +67,21 @@ def units_per_one(block: Block, *, noise_multiplier: float) -> float:
 
 
 def noise_stddev(block: Block, *, noise_multiplier: float) -> float:
-    """The noise on each entry of a block, in the block's own units."""
-    return NOISE_STDDEV / units_per_one(block, noise_multiplier=noise_multiplier)
+    """The noise on each entry of a block, in the block's own units; for a choice, on each score in rows.
+
+    A choice at the rate r is that of the largest score after Gumbel noise of scale 1 / r on each.
+    """
+    scale = NOISE_STDDEV / units_per_one(block, noise_multiplier=noise_multiplier)
+    return scale * _GUMBEL_STDDEV if isinstance(block, Choice) else scale
+
+
+def _rate_in_units(block: Choice, *, noise_multiplier: float) -> float:
+    """The rate r = log(Phi(m / 2) / Phi(-m / 2)) at which a choice is m-GDP for one row, m = 1 / noise_multiplier.
+
+    Rounded down, so that the cost is never understated: docs/proofs/noisy-choice.md.
+    """
+    half = 0.5 / noise_multiplier
+    units = math.floor(_MARGIN * NOISE_STDDEV * float(log_ndtr(half) - log_ndtr(-half)))
+    if units < 1:
+        raise PlanError(f"the choice {block.name!r} drowns in its noise. Use fewer choices or a larger epsilon.")
+    return float(units)

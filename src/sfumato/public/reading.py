@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from sfumato.public.block import Block, Hot
+from sfumato.public.block import Block, Choice, Hot
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
@@ -61,6 +61,8 @@ def _of_any_block(step: Step, block: Block) -> Reading:
     """A count, or a number to which a row adds at most l2_bound: as unsure as so many rows more or fewer would make it."""
     if isinstance(block, Hot) and not block.weighted:
         return Reading(column="*", what="a count", step=step.name, block=block.name, unit="rows")
+    if isinstance(block, Choice):
+        return Reading(column="*", what="the score of a choice", step=step.name, block=block.name, unit="rows")
     what = "a number, as if by"
     return Reading(
         column="*", what=what, step=step.name, block=block.name, per_one=1 / block.l2_bound, unit="rows", at_most=True

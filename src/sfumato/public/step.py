@@ -9,7 +9,7 @@ from dp_accounting import dp_event
 from scipy import stats
 
 from sfumato.errors import PlanError
-from sfumato.public.block import Block, block_from_json, block_to_json
+from sfumato.public.block import Block, Choice, Outer, block_from_json, block_to_json
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.strict_json import fields_of, read_fields
 
@@ -81,6 +81,10 @@ class Step:
             raise PlanError(f"step {self.name!r}: share = {self.share} must be a finite number above 0.")
         if self.person_bound is not None:
             self._check_person_bound(self.person_bound)
+        if self.is_mixed and any(isinstance(block, Outer) for block in self.blocks):
+            raise PlanError(f"step {self.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
+        if any(isinstance(block, Choice) for block in self.blocks):
+            self._check_choice()
         if isinstance(self.sampling, Poisson) and not 0 < self.sampling.rate <= 1:
             raise PlanError(
                 f"step {self.name!r}: sampling rate {self.sampling.rate:g} must lie in (0, 1]. "
@@ -99,6 +103,13 @@ class Step:
             raise PlanError(
                 f"step {self.name!r}: the rows of a person are clipped together in sums over everyone alone. "
                 "Leave out person_bound."
+            )
+
+    def _check_choice(self) -> None:
+        if len(self.blocks) > 1 or self.is_mixed or self.is_sampled or self.person_bound is not None:
+            raise PlanError(
+                f"step {self.name!r}: a choice is made over everyone, and is the only block of its step. "
+                "Leave out sampling, mixtures, groups and person_bound."
             )
 
     def norm_of(self, unit: PrivacyUnit) -> float:
@@ -136,6 +147,12 @@ class Step:
     def is_mixed(self) -> bool:
         """Whether the door `noisy_mixtures` carries it out: rows are divided among sums, or sampled into several."""
         return self.mixtures * self.groups > 1 or not isinstance(self.sampling, Everyone | Poisson)
+
+    @property
+    def choice(self) -> Choice | None:
+        """The tables of a step that the door `noisy_choice` carries out; None for every other step."""
+        block = self.blocks[0]
+        return block if isinstance(block, Choice) else None
 
     @property
     def is_sampled(self) -> bool:

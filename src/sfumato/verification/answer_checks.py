@@ -63,6 +63,8 @@ def _unplanned(answers: Answers, plans: list[Plan]) -> list[str]:
                         problems.append(f"{ANSWERS} holds no answer to {key}, though its step was used.")
                     elif answers.integers[key].shape != shape_of(step, block.width):
                         problems.append(f"the answer to {key} has another shape than the plan gives it.")
+                    elif step.choice and not 0 <= answers.integers[key][0] < len(step.choice.widths):
+                        problems.append(f"the answer to {key} is no candidate of the choice.")
                     elif _is_too_large(answers, key):
                         problems.append(f"the answer to {key} holds a number that no sum of rows comes near.")
     extra = sorted(set(answers.integers) - expected)
@@ -90,6 +92,7 @@ def _answered(answers: Answers, plan: Plan) -> list[Answered]:
     return [
         Answered(answers.of(step.name, use, block.name), unit(step, block))
         for step in plan.steps
+        if not step.choice  # a place among candidates, to which no noise is added
         for use in range(answers.uses(step))
         for block in step.blocks
     ]

@@ -1,5 +1,7 @@
 """The doors: what one row can move, the noise on it, and the coins. Statistical checks raise a false alarm once in 10^6 runs."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
@@ -7,10 +9,13 @@ from scipy import stats
 from sfumato.check.recorder import Drawn, whitened_distance
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError
+from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.public.choice import LOSS
 from sfumato.public.grid import NOISE_STDDEV
 from sfumato.public.step import Poisson, SecretBins, Step, WithoutReplacement
 
 FALSE_ALARM = 1e-6
+_RUNGS, _CHOICES = 5, 2000
 
 
 def neighbours_stay_close(setting: Setting) -> None:
@@ -30,6 +35,8 @@ def neighbours_stay_close(setting: Setting) -> None:
 def noise_has_its_scale(setting: Setting) -> None:
     """The variance of the noise is the planned one, neither less nor more."""
     values = _noise(setting, runs=1)
+    if not values.size:  # all steps are choices
+        return
     runs = 1 + 4000 // max(1, values.size)
     if runs > 1:
         values = _noise(setting, runs=runs)
@@ -52,8 +59,25 @@ def _noise(setting: Setting, *, runs: int) -> NDArray[np.float64]:
     found = [np.empty(0)]
     for run in range(runs):
         record = setting.run_well(setting.ordinary(), seed=None if run else 3).record
-        found += [(record.answers[key] - total).ravel() / NOISE_STDDEV for key, total in record.sums.items()]
+        sums = {key: total for key, total in record.sums.items() if not setting.plan.step(key[0]).choice}
+        found += [(record.answers[key] - total).ravel() / NOISE_STDDEV for key, total in sums.items()]
     return np.concatenate(found)
+
+
+def choices_have_their_odds(setting: Setting) -> None:
+    """A choice falls on each candidate as often as the planned rate says, on scores that are a public ladder."""
+    for step in setting.plan.steps:
+        if step.choice is None:
+            continue
+        rate = int(setting.plan.units_per_one(step.name, step.choice.name))
+        ladder = [
+            place * LOSS // (2 * rate) for place in range(_RUNGS)
+        ]  # each e^(1/2) times as likely as the one before
+        choose = partial(setting.primitives(NoiseSource()).choose, step=step.name, block=step.choice.name, rate=rate)
+        found = np.bincount([choose(ladder) for _ in range(_CHOICES)], minlength=_RUNGS)
+        odds = np.exp(0.5 * np.arange(_RUNGS))
+        if stats.chisquare(found, _CHOICES * odds / odds.sum()).pvalue < FALSE_ALARM:
+            raise ContractError(f"step {step.name!r}: candidates are not chosen at the rate that was accounted.")
 
 
 def sampling_is_as_planned(setting: Setting) -> None:

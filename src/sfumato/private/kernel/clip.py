@@ -102,8 +102,7 @@ def _on_fine_grid(rows: Values, n_u: int, n_v: int, l2_bound: float) -> tuple[Fl
 
 def outer_to_grid(private_sum: Integers, *, block: Outer, units: float) -> Integers:
     """A sum of products on the grid of the noise."""
-    on_grid: Integers = np.floor(private_sum * (units * block.l2_bound / FINE_NORM**2)).astype(np.int64)
-    return on_grid
+    return np.asarray(np.floor(private_sum * (units * block.l2_bound / FINE_NORM**2)).astype(np.int64))
 
 
 def distinct_codes(private_codes: Values, *, block: Hot) -> Integers:

@@ -38,11 +38,9 @@ def cell_table() -> InversionTable:
     thresholds: list[int] = []
     with mpmath.workprec(200):
         scale = 1 / (CELLS_PER_STDDEV * mpmath.sqrt(2))
-        while True:
-            tail = mpmath.erfc((len(thresholds) + 1) * scale) * mpmath.mpf(2) ** 128
-            if tail < 1:
-                return InversionTable.from_thresholds(thresholds)
+        while (tail := mpmath.erfc((len(thresholds) + 1) * scale) * mpmath.mpf(2) ** 128) >= 1:
             thresholds.append(2**128 - int(mpmath.ceil(tail)))
+    return InversionTable.from_thresholds(thresholds)
 
 
 def rounded_gaussian(count: int, *, source: NoiseSource) -> Integers:

@@ -13,6 +13,7 @@ import numpy as np
 from sfumato.errors import ContractError, PlanError
 from sfumato.private.kernel.arrays import Integers, Values
 from sfumato.private.prepared import regrouped
+from sfumato.public import gradient_words as words
 from sfumato.public.doors import Loss, Tensor, Tensors
 from sfumato.public.gradient_step import as_tensors, gradient_block
 from sfumato.public.probe import take
@@ -31,13 +32,9 @@ class GradientSum:
     ) -> None:
         """Nothing is computed yet. There are public rows for two microbatches."""
         self._torch = need_torch("noisy_gradients")
-        self._step = step
-        self._width = gradient_block(step).width
-        self.loss = loss
-        self._clip = clip
-        self._public = public_rows
-        self.rows = rows
-        self._device = device
+        self._step, self._width = step, gradient_block(step).width
+        self.loss, self._clip = loss, clip
+        self._public, self.rows, self._device = public_rows, rows, device
         self._parameters: dict[str, Tensor] = {}
 
     def at(self, parameters: Tensors) -> "GradientSum":
@@ -56,20 +53,12 @@ class GradientSum:
                 change = self._change()
             except (RuntimeError, ValueError, IndexError, ArithmeticError, MemoryError) as error:
                 if not is_out_of_memory(error):
-                    raise ContractError(
-                        f"the loss of step {self._step.name!r} cannot be taken of one example at a time: {error} "
-                        "If it uses randomness (dropout) or keeps state (batch normalisation), use layers without."
-                    ) from error
+                    raise ContractError(words.not_of_one_example(self._step, error)) from error
                 if self.rows == 1:
-                    raise PlanError(
-                        f"step {self._step.name!r}: a single row does not fit into the memory of {self._device}. Use a smaller network."
-                    ) from None
+                    raise PlanError(words.does_not_fit(self._step, self._device)) from None
                 change = math.nan
             if change > _CLOSE:
-                raise ContractError(
-                    f"the loss of step {self._step.name!r} gives a row another gradient when other rows stand beside it, "
-                    "or when it is asked again. Compute from the one example and the parameters alone."
-                )
+                raise ContractError(words.mixes_rows(self._step))
             if change == 0 or self.rows == 1:
                 return
             self.rows //= 2
@@ -82,8 +71,6 @@ class GradientSum:
         moved = np.concatenate([kept, np.arange(n, 2 * n)])[:n]
         one = self._integers(take(self._public, np.arange(n)))[kept]
         two = self._integers(take(self._public, moved))[: len(kept)]
-        if bool((one == two).all()):
-            return 0.0
         one, two = one.double(), two.double()
         size = self._torch.maximum(one.norm(dim=1), two.norm(dim=1)) + math.sqrt(self._width)
         return float(((one - two).norm(dim=1) / size).max())
@@ -113,10 +100,7 @@ class GradientSum:
             if private_sum is not None:
                 yield private_sum
             elif self._attempt(take(self._public, np.arange(1))) is None:
-                raise ContractError(
-                    f"the loss of step {self._step.name!r} fails on public rows, too, after it had worked on them (or "
-                    "memory ran out). Its message is withheld, because it may hold private values."
-                )
+                raise ContractError(words.fails_on_public_rows(self._step))
 
     def _integers(self, rows: Batch) -> Tensor:
         """Clipped gradients of a full microbatch, one a row."""

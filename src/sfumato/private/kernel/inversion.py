@@ -5,6 +5,7 @@ the other 96 are drawn only where a threshold has the same leading bits. The dis
 most (number of thresholds) / 2^128 a draw: docs/proofs/secure-noise.md.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,11 +53,8 @@ class InversionTable:
     def settle(self, word: int, *, source: NoiseSource) -> int:
         """The value of a word whose leading 32 bits equal those of a threshold, with 96 further bits."""
         more = source.words(2)
-        prefix = np.uint32(word >> 32)
-        uniform = int(prefix) << 96 | int(more[0]) << 32 | int(more[1]) >> 32
-        first = int(np.searchsorted(self.prefixes, prefix, side="left"))
-        last = int(np.searchsorted(self.prefixes, prefix, side="right"))
-        return first + sum(threshold <= uniform for threshold in self.thresholds[first:last])
+        uniform = word >> 32 << 96 | int(more[0]) << 32 | int(more[1]) >> 32
+        return bisect_right(self.thresholds, uniform)
 
 
 @compile_kernel

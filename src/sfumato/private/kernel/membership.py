@@ -1,6 +1,7 @@
 """Who takes part where: the sampling of a step carried out, row by row. Each row's part follows from its own draws."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -25,13 +26,8 @@ def members_of(step: Step, primitives: Primitives, *, count_rows: Callable[[], i
     n_mixtures = step.mixtures
     match step.sampling:
         case Poisson(rate):
-
-            def by_coin(first: int, n_rows: int) -> tuple[Integers, Integers]:
-                cells = primitives.coins(step, first=first, n_rows=n_rows, n_coins=n_mixtures, rate=rate)
-                rows = cells // n_mixtures
-                return rows, cells - rows * n_mixtures
-
-            return by_coin
+            coins = partial(primitives.coins, step, n_coins=n_mixtures, rate=rate)
+            return lambda first, n_rows: np.divmod(coins(first=first, n_rows=n_rows), n_mixtures)
         case SecretBins():
             return lambda first, n: (np.arange(n), primitives.dice(step, first=first, n_rows=n, sides=n_mixtures))
         case KnownPartition():

@@ -21,10 +21,7 @@ def add_members(sums: Integers, *, integers: Small, rows: Integers, mixtures: In
 
 @compile_kernel
 def _by_mixture(rows: Integers, mixtures: Integers, n_mixtures: int) -> tuple[Integers, Small]:
-    starts = np.zeros(n_mixtures + 1, dtype=np.int64)
-    for i in range(rows.size):
-        starts[mixtures[i] + 1] += 1
-    starts = np.cumsum(starts)
+    starts = np.append(0, np.cumsum(np.bincount(mixtures, minlength=n_mixtures)))
     place = starts[:-1].copy()
     members = np.empty(rows.size, dtype=np.int32)
     for i in range(rows.size):

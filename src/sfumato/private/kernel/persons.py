@@ -114,22 +114,17 @@ def _squares_of_codes(starts: Integers, codes: Integers, width: int, units: Inte
     return squares
 
 
-@partial(compile_kernel, fastmath={"reassoc"})  # of whole numbers below 2^53, so that any order gives the same
-def _product(a: Floats, b: Floats) -> float:
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
-
-
 @compile_kernel
 def _squares_of_products(starts: Integers, v: Floats, group: Integers, scale: float, u: Floats) -> Integers:
-    """<u_i, u_k> <v_i, v_k> over all pairs of a person's rows in one copy: whole numbers, rounded up after the product."""
+    """<u_i, u_k> <v_i, v_k> over all pairs of a person's rows in one copy: whole numbers, rounded up after the product.
+
+    Either product adds whole numbers below 2^53, so that any order gives the same.
+    """
     squares = np.zeros(starts.size - 1, dtype=np.int64)
     for p in range(squares.size):
         for i in range(starts[p], starts[p + 1]):
             for k in range(starts[p], i + 1):
                 if group[i] == group[k]:
-                    product = np.int64(math.floor(_product(u[i], u[k]) * _product(v[i], v[k]) * scale)) + 2
+                    product = np.int64(math.floor(np.dot(u[i], u[k]) * np.dot(v[i], v[k]) * scale)) + 2
                     squares[p] += product if i == k else 2 * product
     return squares

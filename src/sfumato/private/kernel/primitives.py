@@ -1,4 +1,4 @@
-"""The places where privacy is made: clipping, coins, dice, subsets and noise, as one object that is handed to a View.
+"""The places where privacy is made: clipping, coins, dice, subsets, choices and noise, as one object that is handed to a View.
 
 A View has no randomness and no clip of its own. So a test that spoils one of these, or notes what goes through it, hands in
 another object, and the doors stay as they are. `fit` certifies what was made with exactly this class.
@@ -6,7 +6,7 @@ another object, and the doors stay as they are. `fit` certifies what was made wi
 
 import numpy as np
 
-from sfumato.private.kernel import clip, sampling
+from sfumato.private.kernel import choice, clip, sampling
 from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
 from sfumato.private.kernel.gaussian import rounded_gaussian
 from sfumato.private.kernel.persons import Together
@@ -61,6 +61,10 @@ class Primitives:
     def subsets(self, step: Step, *, n_subsets: int, size: int, population: int) -> Small:
         """Independent uniform subsets, one a row."""
         return sampling.subsets(n_subsets, size=size, population=population, source=self.source)
+
+    def choose(self, private_scores: list[int], *, step: str, block: str, rate: int) -> int:
+        """The place of one score, by the exponential mechanism. What this gives back is public."""
+        return choice.chosen(private_scores, rate=rate, source=self.source)
 
     def noisy(self, private_sum: Integers, *, step: str, block: str) -> Integers:
         """The sum plus its noise. What this gives back is public."""

@@ -7,16 +7,15 @@ docs/kernel.md leads through this folder.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from sfumato.errors import PlanError, PrivacyError
-from sfumato.private.kernel import sums
+from sfumato.private.kernel import choice, sums
 from sfumato.private.kernel.arrays import Integers
-from sfumato.private.kernel.clip import OUTER_ROWS
 from sfumato.private.kernel.gradients import GradientSum
 from sfumato.private.kernel.membership import members_of, taking_part
 from sfumato.private.kernel.mixing import add_members
@@ -28,8 +27,8 @@ from sfumato.private.row_alone import RowMap
 from sfumato.private.sensitive import Sensitive, count_rows
 from sfumato.public import grid
 from sfumato.public.answers import Answers, by_parameter
-from sfumato.public.block import Outer
 from sfumato.public.budget import Budget
+from sfumato.public.choice import Expected, on_offer, tables_of
 from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Tensors
 from sfumato.public.gradient_step import gradient_block, microbatch_rows
 from sfumato.public.plan import Plan
@@ -54,13 +53,11 @@ class View:
             raise PrivacyError("the plan protects another unit than the data is read for. Plan by the data's schema.")
         self.__data = data
         self.__rows = PreparedRows(data, schema=schema, keep=sum(step.uses for step in plan.steps) > 1)
-        self.__plan = plan
-        self.__primitives = primitives
-        self.__schema = schema
-        self.__on_step = on_step
+        self.__plan, self.__schema = plan, schema
+        self.__primitives, self.__on_step = primitives, on_step
         self.__process = os.getpid()
         self.__used: dict[str, int] = {}
-        self.__gradients: dict[str, tuple[object, GradientSum]] = {}
+        self.__kept: dict[str, tuple[object, Any]] = {}  # for a step: what was asked, and what was made of it
         #: All that ever came out: public.
         self.answers = Answers()
 
@@ -86,7 +83,7 @@ class View:
             raise PlanError(f"the schema has a column {name!r} already. Give the prepared column another name.")
         with silence():
             self.__rows.prepare(name, per_record)
-        self.__gradients.clear()  # they hold public rows without the new column
+        self.__kept.clear()  # gradients hold public rows without the new column
 
     def noisy_sum(self, step_name: str, per_record: PerRecord) -> Noisy:
         """The sum over rows of what each contributes, clipped, plus Gaussian noise.
@@ -95,8 +92,10 @@ class View:
         where the step has a `person_bound`.
         """
         step = self._charge(step_name)
-        if step.is_mixed:
-            raise PlanError(f"step {step.name!r} is planned as mixtures. Use the door noisy_mixtures.")
+        if step.is_mixed or step.choice:
+            raise PlanError(
+                f"step {step.name!r} plans no sum. Use the door noisy_{'choice' if step.choice else 'mixtures'}."
+            )
         row_map = self._row_map(per_record, step)
         private_sums = sums.nothing(step)
         with silence():
@@ -113,8 +112,6 @@ class View:
         step = self._charge(step_name)
         if (step.groups > 1) != (group_of is not None):
             raise PlanError(f"step {step.name!r} plans {step.groups} groups: give group_of if and only if several.")
-        if any(isinstance(block, Outer) for block in step.blocks):
-            raise PlanError(f"step {step.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
         row_map = self._row_map(per_record, step)
         group_map = group_of and self.__rows.row_map(lambda batch: {"group": np.asarray(group_of(batch))})
         row_norm = grid.norm_in_units(self.__plan.noise_multiplier(step.name))
@@ -133,6 +130,22 @@ class View:
                 add_members(private_sums, integers=integers, rows=rows, mixtures=mixtures, row_norm=row_norm)
         return self._release(step, sums.split_by_block(private_sums, step))
 
+    def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
+        """Which table departs most from what is expected of it, by the exponential mechanism.
+
+        Args:
+            step_name: A step with one block of the kind `Choice`: the tables.
+            per_record: One code for each table, the cell of the row. Give the same map at every use: rows are counted once.
+            expected: For every table that is on offer, what is expected of it and how its distance from that is scored.
+        """
+        step = self._charge(step_name)
+        tables = tables_of(step)
+        candidates, rate = on_offer(tables, expected), int(self.__plan.units_per_one(step.name, tables.name))
+        private_scores = choice.scores(self._counts(step, per_record), candidates, tables=tables)
+        place = self.__primitives.choose(private_scores, step=step.name, block=tables.name, rate=rate)
+        self.answers.add(step.name, self.__used[step.name] - 1, tables.name, np.array([candidates[place].index]))
+        return candidates[place].index
+
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
     ) -> Noisy:
@@ -146,7 +159,7 @@ class View:
             microbatch: How many gradients are computed at once; fewer where memory does not suffice.
         """
         step = self._charge(step_name)
-        gradients = self._gradient_sum(step, loss, parameters, device, microbatch)
+        gradients = self._gradient_sum(step, parameters, (loss, device, microbatch))
         with silence():
             private_sum = gradients.over(take(piece.batch, chosen) for piece, chosen in self._taking_part(step))
         (measured,) = self._release(step, {step.blocks[0].name: private_sum}).values()
@@ -167,7 +180,7 @@ class View:
 
     def _row_map(self, per_record: PerRecord, step: Step) -> RowMap:
         """The map, tried on public rows; its batches are smaller where the step is wide."""
-        fitting = min(OUTER_ROWS, max(1, _CELLS_PER_BATCH // step.columns))
+        fitting = max(1, _CELLS_PER_BATCH // step.columns)
         row_map = self.__rows.row_map(per_record, most_rows=2 ** (fitting.bit_length() - 1))
         if row_map.widths != {block.name: block.columns for block in step.blocks}:
             wanted = ", ".join(f"{block.name} ({block.columns} columns)" for block in step.blocks)
@@ -186,12 +199,21 @@ class View:
             rows = chosen[counts[chosen]]
             yield take(private_values, rows) if len(rows) < piece.n_rows else private_values, piece.units[rows]
 
-    def _gradient_sum(
-        self, step: Step, loss: Loss, parameters: Tensors, device: Device, microbatch: int | None
-    ) -> GradientSum:
+    def _counts(self, step: Step, per_record: PerRecord) -> Integers:
+        """The tables of a choice, counted exactly; anew where the map is another."""
+        if self.__kept.get(step.name, (None,))[0] is not per_record:
+            row_map, tables = self._row_map(per_record, step), tables_of(step)
+            private_counts = np.zeros(sum(tables.widths), dtype=np.int64)
+            with silence():
+                for private_rows, _ in self._mapped(step, row_map):
+                    choice.add_rows(private_counts, private_rows[tables.name], tables=tables)
+            self.__kept[step.name] = (per_record, private_counts)
+        return np.asarray(self.__kept[step.name][1])
+
+    def _gradient_sum(self, step: Step, parameters: Tensors, asked: tuple[Loss, Device, int | None]) -> GradientSum:
         """The gradients of a loss, tried on public rows; made anew where the loss or the way to compute it is another."""
-        asked = (loss, device, microbatch)
-        known = self.__gradients.get(step.name)
+        loss, device, microbatch = asked
+        known: tuple[object, GradientSum] | None = self.__kept.get(step.name)
         if known is not None and known[0] == asked:
             return known[1].at(parameters)
         noise_multiplier, clip_gradients = self.__plan.noise_multiplier(step.name), self.__primitives.clip_gradients
@@ -200,7 +222,7 @@ class View:
         public = take(self.__rows.public, np.arange(2 * rows) % (2 * self.__rows.rows))
         gradients = GradientSum(step, loss, clip, public_rows=public, rows=rows, device=device or default_device())
         gradients.at(parameters).check()
-        self.__gradients[step.name] = (asked, gradients)
+        self.__kept[step.name] = (asked, gradients)
         return gradients
 
     def _release(self, step: Step, private_sums: sums.Sums) -> Noisy:

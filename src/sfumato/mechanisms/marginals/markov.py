@@ -1,0 +1,115 @@
+"""A Markov random field over columns of few bins: exact inference, by eliminating one column after another.
+
+p(row) is proportional to the product of exp(potential) over tables of a few columns each. Eliminating a column leaves a table
+over its neighbours; the tables that arise, one for each column, form a junction tree (Lauritzen and Spiegelhalter, 1988). So
+p is a product of one conditional table for each column, which is also how rows are drawn: exactly.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from sfumato.mechanisms.marginals.binned import Columns, codes_in
+from sfumato.mechanisms.table.population import draw_each
+
+Table = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """Columns in the order in which they are eliminated, each with the neighbours that it then has.
+
+    >>> Elimination.of((2, 3, 4), [(0, 1), (1, 2)]).cliques
+    {0: (0, 1), 1: (1, 2), 2: (2,)}
+    """
+
+    sizes: tuple[int, ...]
+    cliques: dict[int, Columns]
+
+    @staticmethod
+    def of(sizes: Sequence[int], tables: Iterable[Columns]) -> "Elimination":
+        """An order for tables of these columns: always the column next whose table is smallest."""
+        near: dict[int, set[int]] = {column: set() for column in range(len(sizes))}
+        for columns in tables:
+            for column in columns:
+                near[column] |= set(columns) - {column}
+        cliques: dict[int, Columns] = {}
+        while near:
+            at = min(near, key=lambda column: (math.prod(sizes[i] for i in near[column]) * sizes[column], column))
+            beside = near.pop(at)
+            cliques[at] = tuple(sorted({at, *beside}))
+            for column in beside:
+                near[column] = (near[column] | beside) - {at, column}
+        return Elimination(tuple(sizes), cliques)
+
+    @property
+    def cells(self) -> int:
+        """Cells of all tables that arise."""
+        return sum(math.prod(self.sizes[i] for i in clique) for clique in self.cliques.values())
+
+    def home(self, columns: Columns) -> int:
+        """The column whose clique holds a table: the first of its columns to go."""
+        return next(at for at in self.cliques if at in columns)
+
+    def spread(self, table: Table, columns: Columns, clique: Columns) -> Table:
+        """A table over some columns of a clique, to be combined with the whole clique's."""
+        return table.reshape([self.sizes[i] if i in columns else 1 for i in clique])
+
+
+@dataclass(frozen=True)
+class MarkovModel:
+    """One conditional table for each column, given those of its neighbours that go later."""
+
+    order: Elimination
+    conditionals: dict[int, Table] = field(repr=False)
+
+    @staticmethod
+    def of(order: Elimination, potentials: Mapping[Columns, Table]) -> "MarkovModel":
+        """The model with these potentials, each over columns that some clique holds."""
+        logs = {at: np.zeros([order.sizes[i] for i in clique]) for at, clique in order.cliques.items()}
+        for columns, potential in potentials.items():
+            at = order.home(columns)
+            logs[at] = logs[at] + order.spread(potential, columns, order.cliques[at])
+        conditionals = {}
+        for at, clique in order.cliques.items():
+            axis, rest = clique.index(at), tuple(i for i in clique if i != at)
+            message = logsumexp(logs[at], axis=axis, keepdims=True)
+            conditionals[at] = np.exp(logs[at] - message)
+            if rest:
+                to = order.home(rest)
+                logs[to] = logs[to] + order.spread(message, rest, order.cliques[to])
+        return MarkovModel(order, conditionals)
+
+    def beliefs(self) -> dict[int, Table]:
+        """The probabilities in the table of every clique."""
+        found: dict[int, Table] = {}
+        for at, clique in reversed(self.order.cliques.items()):
+            rest = tuple(i for i in clique if i != at)
+            found[at] = self.conditionals[at]
+            if rest:
+                found[at] = found[at] * self.order.spread(self._sum(found, rest), rest, clique)
+        return found
+
+    def margins(self, tables: Iterable[Columns]) -> dict[Columns, Table]:
+        """The probabilities in tables, each over columns that some clique holds."""
+        found = self.beliefs()
+        return {columns: self._sum(found, columns) for columns in tables}
+
+    def _sum(self, beliefs: Mapping[int, Table], columns: Columns) -> Table:
+        at = self.order.home(columns)
+        others = tuple(axis for axis, i in enumerate(self.order.cliques[at]) if i not in columns)
+        return np.asarray(beliefs[at].sum(axis=others))
+
+    def draw(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Independent rows of bins."""
+        rows = np.zeros((n_rows, len(self.order.sizes)), dtype=np.int64)
+        for at, clique in reversed(self.order.cliques.items()):
+            rest = tuple(i for i in clique if i != at)
+            table = np.moveaxis(self.conditionals[at], clique.index(at), -1).reshape(-1, self.order.sizes[at])
+            given = codes_in(rows, [rest], self.order.sizes)[:, 0]
+            rows[:, at] = draw_each(table, given, rng.random(n_rows))
+        return rows

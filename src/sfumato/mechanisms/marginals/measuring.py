@@ -1,0 +1,80 @@
+"""Noisy tables of bins, asked for at the doors, and what is expected of a table before it is measured."""
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.marginals.binned import Binned, Columns, codes_in, prepared_bins
+from sfumato.mechanisms.marginals.fitting import NoisyTable, Total
+from sfumato.mechanisms.table.layout import Layout
+from sfumato.mechanisms.table.smooth import to_simplex
+from sfumato.public.block import Hot
+from sfumato.public.doors import Doors
+from sfumato.public.schema import Batch
+from sfumato.public.step import Step
+
+#: The mean of |Z| for a standard normal Z.
+HALF_NORMAL = math.sqrt(2 / math.pi)
+#: Rows that are drawn from a model for each private one, and the fewest and the most of them.
+_DRAWN_FOR_EACH, _DRAWN = 2.0, (5_000, 100_000)
+
+
+def columns_step(binned: Binned, *, share: float = 1.0) -> Step:
+    """One sum for all columns: a row counts 1 in each."""
+    counts = Hot(name="counts", width=sum(binned.sizes), n_hot=len(binned.sizes))
+    return Step(name="columns", blocks=(counts,), share=share)
+
+
+def count_columns(view: Doors, binned: Binned) -> list[NoisyTable]:
+    """The noisy counts of every column."""
+    return counted_tables(view, "columns", [(column,) for column in range(len(binned.sizes))], binned)
+
+
+def counted_tables(view: Doors, step: str, tables: Sequence[Columns], binned: Binned) -> list[NoisyTable]:
+    """One use of a step whose hot block has a code for each table."""
+    shapes = [binned.shape(columns) for columns in tables]
+    layout = Layout(tuple(math.prod(shape) for shape in shapes))
+
+    def codes(batch: Batch) -> dict[str, NDArray[np.int64]]:
+        return {"counts": codes_in(prepared_bins(batch), tables, binned.sizes) + layout.starts}
+
+    noisy = view.noisy_sum(step, codes)["counts"]
+    split = zip(tables, layout.split(noisy.values), shapes, strict=True)
+    return [NoisyTable(columns, counts.reshape(shape), noisy.stddev) for columns, counts, shape in split]
+
+
+def margins_of(columns: Sequence[NoisyTable], *, total: Total) -> list[NDArray[np.float64]]:
+    """The probability of every bin of every column."""
+    return [to_simplex(column.counts, total=total.rows) / total.rows for column in columns]
+
+
+def independent(margins: Sequence[NDArray[np.float64]], *, total: Total) -> NDArray[np.float64]:
+    """What the table of some columns would hold if they had nothing to do with each other.
+
+    >>> independent([np.array([0.5, 0.5]), np.array([0.75, 0.25])], total=Total(8.0, 1.0))
+    array([[3., 1.],
+           [3., 1.]])
+    """
+    return np.asarray(reduce(np.multiply.outer, margins, np.array(total.rows)))
+
+
+def drawn_for(total: Total) -> int:
+    """How many rows are drawn from a model to see what it expects: more than there are private ones, within reason."""
+    return int(np.clip(_DRAWN_FOR_EACH * total.rows, *_DRAWN))
+
+
+def expected_in(codes: NDArray[np.int64], shape: tuple[int, ...], *, total: Total) -> NDArray[np.float64]:
+    """What rows that were drawn from a model lead to expect of a table, in private rows."""
+    return np.bincount(codes, minlength=math.prod(shape)).reshape(shape) * np.float64(total.rows / len(codes))
+
+
+def chance(expected: NDArray[np.float64], *, n_drawn: float = math.inf) -> float:
+    """How far a table is from what is expected of it by chance alone: rows fall into cells as Poisson numbers.
+
+    Where what is expected was counted among drawn rows, these have a chance of their own.
+    """
+    total = float(expected.sum())
+    return HALF_NORMAL * math.sqrt(1 + total / n_drawn) * float(np.sqrt(np.maximum(expected, 0.0)).sum())
