@@ -6,7 +6,18 @@ from sfumato.fitting import fit
 from sfumato.folder import Release, load_release, release
 from sfumato.mechanism import Learner, Measurements, Mechanism, register
 from sfumato.mechanism import mechanism_for as method
-from sfumato.mechanisms import ClustMix, DPKip, DPMix, IndependentHistograms, Kip, Logistic, ThreeAImage, ThreeATable
+from sfumato.mechanisms import (
+    ClustMix,
+    Cnn,
+    DPKip,
+    DPMix,
+    IndependentHistograms,
+    Kip,
+    Logistic,
+    Scattering,
+    ThreeAImage,
+    ThreeATable,
+)
 from sfumato.model import Classifier, FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
@@ -31,6 +42,7 @@ __all__ = [
     "Claim",
     "Classifier",
     "ClustMix",
+    "Cnn",
     "Column",
     "DPKip",
     "DPMix",
@@ -54,6 +66,7 @@ __all__ = [
     "Poisson",
     "PrivacyUnit",
     "Release",
+    "Scattering",
     "Schema",
     "SecretBins",
     "Sensitive",

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from sfumato.contents import (
     DAMAGED,
     archive_of,
@@ -27,7 +25,7 @@ from sfumato.contents import (
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import Learner, mechanism_from
-from sfumato.model import Classifier, Product, Synthetic, notes_of
+from sfumato.model import Classifier, Product, Synthetic, notes_of, refuse_diverged
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.outlook.warnings import model_warnings, release_warnings
 from sfumato.present.loading import load_lines
@@ -151,11 +149,7 @@ def _contents_of_model(fitted: Fitted, model: Classifier, *, rows: AskedRows) ->
     """The same for a trained model, whose weights stand in the place of rows."""
     if rows is not None:
         raise ModelError(f"{fitted.mechanism.name} has trained a model, which gives no rows. Leave out rows.")
-    if not all(np.isfinite(values).all() for values in model.weights.values()):
-        raise ModelError(
-            "the training has diverged: a weight is no finite number, so nothing is released. The budget is spent all the "
-            "same. Lower the learning rate, and reckon with both releases."
-        )
+    refuse_diverged(model.weights)
     warnings = model_warnings(schema=fitted.schema, plan=fitted.plan, model=model)
     certificate = fitted.certificate.for_model(warnings=warnings, notes=notes_of(model))
     files = {

@@ -151,6 +151,15 @@ def notes_of(model: Product) -> tuple[str, ...]:
     return model.notes if isinstance(model, Telling) else ()
 
 
+def refuse_diverged(weights: Weights) -> None:
+    """Refuse weights that are no numbers. They follow from noisy numbers alone, so the refusal tells nothing."""
+    if not all(np.isfinite(values).all() for values in weights.values()):
+        raise ModelError(
+            "the training has diverged: a weight is no finite number, so nothing is released. The budget is spent all the "
+            "same. Lower the learning rate, and reckon with both trainings."
+        )
+
+
 def check_row_count(n_rows: int) -> None:
     """Refuse a request for no rows."""
     if n_rows < 1:

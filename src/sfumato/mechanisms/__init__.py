@@ -6,7 +6,20 @@ from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
 from sfumato.mechanisms.kip.kip import Kip
+from sfumato.mechanisms.learners.cnn import Cnn
 from sfumato.mechanisms.learners.logistic import Logistic
+from sfumato.mechanisms.learners.scattering import Scattering
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
-__all__ = ["ClustMix", "DPKip", "DPMix", "IndependentHistograms", "Kip", "Logistic", "ThreeAImage", "ThreeATable"]
+__all__ = [
+    "ClustMix",
+    "Cnn",
+    "DPKip",
+    "DPMix",
+    "IndependentHistograms",
+    "Kip",
+    "Logistic",
+    "Scattering",
+    "ThreeAImage",
+    "ThreeATable",
+]

@@ -10,11 +10,13 @@ from typing import ClassVar
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.learners.binned_rule import BinnedRule, learn_binned_rule, rule_from
+from sfumato.mechanisms.learners.progress import progress_reading
 from sfumato.mechanisms.learners.rule_blueprint import RuleBlueprint
 from sfumato.mechanisms.learners.targets import require_classes
 from sfumato.model import Classifier, Weights
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
+from sfumato.public.reading import Reading
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
@@ -42,6 +44,10 @@ class Logistic:
     def classifier(self, weights: Weights, schema: Schema, budget: Budget) -> Classifier:
         """The model of a file of weights."""
         return rule_from(weights, self._plan(schema, budget))
+
+    def readings(self, schema: Schema) -> tuple[Reading, ...]:
+        """What the noise means for a look at the training rows."""
+        return (progress_reading(schema),)
 
     def _plan(self, schema: Schema, budget: Budget) -> RuleBlueprint:
         require_classes(schema, self.name)

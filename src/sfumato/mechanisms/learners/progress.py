@@ -14,6 +14,8 @@ from sfumato.public.answers import Answers
 from sfumato.public.block import Dense
 from sfumato.public.doors import Measured
 from sfumato.public.plan import Plan
+from sfumato.public.reading import Reading
+from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
 #: The name of the step, and of its block.
@@ -75,6 +77,13 @@ class Watched:
 def progress_step(*, looks: int, share: float) -> Step:
     """So many looks over everyone. A row of three numbers: wrong, right, and its log-loss."""
     return Step(name=PROGRESS, blocks=(Dense(name=PROGRESS, width=3, l2_bound=_BOUND),), uses=looks, share=share)
+
+
+def progress_reading(schema: Schema) -> Reading:
+    """What a look tells, for `sfumato plan`: all that a model says of its rows beside its weights."""
+    target = schema.require_coded_target().name
+    what = "the share of rows that are right"
+    return Reading(column=target, what=what, step=PROGRESS, block=PROGRESS, unit="share", over=1.0)
 
 
 def judged(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
