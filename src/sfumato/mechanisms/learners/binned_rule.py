@@ -46,7 +46,7 @@ class BinnedRule(Watched):
         return of_all_classes(probabilities(added(self.rule, Bins(layout).codes(rows))))
 
 
-def rule_from(weights: Weights, plan: RuleBlueprint) -> BinnedRule:
+def binned_rule_from(weights: Weights, plan: RuleBlueprint) -> BinnedRule:
     """The rule of a file of weights."""
     joined = np.asarray(weights["joined"], dtype=np.bool_)
     groups = [group for group, is_one in zip(plan.groups, joined, strict=True) if is_one]
