@@ -58,7 +58,7 @@ class Scattering:
     teacher_steps: int = 20
     teacher_clip: float = 0.6
     teacher_width: int = 512
-    teacher_share: float = 0.8
+    teacher_share: float = 0.9
     practice: int = 20_000
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
