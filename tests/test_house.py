@@ -13,11 +13,19 @@ MOST_LINES = 450
 
 ROOMS = {
     *("public", "public/accounting", "outlook", "private", "private/kernel", "private/intake", "mechanisms"),
-    *("mechanisms/table", "mechanisms/image", "mechanisms/clustmix", "mechanisms/kip", "mechanisms/common", "learn"),
+    *(
+        "mechanisms/table",
+        "mechanisms/image",
+        "mechanisms/clustmix",
+        "mechanisms/kip",
+        "mechanisms/common",
+        "mechanisms/learners",
+        "learn",
+    ),
     *("check", "verification", "present", "cli", "cli/commands"),
     *("lab", "lab/benchmark", "lab/assess", "lab/studies", "lab/demo"),
 }
-STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder"}
+STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training"}
 
 
 def module_of(file: Path) -> str:

@@ -15,7 +15,7 @@ from sfumato.contents import sha256_of
 from sfumato.errors import ModelError, SfumatoError, SourceError
 from sfumato.folder import CERTIFICATE, REPORT, model_report_of
 from sfumato.public.certificate import Certificate
-from sfumato.weights_file import WEIGHTS, weights_file, weights_of
+from sfumato.safetensors_file import WEIGHTS, weights_file, weights_of
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 

@@ -36,8 +36,8 @@ from sfumato.public.certificate import NAME, Certificate
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.schema_file import parse_schema, schema_to_toml
+from sfumato.safetensors_file import WEIGHTS, weights_file, weights_of
 from sfumato.signing import SIGNATURE, SigningKey, load_signing_key
-from sfumato.weights_file import WEIGHTS, weights_file, weights_of
 
 CERTIFICATE, ANSWERS, SCHEMA, REPORT = NAME, "answers.npz", "schema.toml", "report.html"
 

@@ -29,7 +29,7 @@ PICTURES = sf.Schema(
     target="label",
     rows=40,
 )
-SCATTERING = sf.Scattering(teacher_steps=2, practice=100, teacher_width=8)
+SCATTERING = sf.Scattering(teacher_steps=2, practice=40, teacher_width=8)
 CNN = sf.Cnn(batch=20, epochs=1)
 
 
@@ -40,8 +40,10 @@ def run_clause(clause: str, learner, schema: sf.Schema, primitives=None, n_rows:
 
 @pytest.fixture
 def _small_batches(monkeypatch):
-    """The same doors with fewer rows at a time: the contract suite measures some fifty times."""
+    """The same doors with fewer rows at a time, and fewer looks: the contract suite measures some fifty times."""
     set_constant(monkeypatch, "sfumato.private.prepared._MOST_ROWS", 16)
+    for module in ("cnn", "scattering"):
+        set_constant(monkeypatch, f"sfumato.mechanisms.learners.{module}._LOOKS", 1)
 
 
 @pytest.mark.usefixtures("_small_batches")

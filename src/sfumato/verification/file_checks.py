@@ -9,9 +9,9 @@ from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
 from sfumato.public.schema_file import parse_schema, schema_to_toml
+from sfumato.safetensors_file import WEIGHTS
 from sfumato.signing import SIGNATURE
 from sfumato.verification.findings import Findings
-from sfumato.weights_file import WEIGHTS
 
 _MOST_NAMED = 20
 _LARGEST_CERTIFICATE = 32 * 2**20

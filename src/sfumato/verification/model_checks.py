@@ -10,11 +10,11 @@ from sfumato.outlook.warnings import model_warnings
 from sfumato.public.answers import Answers
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
+from sfumato.safetensors_file import WEIGHTS, weights_file, weights_of
 from sfumato.verification.comparison import MOST_DIFFERENT
 from sfumato.verification.findings import Findings
 from sfumato.verification.plan_checks import Recomputed
 from sfumato.verification.row_checks import QUICK_NUMBERS, compare_report
-from sfumato.weights_file import WEIGHTS, weights_file, weights_of
 
 #: Learners that practise on what they measured: minutes, whatever the size.
 SLOW = ("scattering",)

@@ -6,6 +6,7 @@ from pathlib import Path
 from sfumato.errors import VerificationError
 from sfumato.folder import CERTIFICATE, Release
 from sfumato.public.certificate import Certificate
+from sfumato.safetensors_file import WEIGHTS
 from sfumato.verification.account_checks import check_account, check_delta
 from sfumato.verification.answer_checks import check_answers
 from sfumato.verification.file_checks import check_files, check_schema, read_certificate
@@ -14,7 +15,6 @@ from sfumato.verification.model_checks import check_model_report, is_quick_model
 from sfumato.verification.plan_checks import check_assumptions, check_kind, check_status, recompute
 from sfumato.verification.row_checks import Rows, check_report, is_quick, read_rows, rebuild_rows
 from sfumato.verification.signature_checks import SignatureState, Signer, check_signature
-from sfumato.weights_file import WEIGHTS
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ["gradients", "persons"])
 @pytest.mark.usefixtures("tiny")
 def test_it_keeps_the_contract(case: str, monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.private.prepared._MOST_ROWS", 32)
