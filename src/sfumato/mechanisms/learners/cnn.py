@@ -37,7 +37,7 @@ from sfumato.public.torch_extra import default_device, need_torch
 
 _MOMENTUM = 0.9
 _START_SEED = 0
-_LOOKS = 8
+_LOOKS = 5
 _IMAGES_AT_ONCE = 512
 
 
