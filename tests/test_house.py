@@ -20,12 +20,13 @@ ROOMS = {
         "mechanisms/kip",
         "mechanisms/marginals",
         "mechanisms/common",
+        "mechanisms/learners",
         "learn",
     ),
     *("check", "verification", "present", "cli", "cli/commands"),
     *("lab", "lab/benchmark", "lab/assess", "lab/studies", "lab/demo"),
 }
-STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder"}
+STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training"}
 
 
 def module_of(file: Path) -> str:

@@ -1,24 +1,27 @@
-"""Release a private dataset as a differentially private one that models can be trained on."""
+"""Release a private dataset as a differentially private one that models can be trained on, or a model itself."""
 
 from sfumato.errors import SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
 from sfumato.folder import Release, load_release, release
-from sfumato.mechanism import Measurements, Mechanism, register
+from sfumato.mechanism import Learner, Measurements, Mechanism, register
 from sfumato.mechanism import mechanism_for as method
 from sfumato.mechanisms import (
     Aim,
     ClustMix,
+    Cnn,
     DPKip,
     DPMix,
     IndependentHistograms,
     Kip,
+    Logistic,
     Mst,
     PrivBayes,
+    Scattering,
     ThreeAImage,
     ThreeATable,
 )
-from sfumato.model import FixedModel, Model, Synthetic
+from sfumato.model import Classifier, FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
@@ -31,6 +34,7 @@ from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
 from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 from sfumato.signing import load_signing_key, new_keys
+from sfumato.training import Trained, TrainedModel, load_model, train
 from sfumato.verification.verifying import Verification, verify
 
 __version__ = "0.1.0"
@@ -42,7 +46,9 @@ __all__ = [
     "Certificate",
     "Choice",
     "Claim",
+    "Classifier",
     "ClustMix",
+    "Cnn",
     "Column",
     "DPKip",
     "DPMix",
@@ -55,6 +61,8 @@ __all__ = [
     "IndependentHistograms",
     "Kip",
     "KnownPartition",
+    "Learner",
+    "Logistic",
     "Measurements",
     "Mechanism",
     "Model",
@@ -67,6 +75,7 @@ __all__ = [
     "PrivBayes",
     "PrivacyUnit",
     "Release",
+    "Scattering",
     "Schema",
     "SecretBins",
     "Sensitive",
@@ -75,9 +84,12 @@ __all__ = [
     "Synthetic",
     "ThreeAImage",
     "ThreeATable",
+    "Trained",
+    "TrainedModel",
     "Verification",
     "WithoutReplacement",
     "fit",
+    "load_model",
     "load_release",
     "load_signing_key",
     "method",
@@ -85,5 +97,6 @@ __all__ = [
     "plan",
     "register",
     "release",
+    "train",
     "verify",
 ]

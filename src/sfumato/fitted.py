@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from sfumato.errors import ModelError
 from sfumato.mechanism import Measurements, Mechanism
-from sfumato.model import Model, Synthetic
+from sfumato.model import Classifier, Product, Synthetic
 from sfumato.outlook.row_counts import AskedRows, rows_to_release
 from sfumato.public.answers import AnsweredDoors, Answers
 from sfumato.public.certificate import Certificate
@@ -20,7 +21,7 @@ class Fitted:
     schema: Schema
     plan: Plan
     answers: Answers = field(repr=False)
-    model: Model = field(repr=False)
+    model: Product = field(repr=False)
     certificate: Certificate = field(repr=False)
 
     @cached_property
@@ -36,5 +37,7 @@ class Fitted:
                 declares, or as there seem to be by the noisy count.
             seed: Public randomness. By default the certificate's: these are the rows that `release` writes.
         """
+        if isinstance(self.model, Classifier):
+            raise ModelError(f"{self.mechanism.name} has trained a model, which predicts and gives no rows.")
         n_rows = rows_to_release(rows, schema=self.schema, mechanism=self.mechanism, model=self.model)
         return self.model.sample(n_rows, seed=self.certificate.seed if seed is None else seed)

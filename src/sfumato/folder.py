@@ -1,4 +1,4 @@
-"""A release folder: synthetic rows, the doors' integers behind them, schema, certificate and report.
+"""A release folder: synthetic rows or a trained model, the doors' integers behind them, schema, certificate and report.
 
 A folder is whole or absent. It is made in memory, written beside its place and moved there in one step.
 """
@@ -22,19 +22,21 @@ from sfumato.contents import (
     settled_file,
     sha256_of,
 )
-from sfumato.errors import ReleaseError
+from sfumato.errors import ModelError, ReleaseError
 from sfumato.fitted import Fitted
-from sfumato.mechanism import mechanism_from
-from sfumato.model import Model, Synthetic, notes_of
+from sfumato.mechanism import Learner, mechanism_from
+from sfumato.model import Classifier, Product, Synthetic, notes_of, refuse_diverged
 from sfumato.outlook.row_counts import AskedRows
-from sfumato.outlook.warnings import release_warnings
+from sfumato.outlook.warnings import model_warnings, release_warnings
 from sfumato.present.loading import load_lines
+from sfumato.present.model_report import public_model_report
 from sfumato.present.report import public_report
 from sfumato.public.answers import AnsweredDoors, Answers
 from sfumato.public.certificate import NAME, Certificate
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.schema_file import parse_schema, schema_to_toml
+from sfumato.safetensors_file import WEIGHTS, weights_file, weights_of
 from sfumato.signing import SIGNATURE, SigningKey, load_signing_key
 
 CERTIFICATE, ANSWERS, SCHEMA, REPORT = NAME, "answers.npz", "schema.toml", "report.html"
@@ -52,7 +54,7 @@ class Release:
     certificate: Certificate
     answers: Answers = field(repr=False)
 
-    def model(self) -> Model:
+    def model(self) -> Product:
         """Build the model again from the doors' answers: no data needed, no budget spent."""
         mechanism = mechanism_from(self.certificate.mechanism)
         try:
@@ -62,6 +64,17 @@ class Release:
             raise ReleaseError(
                 f"{ANSWERS} and {CERTIFICATE} do not fit together ({type(error).__name__}). Get the release again."
             ) from None
+
+    def classifier(self) -> Classifier:
+        """The trained model, from the file of its weights; `model` trains it again from the doors' answers."""
+        mechanism = mechanism_from(self.certificate.mechanism)
+        if not isinstance(mechanism, Learner):
+            raise ModelError(f"{self.path} holds synthetic rows and no trained model, so it predicts nothing.")
+        try:
+            weights = weights_of(read_plain(self.path / WEIGHTS))
+            return mechanism.classifier(weights, self.schema, self.certificate.claim.budget)
+        except GARBLED as error:
+            raise ReleaseError(f"{WEIGHTS} cannot be read ({type(error).__name__}). Get the release again.") from None
 
     def plan(self) -> Plan:
         """The plan under which the rows were measured."""
@@ -95,7 +108,7 @@ def release(
         fitted: What `sfumato.fit` gave.
         to: The folder to make.
         rows: How many synthetic rows; `many` for the number that is recommended for training. By default as many as the
-            schema declares, or as there seem to be by the noisy count.
+            schema declares, or as there seem to be by the noisy count. A trained model has none.
         force: Replace an existing folder.
         sign: A private key, or the file of one without a passphrase, to sign the certificate with.
     """
@@ -112,6 +125,8 @@ def release(
 
 def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[str, bytes]]:
     """The certificate of a release and all files that it lists."""
+    if isinstance(fitted.model, Classifier):
+        return _contents_of_model(fitted, fitted.model, rows=rows)
     name, content, synthetic = settled_file(fitted.sample(rows))
     warnings = release_warnings(
         schema=fitted.schema,
@@ -128,6 +143,27 @@ def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[s
         REPORT: report_of(certificate, schema=fitted.schema, synthetic=synthetic),
     }
     return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
+
+
+def _contents_of_model(fitted: Fitted, model: Classifier, *, rows: AskedRows) -> tuple[Certificate, dict[str, bytes]]:
+    """The same for a trained model, whose weights stand in the place of rows."""
+    if rows is not None:
+        raise ModelError(f"{fitted.mechanism.name} has trained a model, which gives no rows. Leave out rows.")
+    refuse_diverged(model.weights)
+    warnings = model_warnings(schema=fitted.schema, plan=fitted.plan, model=model)
+    certificate = fitted.certificate.for_model(warnings=warnings, notes=notes_of(model))
+    files = {
+        WEIGHTS: weights_file(model.weights),
+        ANSWERS: archive_of(fitted.answers.to_arrays()),
+        SCHEMA: schema_to_toml(fitted.schema).encode(),
+        REPORT: model_report_of(certificate, schema=fitted.schema, answers=fitted.answers),
+    }
+    return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
+
+
+def model_report_of(certificate: Certificate, *, schema: Schema, answers: Answers) -> bytes:
+    """The page of a trained model: a function of what the folder holds."""
+    return public_model_report(certificate, schema=schema, answers=answers).encode()
 
 
 def report_of(certificate: Certificate, *, schema: Schema, synthetic: Synthetic) -> bytes:

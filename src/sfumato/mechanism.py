@@ -4,10 +4,10 @@ import dataclasses
 import json
 import typing
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sfumato.errors import PlanError
-from sfumato.model import Model
+from sfumato.model import Classifier, Product, Weights
 from sfumato.public.budget import Budget
 from sfumato.public.certificate import MechanismRecord
 from sfumato.public.doors import Doors
@@ -32,8 +32,17 @@ class Mechanism(Protocol):
         """Use the doors. The only method that comes near private rows."""
         ...
 
-    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Model:
+    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Product:
         """Turn noisy numbers into a model: post-processing, free of cost."""
+        ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A mechanism whose model is a classifier: what is released are its weights, and no rows."""
+
+    def classifier(self, weights: Weights, schema: Schema, budget: Budget) -> Classifier:
+        """The classifier of weights that were read from a file."""
         ...
 
 
@@ -68,6 +77,27 @@ def mechanism_for(name: str, schema: Schema) -> Mechanism:
     if name == "auto":
         name = "3a-image" if schema.images else "3a-table"
     return registered(name)()
+
+
+def learner_for(name: str) -> Mechanism:
+    """A learner with its default settings."""
+    mechanism = registered(name)()
+    if not isinstance(mechanism, Learner):
+        raise PlanError(f"{name} releases rows and trains no model. Learners: {', '.join(learner_names())}.")
+    return mechanism
+
+
+def refuse_learner(mechanism: Mechanism) -> None:
+    """Where rows are wanted."""
+    if isinstance(mechanism, Learner):
+        raise PlanError(
+            f"{mechanism.name} trains a model and releases no rows. Use sfumato train --learner {mechanism.name}."
+        )
+
+
+def learner_names() -> tuple[str, ...]:
+    """The names of all learners."""
+    return tuple(name for name in sorted(_REGISTRY) if issubclass(_REGISTRY[name], Learner))
 
 
 def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""What comes out: a model that can be sampled, and the rows it gives."""
+"""What comes out: a model that can be sampled, and the rows it gives; or a classifier, and its weights."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -8,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import ModelError
+from sfumato.public.schema import Batch
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,28 @@ class Model(Protocol):
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows. The seed is public randomness; the same seed gives the same rows."""
         ...
+
+
+#: The arrays of a trained model, by name.
+Weights = Mapping[str, NDArray[Any]]
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """Something that predicts the target of a schema, and is released itself: what a learner builds."""
+
+    @property
+    def weights(self) -> Weights:
+        """All that is learned: whoever has these arrays and the schema has the classifier."""
+        ...
+
+    def probabilities(self, batch: Batch) -> NDArray[np.float64]:
+        """Of every class of the target, for each row; the target itself need not be there."""
+        ...
+
+
+#: What a mechanism builds.
+Product = Model | Classifier
 
 
 @runtime_checkable
@@ -122,9 +146,18 @@ def rows_counted(noisy: float, *, stddev: float) -> int:
     return max(1, round(seen))
 
 
-def notes_of(model: Model) -> tuple[str, ...]:
+def notes_of(model: Product) -> tuple[str, ...]:
     """What a model has to say about itself."""
     return model.notes if isinstance(model, Telling) else ()
+
+
+def refuse_diverged(weights: Weights) -> None:
+    """Refuse weights that are no numbers. They follow from noisy numbers alone, so the refusal tells nothing."""
+    if not all(np.isfinite(values).all() for values in weights.values()):
+        raise ModelError(
+            "the training has diverged: a weight is no finite number, so nothing is released. The budget is spent all the "
+            "same. Lower the learning rate, and reckon with both trainings."
+        )
 
 
 def check_row_count(n_rows: int) -> None:

@@ -27,8 +27,10 @@ from sfumato.check.noted import NotedDoors
 from sfumato.check.outcome import Outcome, outcome_of
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism, mechanism_to_json
+from sfumato.model import Classifier, Product
 from sfumato.public.answers import AnsweredDoors, Answers
 from sfumato.public.plan import Plan
+from sfumato.public.probe import random_batch
 from sfumato.public.schema import Schema
 
 #: Public constants that were changed in this process, by dotted name: a fresh one changes them, too. For tests.
@@ -81,13 +83,19 @@ def build_here(
         return Built(outcome.error, parts)
     try:
         model = mechanism.build(outcome.measurements, schema, seed=seed)
-        sample = model.sample(min(_SAMPLE, model.default_rows), seed=seed)
         parts["model"] = digest(leaves(model, name="the model"))
-        parts["sample"] = digest(leaves(sample, name="a sample of the model"))
+        parts["sample"] = digest(leaves(_shown(model, schema, seed=seed), name="what the model gives"))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - what a mechanism on trial raises is a finding
         return Built(f"{type(error).__name__}: {error}", parts)
     parts["maps"] = digests(outcome.maps, schema, rows=rows or [noted.rows for noted in outcome.maps])
     return Built(None, parts)
+
+
+def _shown(model: Product, schema: Schema, *, seed: int) -> object:
+    """What a model gives: some rows, or what it says of some public ones."""
+    if isinstance(model, Classifier):
+        return model.probabilities(random_batch(schema, n_rows=_SAMPLE, seed=seed))
+    return model.sample(min(_SAMPLE, model.default_rows), seed=seed)
 
 
 def build_elsewhere(

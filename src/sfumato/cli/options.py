@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from sfumato.errors import ModelError, PlanError
-from sfumato.mechanism import Mechanism, mechanism_for
+from sfumato.mechanism import Mechanism, learner_for, mechanism_for, refuse_learner
 from sfumato.model import check_row_count
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.public.schema import Schema
@@ -21,6 +21,9 @@ MechanismName = Annotated[
         help="auto, 3a-table, 3a-image, aim, mst, privbayes, clustmix, dpmix, independent-histograms, or another registered one.",
         metavar="NAME",
     ),
+]
+LearnerName = Annotated[
+    str, typer.Option("--learner", help="logistic (tables), scattering or cnn (images).", metavar="NAME")
 ]
 Settings = Annotated[
     list[str] | None,
@@ -60,7 +63,17 @@ def asked_rows(text: str | None) -> AskedRows:
 
 def chosen_mechanism(name: str, *, schema: Schema, settings: Sequence[str]) -> Mechanism:
     """The mechanism of that name with some of its settings replaced."""
-    mechanism: Any = mechanism_for(name, schema)
+    mechanism = mechanism_for(name, schema)
+    refuse_learner(mechanism)
+    return _with_settings(mechanism, settings)
+
+
+def chosen_learner(name: str, *, settings: Sequence[str]) -> Mechanism:
+    """The learner of that name with some of its settings replaced."""
+    return _with_settings(learner_for(name), settings)
+
+
+def _with_settings(mechanism: Any, settings: Sequence[str]) -> Mechanism:
     if not settings:
         return cast(Mechanism, mechanism)
     known = {field.name for field in dataclasses.fields(mechanism)}

@@ -6,6 +6,9 @@ from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
 from sfumato.mechanisms.kip.kip import Kip
+from sfumato.mechanisms.learners.cnn import Cnn
+from sfumato.mechanisms.learners.logistic import Logistic
+from sfumato.mechanisms.learners.scattering import Scattering
 from sfumato.mechanisms.marginals.aim import Aim
 from sfumato.mechanisms.marginals.mst import Mst
 from sfumato.mechanisms.marginals.privbayes import PrivBayes
@@ -14,12 +17,15 @@ from sfumato.mechanisms.table.mechanism import ThreeATable
 __all__ = [
     "Aim",
     "ClustMix",
+    "Cnn",
     "DPKip",
     "DPMix",
     "IndependentHistograms",
     "Kip",
+    "Logistic",
     "Mst",
     "PrivBayes",
+    "Scattering",
     "ThreeAImage",
     "ThreeATable",
 ]

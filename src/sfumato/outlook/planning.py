@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from sfumato.errors import PlanError
-from sfumato.mechanism import Mechanism, mechanism_for
+from sfumato.mechanism import Learner, Mechanism, mechanism_for
 from sfumato.outlook.forecast import Outlook, outlook
 from sfumato.outlook.layout import as_html, as_text
 from sfumato.outlook.preview import advice, discovery_of, noise_of, plan_if_known
@@ -34,14 +34,14 @@ class PlannedRelease:
     """Every access to private rows, its noise in each column's units, what to expect, and advice.
 
     `plan` is what the doors are held to; it is None where bounds or categories are to be discovered first, because the
-    noise of the rest is then calibrated after the discovery.
+    noise of the rest is then calibrated after the discovery. `outlook` is None for a learner: simulations are of rows.
     """
 
     mechanism: Mechanism
     schema: Schema
     budget: Budget
     plan: Plan | None
-    outlook: Outlook = field(repr=False)
+    outlook: Outlook | None = field(repr=False)
 
     @cached_property
     def noise(self) -> list[dict[str, Any]]:
@@ -67,13 +67,14 @@ class PlannedRelease:
     def advice(self) -> list[str]:
         """What a careful colleague would say about this plan."""
         # Where the mechanism itself was simulated, that says more than the noise of single counts.
-        judged = None if self.outlook.mechanism == self.outlook.simulated else self.plan
+        known = self.outlook
+        judged = None if known is None or known.mechanism == known.simulated else self.plan
         return advice(judged, schema=self.schema, budget=self.budget)
 
     @property
     def warning(self) -> str | None:
         """A sentence against a release that cannot work, and what would help."""
-        return self.outlook.warning
+        return None if self.outlook is None else self.outlook.warning
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -117,8 +118,10 @@ class PlannedRelease:
             told.append(outline_section(self.mechanism.name, self.outline, is_open=is_open))
         if self.discovery is not None:
             told.append(discovery_section(self.discovery))
-        told += [rows_section(self.rows), outlook_section(self.outlook)]
-        return [*told, *([curve_section(self.outlook)] if curve else [])]
+        told.append(rows_section(self.rows))
+        if self.outlook is not None:
+            told += [outlook_section(self.outlook), *([curve_section(self.outlook)] if curve else [])]
+        return told
 
     @property
     def remarks(self) -> list[tuple[str, str]]:
@@ -136,7 +139,7 @@ class PlannedRelease:
             "column_noise": self.noise,
             "rows": self.rows.to_json(),
             "outline": None if self.outline is None else self.outline.to_json(),
-            "expectation": self.outlook.to_json(),
+            "expectation": None if self.outlook is None else self.outlook.to_json(),
             "discovery": self.discovery,
             "advice": self.advice,
         }
@@ -178,5 +181,6 @@ def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget) -> PlannedR
     """
     chosen = mechanism_for(mechanism, schema) if isinstance(mechanism, str) else mechanism
     known = plan_if_known(chosen, schema=schema, budget=budget)
-    expected = outlook(chosen, schema=schema, budget=budget, planned=known)
+    learns = isinstance(chosen, Learner)
+    expected = None if learns else outlook(chosen, schema=schema, budget=budget, planned=known)
     return PlannedRelease(chosen, schema, budget, known, expected)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sfumato.errors import ModelError
+from sfumato.mechanism import Learner
 from sfumato.model import FixedModel, Model, check_row_count
 from sfumato.public.row_counts import Holding, Recommended, Recommending
 from sfumato.public.schema import Schema
@@ -24,6 +25,7 @@ class PlannedRows:
     default: int | None
     many: Recommended | None
     held: int | None
+    is_model: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -33,6 +35,8 @@ class PlannedRows:
     @property
     def sentences(self) -> list[str]:
         """For a plan."""
+        if self.is_model:
+            return ["None: the release is a trained model, which predicts the target. See sfumato predict."]
         if self.held is not None:
             return [f"A fixed set of rows, at most {self.held:,}: more would cost more budget."]
         first = "As many as there seem to be, by a noisy count: rows is not declared."
@@ -47,6 +51,8 @@ class PlannedRows:
 
 def planned_rows(mechanism: object, schema: Schema) -> PlannedRows:
     """How many rows a release will have."""
+    if isinstance(mechanism, Learner):
+        return PlannedRows(None, None, None, is_model=True)
     held = mechanism.held_rows(schema) if isinstance(mechanism, Holding) else None
     if held is not None:
         return PlannedRows(held, None, held)

@@ -3,11 +3,13 @@
 Everything here is computed from what is published anyway: the schema, the plan, the model and its synthetic rows.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from sfumato.mechanism import Mechanism
-from sfumato.model import Counted, FixedModel, Model, Synthetic
+from sfumato.mechanisms.learners.progress import MOST_LOSS, Watched
+from sfumato.model import Classifier, Counted, FixedModel, Model, Product, Synthetic
 from sfumato.outlook.collapse import collapsed_classes, collapsed_columns, count_noise
 from sfumato.outlook.forecast import LITTLE_USE, outlook
 from sfumato.public.plan import Plan
@@ -43,6 +45,20 @@ def release_warnings(
     return tuple(sorted(found, key=lambda sentence: not sentence.startswith(LITTLE_USE)))
 
 
+def model_warnings(*, schema: Schema, plan: Plan, model: Classifier) -> tuple[str, ...]:
+    """The same for a trained model: what noisy counts of its training rows say against it."""
+    said = [_rows_far_from_declared(schema, model, plan)]
+    if isinstance(model, Watched) and model.looks:
+        even, loss = math.log(schema.require_coded_target().size), model.looks[-1].loss
+        if loss >= min(even, MOST_LOSS):
+            said.append(
+                f"{LITTLE_USE}: the log-loss of the training rows is {loss:.2f} by a noisy count, and even odds for all "
+                f"classes lose {even:.2f}. More rows or a larger epsilon would help; or the training has diverged."
+            )
+    found = [sentence for sentence in said if sentence]
+    return tuple(sorted(found, key=lambda sentence: not sentence.startswith(LITTLE_USE)))
+
+
 def _class_noise(schema: Schema, model: Model) -> dict[str, float]:
     """The noise on the count of a class, where the number of rows is the sum of these counts."""
     target = schema.target_column
@@ -51,7 +67,7 @@ def _class_noise(schema: Schema, model: Model) -> dict[str, float]:
     return {target.name: model.noisy_rows_stddev / target.size**0.5}
 
 
-def _rows_far_from_declared(schema: Schema, model: Model, plan: Plan) -> str | None:
+def _rows_far_from_declared(schema: Schema, model: Product, plan: Plan) -> str | None:
     """Where the noisy number of rows is not what the schema declares, by more than noise and rounding explain.
 
     Persons whose rows are clipped together may count for fewer rows than they have: down to the norm of one.

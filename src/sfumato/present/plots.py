@@ -6,7 +6,7 @@ matplotlib is imported where it is used: it takes longer to import than most of 
 import base64
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,6 +75,24 @@ def roc_svg(curves: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]
             yticks=[0, 0.5, 1],
         )
         return _svg(figure, label=label)
+
+
+def curve_svg(values: Sequence[float], *, noise: Sequence[float] | None, title: str) -> Markup:
+    """A curve over the looks of a training, with bars of one standard deviation of noise."""
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = _axes(width=3.3, height=2.0)
+        at = np.arange(1, len(values) + 1)
+        axes.plot(at, values, color=_SERIES["synthetic"], linewidth=1.5, marker="o", markersize=3)
+        if noise is not None:
+            low, high = np.subtract(values, noise), np.add(values, noise)
+            axes.vlines(at, low, high, color=_SERIES["synthetic"], linewidth=1, alpha=0.6)
+        axes.set_xlabel("look")
+        axes.locator_params(axis="x", nbins=6, integer=True)
+        axes.locator_params(axis="y", nbins=5)
+        axes.set_title(title, loc="left", fontsize=10, color=_INK)
+        return _svg(figure, label=f"Training curve: {title}")
 
 
 def picture_grid(images: NDArray[Any], *, darkest: float, lightest: float) -> Markup:

@@ -52,11 +52,27 @@ def summarize(
         _mechanism_of(certificate), schema=schema, plan=certificate.plan(), warnings=certificate.warnings
     )
     return {
+        **common_facts(certificate, schema=schema, plan=plan, verdict=quality["verdict"]),
         "title": "A differentially private release",
+        "quality": quality,
+        "n_rows": len(synthetic),
+        "table": None if synthetic.table is None else _first_rows(synthetic.table),
+        "marginals": [] if synthetic.table is None else _marginals(synthetic.table, schema),
+        "pictures_by_class": _choose_pictures(synthetic),
+        "n_classes": len(synthetic.classes),
+        "load": load_lines(synthetic, schema),
+        "load_notes": _load_notes(synthetic, schema),
+    }
+
+
+def common_facts(
+    certificate: Certificate, *, schema: Schema, plan: dict[str, Any], verdict: str | None
+) -> dict[str, Any]:
+    """What the page of any release says, whatever is released."""
+    return {
         "status": certificate.status,
         # Nothing useless looks green: the claim may stand, and the rows be worth nothing.
-        "badge": "doubtful" if certificate.status == "certified" and quality["verdict"] else certificate.status,
-        "quality": quality,
+        "badge": "doubtful" if certificate.status == "certified" and verdict else certificate.status,
         "notes": certificate.notes,
         "status_in_words": _STATUS[certificate.status],
         "epsilon": f"{certificate.epsilon:g}",
@@ -74,13 +90,6 @@ def summarize(
         "assumptions": certificate.assumptions,
         "software": dict(sorted(certificate.software.items())),
         "target": schema.target,
-        "n_rows": len(synthetic),
-        "table": None if synthetic.table is None else _first_rows(synthetic.table),
-        "marginals": [] if synthetic.table is None else _marginals(synthetic.table, schema),
-        "pictures_by_class": _choose_pictures(synthetic),
-        "n_classes": len(synthetic.classes),
-        "load": load_lines(synthetic, schema),
-        "load_notes": _load_notes(synthetic, schema),
     }
 
 

@@ -50,7 +50,10 @@ class MechanismRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """A claim and its evidence. `rows` and `files` are those of the folder: none before it is written."""
+    """A claim and its evidence. `rows` and `files` are those of the folder: none before it is written.
+
+    Beside a trained model there are no rows.
+    """
 
     status: Status
     claim: Claim
@@ -92,6 +95,10 @@ class Certificate:
     def for_rows(self, rows: int, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
         """A copy that speaks of so many synthetic rows, with what their maker and receiver should be told."""
         return replace(self, rows=rows, warnings=warnings, notes=notes)
+
+    def for_model(self, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
+        """A copy that speaks of a trained model, and of no rows."""
+        return replace(self, rows=None, warnings=warnings, notes=notes)
 
     def with_files(self, digests: dict[str, str]) -> "Certificate":
         """A copy that names the files of the release and their SHA-256."""

@@ -9,6 +9,7 @@ from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
 from sfumato.public.schema_file import parse_schema, schema_to_toml
+from sfumato.safetensors_file import WEIGHTS
 from sfumato.signing import SIGNATURE
 from sfumato.verification.findings import Findings
 
@@ -59,10 +60,13 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict
 def _names_that_do_not_belong(listed: dict[str, str]) -> list[str]:
     """A release has four files besides its certificate. Another name, or a way out of the folder, is none of them."""
     problems = []
-    rows = [name for name in (TABLE, ARRAYS) if name in listed]
-    wanted = {ANSWERS, SCHEMA, REPORT, *rows}
-    if len(rows) != 1:
-        problems.append(f"the certificate must list the synthetic rows as one file, {TABLE} or {ARRAYS}.")
+    products = [name for name in (TABLE, ARRAYS, WEIGHTS) if name in listed]
+    wanted = {ANSWERS, SCHEMA, REPORT, *products}
+    if len(products) != 1:
+        problems.append(
+            f"the certificate must list what is released as one file: the synthetic rows, {TABLE} or {ARRAYS}, or a trained "
+            f"model, {WEIGHTS}."
+        )
     problems += [f"the certificate does not list {name}." for name in sorted(wanted - set(listed))]
     strangers = sorted(set(listed) - wanted)
     problems += [f"the certificate lists {name!a}, which is no file of a release." for name in strangers[:_MOST_NAMED]]

@@ -9,7 +9,7 @@ import dp_accounting as dpa
 
 from sfumato.errors import SfumatoError
 from sfumato.folder import GARBLED
-from sfumato.mechanism import Mechanism, mechanism_from, record_of
+from sfumato.mechanism import Learner, Mechanism, mechanism_from, record_of
 from sfumato.public.accounting import event_to_json
 from sfumato.public.assumptions import ASSUMPTIONS
 from sfumato.public.certificate import SECRET_RANDOMNESS, Certificate, DiscoveryRecord, grid_of
@@ -90,6 +90,14 @@ def recompute(certificate: Certificate, schema: Schema, found: Findings) -> Reco
     checked = "the steps are those that the mechanism plans for this schema; noise and grid follow from the scale"
     found.settle(problems, checked=f"{checked}; the accounted events follow from all of these")
     return Recomputed(plan, mechanism, discovery)
+
+
+def check_kind(planned: Recomputed, *, is_model: bool, found: Findings) -> None:
+    """A learner releases a model and no rows; every other mechanism rows and no model."""
+    name, learns = planned.mechanism.name, isinstance(planned.mechanism, Learner)
+    if learns != is_model:
+        gives = "a trained model and no rows" if learns else "rows and no trained model"
+        found.problems.append(f"the mechanism {name!r} releases {gives}, and the folder holds the other.")
 
 
 def _plan(certificate: Certificate, schema: Schema, steps: tuple[Step, ...], *, prior: dpa.DpEvent | None) -> Plan:

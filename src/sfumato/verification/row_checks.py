@@ -1,12 +1,13 @@
 """The synthetic rows and the report, made again from what the folder holds."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sfumato.contents import ARRAYS, TABLE, synthetic_file, synthetic_of
-from sfumato.errors import SfumatoError
+from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.folder import GARBLED, REPORT, Release, report_of
-from sfumato.model import Synthetic, notes_of
+from sfumato.model import Classifier, Synthetic, notes_of
 from sfumato.outlook.warnings import release_warnings
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
@@ -70,6 +71,8 @@ def rebuild_rows(release: Release, planned: Recomputed, rows: Rows, found: Findi
     certificate, released = release.certificate, rows.synthetic
     try:
         model = release.model()
+        if isinstance(model, Classifier):
+            raise ReleaseError("its mechanism trains a model and gives no rows.")
         again = model.sample(len(released), seed=certificate.seed)
         warnings = release_warnings(
             schema=release.schema,
@@ -114,25 +117,38 @@ def check_report(
     contents: dict[str, bytes], certificate: Certificate, schema: Schema, rows: Rows, found: Findings
 ) -> None:
     """Make the page again. Its words must be the same; so must its drawings, where the same software draws."""
+    compare_report(
+        contents,
+        certificate,
+        lambda: report_of(certificate, schema=schema, synthetic=rows.synthetic),
+        found,
+        given="certificate, schema and rows",
+    )
+
+
+def compare_report(
+    contents: dict[str, bytes], certificate: Certificate, make: Callable[[], bytes], found: Findings, *, given: str
+) -> None:
+    """The page that `make` gives beside the one in the folder; `given` says what it is made from."""
     if REPORT not in contents:
         return
     try:
-        again = report_of(certificate, schema=schema, synthetic=rows.synthetic)
+        again = make()
     except SfumatoError as error:
         found.problems.append(f"{REPORT} cannot be made again: {error}")
         return
     except GARBLED as error:
         found.problems.append(f"{REPORT} cannot be made again ({type(error).__name__}).")
         return
-    edited = [f"{REPORT} is not the page that certificate, schema and rows give: it was edited."]
+    edited = [f"{REPORT} is not the page that {given} give: it was edited."]
     if again == contents[REPORT]:
-        found.checked.append(f"{REPORT} is, to the byte, the page that certificate, schema and rows give")
+        found.checked.append(f"{REPORT} is, to the byte, the page that {given} give")
         return
     is_same, by_others = _same_software(certificate, DRAWN_BY)
     if is_same or _words(again) != _words(contents[REPORT]):
         found.problems += edited
         return
-    found.checked.append(f"{REPORT} says in words what certificate, schema and rows give")
+    found.checked.append(f"{REPORT} says in words what {given} give")
     found.declared.append(f"the drawings in {REPORT}: they were made by {by_others}")
 
 

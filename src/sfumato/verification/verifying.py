@@ -6,12 +6,14 @@ from pathlib import Path
 from sfumato.errors import VerificationError
 from sfumato.folder import CERTIFICATE, Release
 from sfumato.public.certificate import Certificate
+from sfumato.safetensors_file import WEIGHTS
 from sfumato.verification.account_checks import check_account, check_delta
 from sfumato.verification.answer_checks import check_answers
 from sfumato.verification.file_checks import check_files, check_schema, read_certificate
 from sfumato.verification.findings import Findings
-from sfumato.verification.plan_checks import check_assumptions, check_status, recompute
-from sfumato.verification.row_checks import check_report, is_quick, read_rows, rebuild_rows
+from sfumato.verification.model_checks import check_model_report, is_quick_model, read_weights, rebuild_weights
+from sfumato.verification.plan_checks import check_assumptions, check_kind, check_status, recompute
+from sfumato.verification.row_checks import Rows, check_report, is_quick, read_rows, rebuild_rows
 from sfumato.verification.signature_checks import SignatureState, Signer, check_signature
 
 
@@ -30,8 +32,8 @@ class Verification:
         problems: What is wrong, one sentence each.
         warnings: What the release says about its own use.
         signature: Whether it is signed, and by whom as far as was asked.
-        different: The part of the cells that came out otherwise when the rows were built again: 0 on the same kind of
-            machine. None: they were not built again.
+        different: The part of the cells that came out otherwise when the rows (or the weights of a trained model) were
+            built again: 0 on the same kind of machine. None: they were not built again.
     """
 
     path: Path
@@ -104,22 +106,33 @@ def _check_contents(
     """Everything behind the certificate, each check on what the one before has made sure of."""
     contents = check_files(folder, certificate, found)
     schema = check_schema(contents, certificate, found)
-    rows = read_rows(contents, certificate, found)
+    read = read_weights if WEIGHTS in contents else read_rows
+    released = read(contents, certificate, found)
     if schema is None:
         return None, None
     check_delta(certificate, schema, found)
-    if rows is not None:
-        check_report(contents, certificate, schema, rows, found)
+    if isinstance(released, Rows):
+        check_report(contents, certificate, schema, released, found)
     planned = recompute(certificate, schema, found)
     if planned is None:
         return None, None
     replayed = check_account(certificate, planned.plan, found)
     answers = check_answers(contents, certificate, schema, planned, found)
-    if answers is None or rows is None or found.problems:
+    if answers is None or released is None:
         return replayed, None
-    if rebuild or (rebuild is None and is_quick(certificate, planned, rows)):
-        return replayed, rebuild_rows(Release(folder, schema, certificate, answers), planned, rows, found)
+    check_kind(planned, is_model=not isinstance(released, Rows), found=found)
+    if not isinstance(released, Rows):
+        check_model_report(contents, certificate, schema, answers, found)
+    if found.problems:
+        return replayed, None
+    release = Release(folder, schema, certificate, answers)
+    if isinstance(released, Rows):
+        if rebuild or (rebuild is None and is_quick(certificate, planned, released)):
+            return replayed, rebuild_rows(release, planned, released, found)
+    elif rebuild or (rebuild is None and is_quick_model(certificate, planned)):
+        return replayed, rebuild_weights(release, released, found)
+    what = "the synthetic rows" if isinstance(released, Rows) else "the weights of the model"
     found.declared.append(
-        "the synthetic rows, the seed, the warnings and the notes: not rebuilt here (sfumato verify --rebuild does)"
+        f"{what}, the seed, the warnings and the notes: not rebuilt here (sfumato verify --rebuild does)"
     )
     return replayed, None

@@ -9,7 +9,9 @@ from sfumato.check.recorder import Record
 from sfumato.check.setting import Run, Setting
 from sfumato.errors import ContractError
 from sfumato.mechanism import mechanism_to_json
+from sfumato.model import Classifier
 from sfumato.private.doors_only import doors_of
+from sfumato.public.probe import random_batch
 
 
 def steps_are_public(setting: Setting) -> None:
@@ -51,11 +53,14 @@ def overuse_is_refused(setting: Setting) -> None:
 
 def shapes_are_public(setting: Setting) -> None:
     """The doors' answers have the planned shapes, and a model gives the same columns for no rows, one, n and n + 1."""
-    seen = set()
+    seen: set[tuple[object, ...]] = set()
     for n_rows in setting.sizes_to_try():
         run = setting.run_well(made.made_up(setting.schema, n_rows=n_rows, seed=2), seed=2)
         _refuse_other_shapes(setting, run)
         model = setting.mechanism.build(run.outcome.measurements or {}, setting.schema, seed=1)
+        if isinstance(model, Classifier):
+            seen.add(model.probabilities(random_batch(setting.schema, n_rows=1, seed=0)).shape)
+            continue
         sample = model.sample(1, seed=0)
         columns = () if sample.table is None else tuple((n, str(t)) for n, t in sample.table.dtypes.items())
         arrays = tuple(

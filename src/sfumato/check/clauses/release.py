@@ -11,9 +11,12 @@ from sfumato.check.canonical import arrays_in, leaves
 from sfumato.check.setting import Setting
 from sfumato.check.watch import watched
 from sfumato.errors import ContractError
+from sfumato.fitted import Fitted
 from sfumato.folder import load_release, release
+from sfumato.model import Classifier, Product
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.one_of import is_yes_or_no
+from sfumato.public.probe import random_batch
 from sfumato.verification.verifying import verify
 
 
@@ -63,18 +66,37 @@ def _marked_run(values: NDArray[np.generic], *, length: int) -> NDArray[np.gener
 
 
 def works_without_data(setting: Setting) -> None:
-    """A release folder loads, samples the same rows for the same seed, and verifies."""
+    """A release folder loads, samples the same rows for the same seed (or predicts the same), and verifies."""
     fitted = setting.fit(setting.ordinary())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "release"
-        release(fitted, to=path, rows=min(20, fitted.model.default_rows))
-        model = load_release(path).model()
-        few = min(3, model.default_rows)  # a model of fixed rows may hold less
-        one, two = model.sample(few, seed=1), model.sample(few, seed=1)
-        if one.table is not None and two.table is not None and not one.table.equals(two.table):
-            raise ContractError("the same seed gives other rows.")
+        if isinstance(fitted.model, Classifier):
+            _predicts_the_same(setting, fitted, fitted.model, path)
+        else:
+            release(fitted, to=path, rows=min(20, fitted.model.default_rows))
+            _samples_the_same(load_release(path).model())
         found = verify(path, rebuild=True)
         # Broken primitives are stamped for what they are; what else is wrong with them is for the other clauses.
         problems = [p for p in found.problems if setting.primitives is Primitives or "non_private" not in p]
         if problems:
             raise ContractError(problems[0])
+
+
+def _samples_the_same(model: Product) -> None:
+    if isinstance(model, Classifier):
+        raise ContractError("a model that gave rows was built again, and predicts.")
+    few = min(3, model.default_rows)  # a model of fixed rows may hold less
+    one, two = model.sample(few, seed=1), model.sample(few, seed=1)
+    if one.table is not None and two.table is not None and not one.table.equals(two.table):
+        raise ContractError("the same seed gives other rows.")
+
+
+def _predicts_the_same(setting: Setting, fitted: Fitted, model: Classifier, path: Path) -> None:
+    """The classifier that the file of weights gives says what the trained one says."""
+    release(fitted, to=path)
+    public = random_batch(setting.schema, n_rows=20, seed=1)
+    said, read = model.probabilities(public), load_release(path).classifier().probabilities(public)
+    if not np.array_equal(said, read):
+        raise ContractError("the weights do not hold all of the model: read from its file, it predicts otherwise.")
+    if not (np.isfinite(said).all() and np.allclose(said.sum(axis=1), 1.0)):
+        raise ContractError("what the model gives are no probabilities of the classes.")

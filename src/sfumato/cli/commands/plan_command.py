@@ -7,9 +7,10 @@ import typer
 from rich.console import Console
 
 from sfumato.cli.console import AsJson, answer, progress
-from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
+from sfumato.cli.options import MechanismName, Settings, chosen_learner, chosen_mechanism
 from sfumato.cli.refusals import refusing
 from sfumato.cli.show_plan import show_remarks, show_sections
+from sfumato.errors import PlanError
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.public.budget import Budget, default_delta
 from sfumato.public.schema_file import load_schema
@@ -26,6 +27,12 @@ def plan(
     epsilon: Epsilon,
     delta: Delta = None,
     mechanism_name: MechanismName = "auto",
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            "--learner", help="Plan the training of a model instead: logistic, scattering, cnn.", metavar="NAME"
+        ),
+    ] = None,
     settings: Settings = None,
     curve: Annotated[bool, typer.Option("--curve", help="Show the trade-off of alpha as well.")] = False,
     as_json: AsJson = False,
@@ -33,7 +40,12 @@ def plan(
     """Show every access to private rows, its noise, and what to expect of the release. No data is read."""
     schema = load_schema(schema_file)
     budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
-    mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
+    if learner is None:
+        mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
+    elif mechanism_name == "auto":
+        mechanism = chosen_learner(learner, settings=settings or ())
+    else:
+        raise PlanError("--method releases rows and --learner a model. Give one of them.")
     with progress(title="plan") as step:
         step("calibrating the noise")
         planned = plan_release(mechanism, schema, budget)

@@ -95,8 +95,8 @@ def describe_release(written: Release) -> dict[str, Any]:
         "claim": certificate.claim.in_words,
         "warnings": list(certificate.warnings),
         "notes": list(certificate.notes),
-        "rows": written.n_rows,
-        "load": written.load_lines(),
+        "rows": None if certificate.rows is None else written.n_rows,
+        "load": {} if certificate.rows is None else written.load_lines(),
         "seed": certificate.seed,
         "files": sorted(file.name for file in written.path.iterdir()),
     }

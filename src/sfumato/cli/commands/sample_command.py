@@ -13,10 +13,10 @@ from sfumato.cli.console import AsJson, answer, progress
 from sfumato.cli.files import check_file_target, whole_or_absent
 from sfumato.cli.options import RowsOption, asked_rows
 from sfumato.cli.refusals import refusing
-from sfumato.errors import ReleaseError
+from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder import load_release
-from sfumato.mechanism import mechanism_from
-from sfumato.model import Synthetic
+from sfumato.mechanism import Learner, mechanism_from
+from sfumato.model import Classifier, Synthetic
 from sfumato.outlook.row_counts import rows_to_release
 from sfumato.verification.verifying import verify as verify_release
 
@@ -43,7 +43,9 @@ def sample(
         verify_release(release, rebuild=False).raise_if_bad()  # a tampered folder gives nobody's rows
         step("building the model")
         released = load_release(release)
-        model, mechanism = released.model(), mechanism_from(released.certificate.mechanism)
+        mechanism = mechanism_from(released.certificate.mechanism)
+        if isinstance(mechanism, Learner) or isinstance(model := released.model(), Classifier):
+            raise ModelError(f"{release} is a trained model, which gives no rows. Use sfumato predict.")
         n_rows = rows_to_release(asked, schema=released.schema, mechanism=mechanism, model=model)
         step("drawing rows")
         synthetic = model.sample(n_rows, seed=drawn_seed)

@@ -13,11 +13,12 @@ from pathlib import Path
 import pandas as pd
 
 from sfumato.errors import ModelError, SfumatoError
+from sfumato.fitted import Fitted
 from sfumato.fitting import fit
 from sfumato.lab.benchmark.datasets import Rows
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.mechanism import Mechanism
-from sfumato.model import Model, Synthetic
+from sfumato.model import Synthetic
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
@@ -100,14 +101,14 @@ def _release(
     fitted = fit(mechanism, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
     synthetic = fitted.sample("many", seed=seed)
     seconds, peak = time.perf_counter() - start, _peak_mb()
-    return Outcome(synthetic, _as_many(fitted.model, rows, seed), seconds, peak)
+    return Outcome(synthetic, _as_many(fitted, rows, seed), seconds, peak)
 
 
-def _as_many(model: Model, rows: Rows, seed: int) -> Synthetic | None:
+def _as_many(fitted: Fitted, rows: Rows, seed: int) -> Synthetic | None:
     """From the same model, at no cost: a comparison with n real rows has to name n synthetic ones too."""
     n_rows = len(rows) if isinstance(rows, pd.DataFrame) else len(next(iter(rows.values())))
     try:
-        return model.sample(n_rows, seed=seed)
+        return fitted.sample(n_rows, seed=seed)
     except ModelError:
         return None  # a mixing mechanism holds the rows that it mixed, and no more
 

@@ -6,6 +6,7 @@ what was measured before, so they cost nothing.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,10 @@ _BIAS = 0.1  # the teacher's constant input, next to features of norm 1: so smal
 _MOMENTUM = 0.9
 #: The steps together are as long as the noise allows, in units of mu n; and no longer than the curvature allows.
 _WAY, _LONGEST_WAY = 0.5, 24_000.0
+
+
+#: Told the number of a step and the rule before it.
+Watch = Callable[[int, NDArray[np.float64]], None]
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,13 @@ class LinearTeacher:
         gradient = Outer(name="gradient", shape=shape, l2_bound=self.clip)
         return [Step(name="teacher", blocks=(gradient,), share=share, uses=self.n_steps)]
 
-    def measure(self, view: Doors, schema: Schema, density: Density) -> dict[str, NDArray[Any]]:
-        """Softmax regression by gradient steps with momentum; the second half of the steps is averaged."""
+    def measure(
+        self, view: Doors, schema: Schema, density: Density, *, watch: Watch = lambda step, rule: None
+    ) -> dict[str, NDArray[Any]]:
+        """Softmax regression by gradient steps with momentum; the second half of the steps is averaged.
+
+        `watch` is told the number of every step and the rule before it.
+        """
         image = schema.images[0]
         mean, matrix, rule = self._practised(schema, density)
         rounded = rounded_matrix(matrix)
@@ -69,6 +79,7 @@ class LinearTeacher:
         speed, total = np.zeros_like(rule), np.zeros_like(rule)
         first_averaged = self.n_steps // 2
         for step in range(self.n_steps):
+            watch(step, rule)
             noisy = view.noisy_sum("teacher", _gradient_at(rule, schema))["gradient"].values
             speed = _MOMENTUM * speed + noisy.reshape(rule.shape) / n_rows
             rule = rule - rate * speed

@@ -108,6 +108,10 @@ class ThreeAImage:
             return (pixel,)
         return pixel, Reading(column=schema.target, what="a count", step="classes", block="counts", unit="rows")
 
+    def stages(self, schema: Schema, budget: Budget) -> tuple[ImageDensity, LinearTeacher]:
+        """The density and the teacher, as these settings and the signal make them."""
+        return self._density(self._sizes(schema, budget)), self._teacher(schema)
+
     def _sizes(self, schema: Schema, budget: Budget) -> Sizes:
         """What was asked for, and the rest by formula."""
         asked = {name: getattr(self, name) for name in ("coefficients", "clusters")}

@@ -106,6 +106,11 @@ class Blueprint:
         return self.n_classes > 1 and self.k > 0 and self.n_sets * (self.width + 1) <= _MOST_WEIGHTS
 
     @property
+    def has_trees(self) -> bool:
+        """Whether a teacher also learns how far to believe the trees."""
+        return True
+
+    @property
     def gradients(self) -> int:
         """How often the teacher asks: less often where each answer takes long to think about. The noise is the same."""
         return int(min(max(_GRADIENT_WEIGHTS // (self.n_sets * (self.width + 1)), _GRADIENTS[0]), _GRADIENTS[1]))
@@ -154,12 +159,19 @@ class Blueprint:
         if self.schema.unit.max_rows > 1:
             sizes = Hot(name="sizes", width=self.n_classes)
             steps.append(planned("sizes", self.schema.unit, sizes, share=_SIZES_SHARE))
-        shares = self.evidence.shares(has_target=self.n_classes > 1)
+        shares = self.shares()
         for name, blocks in self._blocks().items():
             if name in shares and blocks:
-                uses = {"spikes": LOOKS, "teacher": self.gradients}.get(name, 1)
-                steps.append(planned(name, self.schema.unit, *blocks, share=shares[name], uses=uses))
+                steps.append(planned(name, self.schema.unit, *blocks, share=shares[name], uses=self.uses_of(name)))
         return tuple(steps)
+
+    def shares(self) -> dict[str, float]:
+        """What each stage gets of the precision."""
+        return self.evidence.shares(has_target=self.n_classes > 1)
+
+    def uses_of(self, stage: str) -> int:
+        """How often a stage asks."""
+        return {"spikes": LOOKS, "teacher": self.gradients}.get(stage, 1)
 
     @cached_property
     def possible(self) -> frozenset[str]:
@@ -227,10 +239,13 @@ class Blueprint:
     def _gradient(self) -> tuple[Block, ...]:
         """The errors at a row's bins: one number at all of them, or one for each class; and those of the trees."""
         width, hot = self.width + 1, self.k + 1
-        trees = Dense(name="trees", width=self.n_sets, l2_bound=error_bound(self.n_sets), share=_TREES_SHARE)
+        share = 1 - _TREES_SHARE if self.has_trees else 1.0
         if self.n_sets == 1:
-            at_bins: Block = Hot(name="bins", width=width, n_hot=hot, weighted=True, share=1 - _TREES_SHARE)
+            at_bins: Block = Hot(name="bins", width=width, n_hot=hot, weighted=True, share=share)
         else:
             bound = error_bound(self.n_sets) * math.sqrt(hot)
-            at_bins = Outer(name="bins", shape=(self.n_sets, width), l2_bound=bound, share=1 - _TREES_SHARE)
+            at_bins = Outer(name="bins", shape=(self.n_sets, width), l2_bound=bound, share=share)
+        if not self.has_trees:
+            return (at_bins,)
+        trees = Dense(name="trees", width=self.n_sets, l2_bound=error_bound(self.n_sets), share=_TREES_SHARE)
         return at_bins, trees

@@ -180,7 +180,8 @@ class GeneratorStage:
             bins, labels = bins_and_labels(batch)
             codes = padded(coder.codes(bins), block.n_hot)
             held = weight * (labels == rare)
-            return {"bins": np.column_stack([codes, held]), "trees": np.zeros((len(bins), 1))}
+            of_trees = {"trees": np.zeros((len(bins), 1))} if self.plan.has_trees else {}
+            return {"bins": np.column_stack([codes, held]), **of_trees}
 
         again = [self.view.noisy_sum("teacher", counts)["bins"] for _ in range(self.plan.gradients)]
         mean = np.mean([one.values for one in again], axis=0) / weight

@@ -1,7 +1,6 @@
 """Third stage: the generator's own rule for the classes, corrected by a teacher, and judged on private rows."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +15,7 @@ from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import errors, losses, probabilities
 from sfumato.mechanisms.table.prior import Prior
 from sfumato.mechanisms.table.rule import MOST_CLASSES, Bins, GeneratorRule, learn_rule
-from sfumato.mechanisms.table.teacher import Pupils, corrected, no_corrections, pupils, rate_corrections, teach
+from sfumato.mechanisms.table.teacher import Ask, Pupils, corrected, no_corrections, pupils, rate_corrections, teach
 from sfumato.mechanisms.table.to_generator import Generator
 from sfumato.mechanisms.table.usual import Usual, usual_bins
 from sfumato.public.doors import Doors, Measured
@@ -61,7 +60,7 @@ class LabelStage:
         """
         if not is_taught and generator.binned.n_classes > MOST_CLASSES:
             return None  # the generator's own labels are as good, and sooner there
-        rule = self._rule(generator, with_trees=is_taught)
+        rule = self.rule(generator, with_trees=is_taught)
         if rule is None:
             return None
         if is_taught:
@@ -69,7 +68,7 @@ class LabelStage:
         by_bins = rule.additive_scores(generator.population.rows) + rate_corrections(generator.thinned)
         return Labels(by_bins, by_bins, None)
 
-    def _rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
+    def rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
         """Learned from rows of which as many are of each class as the population has to choose from: more of rare ones."""
         population = generator.population
         population = replace(population, weights=population.weights / generator.thinned[population.labels])
@@ -85,6 +84,15 @@ class LabelStage:
         )
 
     def _taught(self, generator: Generator, rule: GeneratorRule) -> Labels:
+        population = generator.population
+        start, taught = self.corrections(generator, rule)
+        gain = self._judge(rule, start, taught) if self.plan.has("judge") else None
+        additive = rule.additive_scores(population.rows)
+        everyone = Pupils(rule.bins.codes(population.rows), None, additive, rule.beyond(population.rows, additive), 1.0)
+        return Labels(_scores(start, everyone), _scores(taught, everyone), gain)
+
+    def corrections(self, generator: Generator, rule: GeneratorRule) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The corrections to begin with, none, and those that noisy gradients lead to."""
         binned, population = generator.binned, generator.population
         n_sets = rule.additive.shape[0]
 
@@ -105,17 +113,12 @@ class LabelStage:
         usual = usual_bins(generator.margins, population)
         unseen = np.zeros(rule.bins.width, dtype=np.bool_)
         unseen[rule.bins.layout.starts + usual.bins] = True
-        ask = self._asking(rule, n_sets, usual)
+        ask = self.asking(rule, n_sets, usual)
         prior = Prior.of_rule(rule.additive, rule.bins.layout, runs=runs)
-        taught = teach(ask, standing, start, prior=prior, unseen=unseen, times=self.plan.gradients)
-        gain = self._judge(rule, start, taught) if self.plan.has("judge") else None
-        additive = rule.additive_scores(population.rows)
-        everyone = Pupils(rule.bins.codes(population.rows), None, additive, rule.beyond(population.rows, additive), 1.0)
-        return Labels(_scores(start, everyone), _scores(taught, everyone), gain)
+        return start, teach(ask, standing, start, prior=prior, unseen=unseen, times=self.plan.gradients)
 
-    def _asking(
-        self, rule: GeneratorRule, n_sets: int, usual: Usual
-    ) -> Callable[[NDArray[np.float64]], tuple[Measured, Measured]]:
+    def asking(self, rule: GeneratorRule, n_sets: int, usual: Usual) -> Ask:
+        """How a noisy gradient is asked for."""
         width, most, most_codes = rule.bins.width, self.plan.width + 1, self.plan.k + 1
         weight = math.sqrt(most_codes / (usual.most_others + 1))
 
@@ -133,6 +136,8 @@ class LabelStage:
                     np.put_along_axis(at, codes, weight * others, axis=1)
                     pad = np.zeros((len(codes), self.plan.n_sets - n_sets))
                     at_bins = np.concatenate([wrong_by, pad, at], axis=1)
+                if not self.plan.has_trees:
+                    return {"bins": at_bins}
                 of_trees = np.zeros((len(codes), self.plan.n_sets))
                 of_trees[:, :n_sets] = wrong_by * beyond
                 return {"bins": at_bins, "trees": of_trees}
@@ -140,7 +145,8 @@ class LabelStage:
             noisy = self.view.noisy_sum("teacher", wrong)
             bins = scaled(noisy["bins"], 1 / weight)
             values = bins.values.reshape(self.plan.n_sets, most)[:n_sets, :width]
-            return Measured(values, bins.stddev), Measured(noisy["trees"].values[:n_sets], noisy["trees"].stddev)
+            trees = noisy["trees"] if self.plan.has_trees else Measured(np.zeros(n_sets), math.inf)
+            return Measured(values, bins.stddev), Measured(trees.values[:n_sets], trees.stddev)
 
         return ask
 

@@ -119,29 +119,38 @@ class Wide:
 
     def measure(self, view: Doors) -> Measurements:
         """Ask the doors, each step with what the steps before it have shown."""
+        classes, frame, gauss = self.density(view)
+        measured = {"classes": classes, "frame": frame, "gauss": gauss}
+        if self.n_classes == 1:
+            return measured
+        points = self.points_in(frame)
+        weights = self.teach(view, points, gauss)
+        if self.n_classes == 2:
+            return {**measured, "teacher": weights, "scores": self._scores(view, points, gauss, weights[0, :-1])}
+        return {**measured, "teacher": weights, "means": self._class_sums(view, points)}
+
+    def density(self, view: Doors) -> tuple[Measured, Frame, Gauss]:
+        """Rows of each class, where points are measured from, and the Gaussian behind their moments."""
         classes, radius = self._lengths(view)
         total = max(float(classes.values.sum()), 1.0)
         frame = self._frame(view, radius, total)
+        return classes, frame, self._gauss(view, self.points_in(frame), total)
+
+    def points_in(self, frame: Frame) -> Points:
+        """Rows about the centre of a frame, the long ones shortened."""
 
         def points(batch: Batch) -> NDArray[np.float64]:
             a = frame.inward(self.encoder(batch))
             return np.asarray(a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), 1.0))
 
-        gauss = self._gauss(view, points, total)
-        measured = {"classes": classes, "frame": frame, "gauss": gauss}
-        if self.n_classes == 1:
-            return measured
-        weights = self._teach(view, points, gauss)
-        if self.n_classes == 2:
-            return {**measured, "teacher": weights, "scores": self._scores(view, points, gauss, weights[0, :-1])}
-        return {**measured, "teacher": weights, "means": self._class_sums(view, points)}
+        return points
 
     def _lengths(self, view: Doors) -> tuple[Measured, float]:
         """Rows of each class, and the length that rows are shortened to."""
 
         def lengths(batch: Batch) -> dict[str, NDArray[np.int64]]:
             norm = np.linalg.norm(self.encoder(batch) - 0.5, axis=1)
-            return {"lengths": _cell(norm / self.longest), "classes": self._label(batch)}
+            return {"lengths": _cell(norm / self.longest), "classes": self.label(batch)}
 
         noisy = view.noisy_sum("lengths", lengths)
         return noisy["classes"], quantile_of(noisy["lengths"].values, _QUANTILE) * self.longest
@@ -167,11 +176,22 @@ class Wide:
             (moments + moments.T) / (2 * total), squares.values / total, noise=noisy.stddev / total, total=total
         )
 
-    def _teach(self, view: Doors, points: Points, gauss: Gauss) -> NDArray[np.float64]:
+    def teach(
+        self,
+        view: Doors,
+        points: Points,
+        gauss: Gauss,
+        *,
+        watch: Callable[[NDArray[np.float64]], None] = lambda _: None,
+    ) -> NDArray[np.float64]:
+        """The teacher's weights. `watch` is told the weights before every gradient."""
+
         def ask(weights: NDArray[np.float64]) -> Measured:
+            watch(weights)
+
             def wrong(batch: Batch) -> dict[str, NDArray[np.float64]]:
                 a = with_intercept(points(batch))
-                wrong_by = errors(probabilities(exact_products(a, weights.T)), self._label(batch))
+                wrong_by = errors(probabilities(exact_products(a, weights.T)), self.label(batch))
                 return {"gradient": np.column_stack([wrong_by, a])}
 
             noisy = view.noisy_sum("teacher", wrong)["gradient"]
@@ -197,11 +217,12 @@ class Wide:
 
         def in_class(batch: Batch) -> dict[str, NDArray[np.float64]]:
             a = points(batch)
-            return {"means": np.column_stack([np.ones(len(a)), a, self._label(batch)])}
+            return {"means": np.column_stack([np.ones(len(a)), a, self.label(batch)])}
 
         return scaled(view.noisy_sum("means", in_class)["means"], 1.0, self.n_classes, self.encoder.width)
 
-    def _label(self, batch: Batch) -> NDArray[np.int64]:
+    def label(self, batch: Batch) -> NDArray[np.int64]:
+        """The class of each row; 0 where there is no target."""
         if self.schema.target is None:
             return np.zeros(n_rows_of(batch), dtype=np.int64)
         return batch[self.schema.target].astype(np.int64)

@@ -1,0 +1,1 @@
+"""Learners: mechanisms whose model is a classifier, which is released itself."""

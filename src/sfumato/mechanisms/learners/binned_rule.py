@@ -1,0 +1,108 @@
+"""A rule for the classes of a table: one weight for every bin of every column, learned from the doors' answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.learners.progress import PROGRESS, Look, Watched, judged, look_of
+from sfumato.mechanisms.learners.rule_blueprint import RuleBlueprint
+from sfumato.mechanisms.table.binned import bins_and_labels
+from sfumato.mechanisms.table.features import Feature
+from sfumato.mechanisms.table.layout import Layout
+from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
+from sfumato.mechanisms.table.rule import Bins, GeneratorRule, added
+from sfumato.mechanisms.table.teacher import Ask, rate_corrections
+from sfumato.mechanisms.table.to_bins import BinStage
+from sfumato.mechanisms.table.to_generator import Generator, GeneratorStage
+from sfumato.mechanisms.table.to_labels import LabelStage
+from sfumato.mechanisms.table.usual import Usual
+from sfumato.model import Weights
+from sfumato.public.doors import Doors, Measured
+from sfumato.public.schema import Batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinnedRule(Watched):
+    """Bins of every column, and weights of each class at each of them (of the second, where there are two)."""
+
+    features: tuple[Feature, ...] = field(repr=False)
+    bin_of: tuple[NDArray[np.int64], ...] = field(repr=False)
+    rule: NDArray[np.float64] = field(repr=False)
+    joined: NDArray[np.bool_] = field(repr=False)
+
+    @property
+    def weights(self) -> Weights:
+        """Which groups of columns were joined to one, the bin of each cell of each column, and the weights of bins."""
+        cells = {f"column.{at}.bin_of_cell": bin_of for at, bin_of in enumerate(self.bin_of)}
+        return {"joined": self.joined, **cells, "weights": self.rule}
+
+    def probabilities(self, batch: Batch) -> NDArray[np.float64]:
+        """Of every class, for each row."""
+        cells = zip(self.bin_of, self.features, strict=True)
+        rows = np.stack([bin_of[feature.code(batch)] for bin_of, feature in cells], axis=1)
+        layout = Layout(tuple(int(bin_of.max()) + 1 for bin_of in self.bin_of))
+        return of_all_classes(probabilities(added(self.rule, Bins(layout).codes(rows))))
+
+
+def binned_rule_from(weights: Weights, plan: RuleBlueprint) -> BinnedRule:
+    """The rule of a file of weights."""
+    joined = np.asarray(weights["joined"], dtype=np.bool_)
+    groups = [group for group, is_one in zip(plan.groups, joined, strict=True) if is_one]
+    features = plan.features(groups, bend=plan.evidence.bend)
+    bin_of = tuple(weights[f"column.{at}.bin_of_cell"] for at in range(len(features)))
+    return BinnedRule(features=features, bin_of=bin_of, rule=weights["weights"], joined=joined)
+
+
+def learn_binned_rule(plan: RuleBlueprint, view: Doors) -> BinnedRule:
+    """Bins, a population that agrees with what is known of them, its rule, and the rule's corrections by gradients."""
+    binned = BinStage(plan, view).run()
+    tables = GeneratorStage(plan, view)
+    generator = tables.run(binned)
+    stage = _WatchedStage(plan, view, [])
+    rule = stage.rule(generator, with_trees=False)
+    if rule is None:  # by noisy counts there is one class: rates are all there is to know
+        weights = _rates_alone(generator, n_sets=plan.n_sets)
+    elif plan.has("teacher") and tables.rare(binned) is None:
+        weights = rule.additive + stage.corrections(generator, rule)[1][:, :-1]
+    else:
+        weights = rule.additive.copy()
+        weights[:, -1] += rate_corrections(generator.thinned)
+    found = {feature.group.members for feature in binned.features if feature.group is not None and not feature.declared}
+    joined = np.array([group in found for group in plan.groups], dtype=np.bool_)
+    stage.look(Bins(Layout(binned.sizes)), weights)
+    bin_of = tuple(binning.bin_of for binning in binned.binnings)
+    return BinnedRule(features=binned.features, bin_of=bin_of, rule=weights, joined=joined, looks=tuple(stage.looks))
+
+
+def _rates_alone(generator: Generator, *, n_sets: int) -> NDArray[np.float64]:
+    weights = np.zeros((n_sets, sum(generator.binned.sizes) + 1))
+    weights[:, -1] = rate_corrections(generator.rates)
+    return weights
+
+
+@dataclass(frozen=True)
+class _WatchedStage(LabelStage):
+    """Asks for gradients, and looks before each of them how the rule does on the training rows."""
+
+    looks: list[Look]
+
+    def asking(self, rule: GeneratorRule, n_sets: int, usual: Usual) -> Ask:
+        """As without looking, after a look."""
+        ask = super().asking(rule, n_sets, usual)
+
+        def watched(corrections: NDArray[np.float64]) -> tuple[Measured, Measured]:
+            self.look(rule.bins, rule.additive + corrections[:, :-1])
+            return ask(corrections)
+
+        return watched
+
+    def look(self, bins: Bins, weights: NDArray[np.float64]) -> None:
+        """How many of the training rows are right."""
+
+        def seen(batch: Batch) -> Mapping[str, NDArray[np.float64]]:
+            rows, labels = bins_and_labels(batch)
+            return {PROGRESS: judged(of_all_classes(probabilities(added(weights, bins.codes(rows)))), labels)}
+
+        self.looks.append(look_of(self.view.noisy_sum(PROGRESS, seen)[PROGRESS]))

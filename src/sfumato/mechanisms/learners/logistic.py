@@ -1,0 +1,68 @@
+"""Logistic regression for tables: one weight for every bin of every column; for wide ones and images, for every number.
+
+Bins (or a frame for the numbers) and rows that stand for private ones come from noisy sums, as `3a-table` makes them; most of
+the budget goes to noisy gradients of the rule over all rows. Proof: docs/proofs/learners.md.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sfumato.errors import PlanError
+from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.learners.binned_rule import binned_rule_from, learn_binned_rule
+from sfumato.mechanisms.learners.linear_rule import LinearPlan, learn_linear_rule, linear_rule_from
+from sfumato.mechanisms.learners.progress import progress_reading
+from sfumato.mechanisms.learners.rule_blueprint import RuleBlueprint
+from sfumato.mechanisms.learners.targets import require_classes
+from sfumato.mechanisms.table.wide_path.method import is_wide
+from sfumato.model import Classifier, Weights
+from sfumato.public.budget import Budget
+from sfumato.public.doors import Doors
+from sfumato.public.reading import Reading
+from sfumato.public.schema import Schema
+from sfumato.public.step import Step
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Logistic:
+    """The learner for tables; it has no settings."""
+
+    name: ClassVar[str] = "logistic"
+
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
+        """Sums over everyone: tables for the bins, or moments of points; and gradients."""
+        return self._plan(schema, budget).steps()
+
+    def measure(self, view: Doors, schema: Schema) -> Measurements:
+        """What the rule is to work on, and the rule."""
+        plan = self._plan(schema, view.budget)
+        return {
+            "rule": learn_linear_rule(plan, view) if isinstance(plan, LinearPlan) else learn_binned_rule(plan, view)
+        }
+
+    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Classifier:
+        """The rule is the model."""
+        rule: Classifier = measurements["rule"]
+        return rule
+
+    def classifier(self, weights: Weights, schema: Schema, budget: Budget) -> Classifier:
+        """The model of a file of weights."""
+        plan = self._plan(schema, budget)
+        return linear_rule_from(weights, plan) if isinstance(plan, LinearPlan) else binned_rule_from(weights, plan)
+
+    def readings(self, schema: Schema) -> tuple[Reading, ...]:
+        """What the noise means for a look at the training rows."""
+        return (progress_reading(schema),)
+
+    def _plan(self, schema: Schema, budget: Budget) -> RuleBlueprint | LinearPlan:
+        require_classes(schema, self.name)
+        if schema.images or is_wide(schema):
+            return LinearPlan(schema)
+        plan = RuleBlueprint(schema, budget)
+        if not plan.has_rule:
+            raise PlanError(
+                f"logistic has no weights to learn, or too many: {plan.n_classes:,} classes of {plan.width:,} values. "
+                "Use a table with other columns than the target, and fewer categories."
+            )
+        return plan

@@ -1,0 +1,99 @@
+"""Train a classifier on private rows, and predict with it: from private rows to a model that is itself released."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.errors import ModelError
+from sfumato.fitted import Fitted
+from sfumato.fitting import fit
+from sfumato.folder import load_release
+from sfumato.mechanism import Learner, Mechanism, learner_for
+from sfumato.model import Classifier
+from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.sources import open_source
+from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.sensitive import Sensitive
+from sfumato.public.budget import Budget, PrivacyUnit
+from sfumato.public.schema import Batch, Schema
+
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A classifier and the schema of the rows that it reads."""
+
+    schema: Schema
+    classifier: Classifier = field(repr=False)
+
+    def predict(self, data: Any) -> pd.DataFrame:
+        """For each row the likeliest class, under the name of the target, and the probability of every class.
+
+        Args:
+            data: A path, a frame, a table or a dict of arrays with the columns of the schema, as for `Sensitive.read`. The
+                target need not be there, nor a person column. Nobody charges for these rows: they are the caller's own.
+        """
+        parts = [self.classifier.probabilities(batch) for batch in self._batches(data)]
+        target = self.schema.require_coded_target()
+        return self._table(np.concatenate(parts) if parts else np.zeros((0, target.size)))
+
+    def _batches(self, data: Any) -> Iterator[Batch]:
+        # Whoever predicts may not know the target, and protects nobody from himself.
+        features = replace(self.schema, columns=self.schema.features, target=None, unit=PrivacyUnit())
+        names = [column.name for column in features.columns]
+        for raw in open_source(data, features).chunks(names, rows=_ROWS_AT_ONCE):
+            yield conform(raw, features)
+
+    def _table(self, probabilities: NDArray[np.float64]) -> pd.DataFrame:
+        target = self.schema.require_coded_target()
+        likeliest = target.decode(probabilities.argmax(axis=1))
+        names = (*target.categories, *(("(missing)",) if target.missing else ()))
+        columns = {f"{target.name}={name}": column for name, column in zip(names, probabilities.T, strict=True)}
+        return pd.DataFrame({target.name: likeliest, **columns})
+
+
+@dataclass(frozen=True)
+class Trained(TrainedModel):
+    """A model that was trained here: `fitted` has what `sfumato.release` writes."""
+
+    fitted: Fitted = field(repr=False)
+
+
+def train(
+    learner: Mechanism | str,
+    data: Sensitive,
+    budget: Budget,
+    *,
+    seed: int | None = None,
+    source: NoiseSource | None = None,
+    on_step: Callable[[str], None] = lambda name: None,
+) -> Trained:
+    """Train a classifier of the schema's target within the budget.
+
+    Args:
+        learner: A learner, or the name of one: `logistic`, `scattering`, `cnn`.
+        data: The private rows.
+        budget: The guarantee to meet.
+        seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
+        source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
+        on_step: Told the name of each step as it begins.
+    """
+    chosen = learner_for(learner) if isinstance(learner, str) else learner
+    if not isinstance(chosen, Learner):
+        raise ModelError(f"{chosen.name} releases rows and trains no model. Use sfumato.fit.")
+    fitted = fit(chosen, data, budget, seed=seed, source=source, on_step=on_step)
+    if not isinstance(fitted.model, Classifier):
+        raise ModelError(f"{chosen.name} has built no classifier, though it is a learner.")
+    return Trained(fitted.schema, fitted.model, fitted)
+
+
+def load_model(path: str | Path) -> TrainedModel:
+    """Read a trained model from its folder. It says nothing of whether the folder is to be believed: `verify` does."""
+    released = load_release(path)
+    return TrainedModel(released.schema, released.classifier())
