@@ -53,6 +53,11 @@ bench-utility: .venv/deep
 bench-zoo: .venv/dev
 	$(BIN)/python benchmarks/run_zoo.py --jobs $(or $(JOBS),1) $(BENCH)
 
+# Every mechanism on the same data, resumable. A part of it: make bench-mechanisms BENCH="--only mst --datasets adult"
+.PHONY: bench-mechanisms
+bench-mechanisms: .venv/deep
+	$(BIN)/python benchmarks/mechanisms.py $(BENCH)
+
 # What plan expects of a release, simulated anew: minutes on 16 cores. make expectations JOBS=16 BENCH=--fresh
 .PHONY: expectations
 expectations: .venv/dev

@@ -1,4 +1,4 @@
-"""The command line: demo, schema, plan, release, sample, train, predict, verify, keys, account, data, bench, study."""
+"""The command line: demo, schema, plan, release, sample, train, predict, methods, verify, keys, account, data, bench, study."""
 
 import typer
 from typer.main import get_command
@@ -8,6 +8,7 @@ from sfumato.cli.commands.bench_command import bench
 from sfumato.cli.commands.data_command import data
 from sfumato.cli.commands.demo_command import demo
 from sfumato.cli.commands.keys_command import keys
+from sfumato.cli.commands.methods_command import methods
 from sfumato.cli.commands.plan_command import plan
 from sfumato.cli.commands.predict_command import predict
 from sfumato.cli.commands.release_command import release
@@ -38,6 +39,7 @@ app.command(
     epilog="Example: sfumato train patients.csv --schema schema.toml --learner logistic --epsilon 1 --out model"
 )(train)
 app.command(epilog="Example: sfumato predict model new-patients.csv --out predictions.csv")(predict)
+app.command(epilog="Example: sfumato methods --json")(methods)
 app.command(epilog="Example: sfumato verify release --signer statistics-office.pub")(verify)
 app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5")(
     bench
