@@ -6,6 +6,7 @@ from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
 from sfumato.mechanisms.kip.kip import Kip
+from sfumato.mechanisms.merf.mechanism import DPMerf
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
-__all__ = ["ClustMix", "DPKip", "DPMix", "IndependentHistograms", "Kip", "ThreeAImage", "ThreeATable"]
+__all__ = ["ClustMix", "DPKip", "DPMerf", "DPMix", "IndependentHistograms", "Kip", "ThreeAImage", "ThreeATable"]
