@@ -51,7 +51,7 @@ class MeanEmbedding:
     codes: Vectors = field(repr=False)
 
     @staticmethod
-    def of(noisy: Noisy, rows: MixedRows) -> "MeanEmbedding":
+    def of(noisy: Noisy) -> "MeanEmbedding":
         """Divide by noisy counts, and shrink."""
         counts = noisy["counts"]
         sizes = np.maximum(counts.values, max(_FEWEST * counts.stddev, 1.0))

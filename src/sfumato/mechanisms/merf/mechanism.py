@@ -61,7 +61,7 @@ class DPMerf:
         """Train the generator: a function of the measurements alone."""
         rows = MixedRows(schema)
         generator = Generator(rows, self.latent, self.hidden)
-        target = MeanEmbedding.of(dict(measurements), rows)
+        target = MeanEmbedding.of(dict(measurements))
         training = Training(self.n_steps, self.batch, self.learning_rate)
         parameters = training(generator, draw_waves(rows, self.waves), target, seed=seed)
         return GeneratorModel(generator, parameters, measurements["counts"])

@@ -32,14 +32,14 @@ class Waves:
     """Public waves, one a column.
 
     Attributes:
-        frequencies: Turns for each number: (number, wave).
-        angles: Turns for each code: (code of any column, wave). 0 where the wave does not look at the column.
+        frequencies: Turns for each number, such that products with rows are exact: (number, wave).
+        angles: Parts of a turn for each code: (code of any column, wave). 0 where the wave does not look at the column.
         looks: Which columns of codes a wave looks at, two at most: (column, wave).
         sizes: Codes of each column.
     """
 
     frequencies: NDArray[np.float64] = field(repr=False)
-    angles: NDArray[np.float64] = field(repr=False)
+    angles: NDArray[np.int64] = field(repr=False)
     looks: NDArray[np.bool_] = field(repr=False)
     sizes: tuple[int, ...]
 
@@ -50,11 +50,10 @@ class Waves:
 
     def of_rows(self, rows: MixedRows, batch: Batch) -> NDArray[np.float64]:
         """Cosines, then sines, of length 1 together. Each row alone decides its own, to the last bit."""
-        products = grid_products(on_grid(rows.numbers(batch)), rounded_matrix(self.frequencies))
+        products = grid_products(on_grid(rows.numbers(batch)), self.frequencies)
         turned = np.rint(products * _TURN).astype(np.int64)
-        angles = np.rint(self.angles * _TURN).astype(np.int64)
         for start, code in zip(self.starts, rows.codes(batch).T, strict=True):
-            turned += angles[start + code]
+            turned += self.angles[start + code]
         places = np.concatenate([turned, turned - _TURN // 4], axis=1) & (_TURN - 1)
         return np.asarray(_COSINES[places] / math.sqrt(self.width / 2))
 
@@ -74,7 +73,7 @@ class Waves:
         for layer in range(1, int(nth.max(initial=0)) + 1):
             chosen = np.where((nth == layer).any(axis=0), (nth == layer).argmax(axis=0), 0)
             mine = column_of[:, None] == chosen
-            layers.append(np.where(mine, np.exp(2j * math.pi * self.angles * (nth == layer)[column_of]), 0.0))
+            layers.append(np.where(mine, np.exp(2j * math.pi / _TURN * self.angles * (nth == layer)[column_of]), 0.0))
         return layers
 
 
@@ -82,27 +81,24 @@ def draw_waves(rows: MixedRows, n_waves: int) -> Waves:
     """Waves that anyone can draw again: from the columns and a fixed seed."""
     rng = np.random.default_rng(_SEED)
     numbers, sizes = rows.n_numbers, rows.code_sizes
-    looks = _looks(rng, numbers, len(sizes), n_waves, only_all=rows.image is not None)
-    see_all = looks[:numbers].all(axis=0)
-    width = np.where(see_all, rng.choice(_WIDTHS_OF_ALL, size=n_waves), rng.choice(_WIDTHS_OF_FEW, size=n_waves))
-    distance = np.sqrt(np.maximum(looks[:numbers].sum(axis=0), 1) / 6)
-    frequencies = rng.normal(size=(numbers, n_waves)) / (2 * math.pi * width * distance)
-    at_codes = looks[numbers:]
-    angles = rng.random((sum(sizes), n_waves)) * np.repeat(at_codes, sizes, axis=0)
-    return Waves(frequencies * looks[:numbers], angles, at_codes, sizes)
-
-
-def _looks(rng: np.random.Generator, numbers: int, coded: int, n_waves: int, *, only_all: bool) -> NDArray[np.bool_]:
-    """Which columns each wave looks at: all numbers, or two columns, or a number alone."""
-    looks = np.zeros((numbers + coded, n_waves), dtype=bool)
-    n_all = n_waves if only_all else round(_ALL * n_waves) if numbers > 2 else 0
+    n_all = n_waves if rows.image is not None else round(_ALL * n_waves) if numbers > 2 else 0
+    looks = np.zeros((numbers + len(sizes), n_waves), dtype=bool)
     looks[:numbers, :n_all] = True
-    few = np.arange(n_all, n_waves)
-    first, second = rng.random((numbers + coded, len(few))).argsort(axis=0)[[0, -1]]
-    looks[first, few] = True
-    # The counts of single columns tell of codes; of numbers nothing does but waves.
-    alone = (first < numbers) & (rng.random(len(few)) < _ALONE)
-    looks[second[~alone], few[~alone]] = True
+    looks[:, n_all:] = _few(rng, numbers, len(sizes), n_waves - n_all)
+    widths = [rng.choice(_WIDTHS_OF_ALL, size=n_all), rng.choice(_WIDTHS_OF_FEW, size=n_waves - n_all)]
+    width = np.concatenate(widths) * np.sqrt(np.maximum(looks[:numbers].sum(axis=0), 1) / 6)
+    frequencies = looks[:numbers] * rng.normal(size=(numbers, n_waves)) / (2 * math.pi * width)
+    angles = rng.integers(_TURN, size=(sum(sizes), n_waves)) * np.repeat(looks[numbers:], sizes, axis=0)
+    return Waves(rounded_matrix(frequencies), angles, looks[numbers:], sizes)
+
+
+def _few(rng: np.random.Generator, numbers: int, coded: int, n_waves: int) -> NDArray[np.bool_]:
+    """Two columns for each wave; some see a number alone, of which no count tells, as it does of codes."""
+    looks = np.zeros((numbers + coded, n_waves), dtype=bool)
+    first, second = rng.random((numbers + coded, n_waves)).argsort(axis=0)[[0, -1]]
+    alone = (first < numbers) & (rng.random(n_waves) < _ALONE)
+    looks[first, np.arange(n_waves)] = True
+    looks[second[~alone], np.flatnonzero(~alone)] = True
     return looks
 
 
