@@ -41,8 +41,8 @@ class DPMerf:
     waves: int = 1500
     latent: int = 24
     hidden: int = 256
-    n_steps: int = 1000
-    batch: int = 512
+    n_steps: int = 1500
+    batch: int = 400
     learning_rate: float = 0.003
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
