@@ -6,7 +6,17 @@ from sfumato.fitting import fit
 from sfumato.folder import Release, load_release, release
 from sfumato.mechanism import Measurements, Mechanism, register
 from sfumato.mechanism import mechanism_for as method
-from sfumato.mechanisms import ClustMix, DPKip, DPMerf, DPMix, IndependentHistograms, Kip, ThreeAImage, ThreeATable
+from sfumato.mechanisms import (
+    ClustMix,
+    DPGan,
+    DPKip,
+    DPMerf,
+    DPMix,
+    IndependentHistograms,
+    Kip,
+    ThreeAImage,
+    ThreeATable,
+)
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
@@ -30,6 +40,7 @@ __all__ = [
     "Claim",
     "ClustMix",
     "Column",
+    "DPGan",
     "DPKip",
     "DPMerf",
     "DPMix",

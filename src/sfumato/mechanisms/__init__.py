@@ -2,6 +2,7 @@
 
 from sfumato.mechanisms.clustmix.mechanism import ClustMix
 from sfumato.mechanisms.dpmix import DPMix
+from sfumato.mechanisms.gan.mechanism import DPGan
 from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
@@ -9,4 +10,14 @@ from sfumato.mechanisms.kip.kip import Kip
 from sfumato.mechanisms.merf.mechanism import DPMerf
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
-__all__ = ["ClustMix", "DPKip", "DPMerf", "DPMix", "IndependentHistograms", "Kip", "ThreeAImage", "ThreeATable"]
+__all__ = [
+    "ClustMix",
+    "DPGan",
+    "DPKip",
+    "DPMerf",
+    "DPMix",
+    "IndependentHistograms",
+    "Kip",
+    "ThreeAImage",
+    "ThreeATable",
+]
