@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.errors import ModelError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import n_channels
@@ -17,6 +18,8 @@ from sfumato.public.torch_extra import need_torch
 _COEFFICIENTS = 250
 _CONTRAST, _DARK = 10.0, -2.0  # pixels begin dark, and away from the ends of the sigmoid
 _LARGEST_SPREAD, _FIRST_SPREAD = 0.2, -2.0
+#: Latent draws on which a trained generator is tried.
+_TRIED = 1000
 
 
 class Outputs(NamedTuple):
@@ -75,6 +78,21 @@ class Generator:
         codes = [torch.softmax(part, dim=1) for part in logits]
         spreads = _LARGEST_SPREAD * torch.sigmoid(spreads + _FIRST_SPREAD)
         return Outputs(torch.sigmoid(middles), spreads, torch.cat([signal[:, :0], *codes], dim=1))
+
+    def trained(self, parameters: list[Any]) -> tuple[NDArray[np.float64], ...]:
+        """Parameters as arrays; refused where training has diverged, so that no row can hold what is not a number."""
+        torch = need_torch("a generator")
+        latent = np.random.default_rng(0).normal(size=(_TRIED, self.latent))
+        with torch.no_grad():
+            out = self(parameters, torch.from_numpy(latent), torch.arange(_TRIED) % self.rows.n_classes)
+        found = tuple(values.detach().numpy() for values in parameters)
+        shown = [values.numpy() for values in out if values is not None]
+        if not all(np.isfinite(values).all() for values in (*found, *shown)):
+            raise ModelError(
+                "the training of the generator diverged, and nothing is released. The budget is spent all the same; lower "
+                "the learning rates, and count what was spent if you release again."
+            )
+        return found
 
     @property
     def _n_outputs(self) -> int:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ModelError
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.gan.discriminator import Discriminator
 from sfumato.public.doors import Measured, Tensor
@@ -63,14 +62,8 @@ class Adversaries:
                 average.lerp_(values, _RENEWED)
 
     def averaged(self) -> tuple[NDArray[np.float64], ...]:
-        """The averaged generator, or a refusal where training has diverged."""
-        found = tuple(values.numpy() for values in self._average)
-        if not all(np.isfinite(values).all() for values in found):
-            raise ModelError(
-                "the training of dp-gan diverged, and nothing is released; its budget is spent. Lower learning_rate or "
-                "generator_rate, and count what was spent if you release again."
-            )
-        return found
+        """The averaged generator."""
+        return self._generator.trained(self._average)
 
     def _made(self) -> tuple[Tensor, Tensor]:
         labels = self._torch.from_numpy(self._rng.choice(len(self._rates), size=self._generated, p=self._rates))

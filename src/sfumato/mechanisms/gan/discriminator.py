@@ -48,7 +48,7 @@ class Discriminator:
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Of its parameters."""
-        sizes = [self.width + self.rows.n_classes, self.hidden, self.hidden, 1]
+        sizes = [self.width, self.hidden, self.hidden, self.rows.n_classes]
         layers = list(itertools.pairwise(sizes))
         weights = {f"weight{at}": layer for at, layer in enumerate(layers)}
         return weights | {f"bias{at}": layer[1:] for at, layer in enumerate(layers)}
@@ -87,20 +87,21 @@ class Discriminator:
         numbers = (out.numbers + out.spreads * torch.from_numpy(rng.normal(size=out.numbers.shape))).clamp(0, 1)
         gumbel = torch.from_numpy(rng.gumbel(size=out.probabilities.shape))
         logits = (torch.log(out.probabilities + 1e-12) + gumbel) / _TEMPERATURE
-        codes = [torch.softmax(part, dim=1) for part in logits.split(list(self.rows.code_sizes), dim=1)]
+        soft = [torch.softmax(part, dim=1) for part in logits.split(list(self.rows.code_sizes), dim=1)]
+        hard = [torch.nn.functional.one_hot(part.argmax(dim=1), part.shape[1]) for part in soft]
+        codes = [(decided - part).detach() + part for decided, part in zip(hard, soft, strict=True)]
         return torch.cat([2 * numbers - 1, *codes], dim=1)
 
     def score(self, parameters: Tensors, vector: Tensor, label: Tensor) -> Tensor:
-        """How private a row looks, above or below 0: for one row, or for many."""
+        """How private a row looks, above or below 0: the score of its own class, for one row or for many."""
         torch = need_torch("dp-gan")
-        classes = torch.arange(self.rows.n_classes, device=vector.device)
-        signal = torch.cat([vector, (classes == label[..., None]).to(vector.dtype)], dim=-1)
-        n_layers = len(self.shapes) // 2
+        signal, n_layers = vector, len(self.shapes) // 2
         for at in range(n_layers):
             signal = signal @ parameters[f"weight{at}"] + parameters[f"bias{at}"]
             if at < n_layers - 1:
                 signal = torch.nn.functional.leaky_relu(signal, _LEAK)
-        return signal[..., 0]
+        classes = torch.arange(self.rows.n_classes, device=vector.device)
+        return (signal * (classes == label[..., None])).sum(dim=-1)
 
     def loss_of_private(self) -> Loss:
         """Of one private row: small where it looks private."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import ModelError
 from sfumato.mechanisms.common.generator import Generator, Outputs
 from sfumato.mechanisms.merf.mean_embedding import MeanEmbedding
 from sfumato.mechanisms.merf.waves import ExpectedWaves, Waves
@@ -33,10 +32,7 @@ class Training:
         with one_thread(), torch.enable_grad():
             parameters = generator.start(seed)
             self._search(torch, generator, parameters, ExpectedWaves(torch, waves), target, seed)
-        found = tuple(values.detach().numpy() for values in parameters)
-        if not all(np.isfinite(values).all() for values in found):
-            raise ModelError("the generator's training diverged. Lower learning_rate; nothing more is spent by it.")
-        return found
+            return generator.trained(parameters)
 
     def _search(
         self,
