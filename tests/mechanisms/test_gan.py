@@ -9,7 +9,7 @@ import pytest
 
 import schemas
 import twins
-from sfumato import Budget, Column, DPGan, Schema, Sensitive, fit, register
+from sfumato import Budget, Column, DPGan, NoiseSource, Schema, Sensitive, fit, register
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError
@@ -163,3 +163,19 @@ def test_what_does_not_work_is_refused() -> None:
     with pytest.raises(PlanError, match="public number of rows"):
         SMALL.steps(replace(schemas.TABLE, rows=None), BUDGET)
     assert DPGan(batch=10**6).steps(PEOPLE, BUDGET)[1].sampling.rate == 1.0
+
+
+def apart(epsilon: float) -> float:
+    """How far classes differ in the release, where they do by 60 and .8 among the rows: 2 if as there."""
+    rates = {"learning_rate": 0.005, "generator_rate": 0.005}
+    mechanism = DPGan(n_steps=80, batch=200, generated=64, discriminator_hidden=16, hidden=32, latent=4, **rates)
+    data, budget = Sensitive.read(people(), PEOPLE), Budget(epsilon=epsilon, delta=1e-5)
+    table = fit(mechanism, data, budget, source=NoiseSource(research_seed=1)).model.sample(3000, seed=1).table
+    ill, south = table["ill"].astype(bool), table["ward"] == "south"
+    pressure = table["pressure"][ill].mean() - table["pressure"][~ill].mean()
+    return float(pressure / 60 + (south[ill].mean() - south[~ill].mean()) / 0.8)
+
+
+def test_the_generator_learns_what_tells_classes_apart_and_less_under_more_noise() -> None:
+    assert apart(8.0) > 1.2
+    assert apart(0.01) < 0.6

@@ -14,6 +14,8 @@ from sfumato.public.torch_extra import need_torch
 #: Where both networks start, and what is drawn on the way: public, and the same for everyone.
 _SEED = 31
 _BETAS = (0.5, 0.999)
+#: Of the discriminator's weights, in learning rates: one that is too sure has nothing left to teach.
+_DECAY = 3.0
 #: How much of the averaged generator each step replaces.
 _RENEWED = 0.02
 
@@ -36,9 +38,9 @@ class Adversaries:
 
     def with_rates(self, *, generator: float, discriminator: float) -> "Adversaries":
         """Learning rates of Adam."""
-        adam = self._torch.optim.Adam
-        self._optimisers["generator"] = adam(self._of_generator, lr=generator, betas=_BETAS)
-        self._optimisers["discriminator"] = adam(list(self.of_discriminator.values()), lr=discriminator, betas=_BETAS)
+        adam, weights = self._torch.optim.AdamW, list(self.of_discriminator.values())
+        self._optimisers["generator"] = adam(self._of_generator, lr=generator, betas=_BETAS, weight_decay=0.0)
+        self._optimisers["discriminator"] = adam(weights, lr=discriminator, betas=_BETAS, weight_decay=_DECAY)
         return self
 
     def step_discriminator(self, noisy: Mapping[str, Measured], *, batch: float, clip: float) -> None:

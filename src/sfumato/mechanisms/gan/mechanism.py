@@ -47,13 +47,13 @@ class DPGan:
     """
 
     name: ClassVar[str] = "dp-gan"
-    n_steps: int = 500
+    n_steps: int = 600
     batch: int = 1000
     clip: float = 1.0
-    steps_each: int = 2
+    steps_each: int = 1
     generated: int = 256
-    learning_rate: float = 0.003
-    generator_rate: float = 0.002
+    learning_rate: float = 0.0005
+    generator_rate: float = 0.0003
     discriminator_hidden: int = 64
     coefficients: int = 150
     latent: int = 24
