@@ -55,6 +55,9 @@ CASES = {
     "mst": (sf.Mst(), schemas.TABLE),
     "aim": (sf.Aim(rounds=0.5), schemas.TABLE),
     "privbayes": (sf.PrivBayes(), schemas.TABLE),
+    "dp-merf": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), schemas.TABLE),
+    "dp-merf-images": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), COLOUR),
+    "dp-gan": (sf.DPGan(n_steps=2, batch=60, generated=10, coefficients=12, hidden=8), COLOUR),
     "dp-kip": (sf.DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
 }
 
@@ -124,7 +127,7 @@ def frame_of(schema: sf.Schema) -> Any:
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if case.endswith("kip"):
+    if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf")):
         pytest.importorskip("torch")
     monkeypatch.setattr(population, "ROWS", 2_000)
     monkeypatch.setattr(to_labels, "LEARNING_ROWS", 500)

@@ -2,6 +2,7 @@
 
 from sfumato.mechanisms.clustmix.mechanism import ClustMix
 from sfumato.mechanisms.dpmix import DPMix
+from sfumato.mechanisms.gan.mechanism import DPGan
 from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
@@ -12,13 +13,16 @@ from sfumato.mechanisms.learners.scattering import Scattering
 from sfumato.mechanisms.marginals.aim import Aim
 from sfumato.mechanisms.marginals.mst import Mst
 from sfumato.mechanisms.marginals.privbayes import PrivBayes
+from sfumato.mechanisms.merf.mechanism import DPMerf
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
 __all__ = [
     "Aim",
     "ClustMix",
     "Cnn",
+    "DPGan",
     "DPKip",
+    "DPMerf",
     "DPMix",
     "IndependentHistograms",
     "Kip",

@@ -2,6 +2,8 @@
 
 import importlib
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sfumato.errors import PlanError
@@ -23,3 +25,15 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory ran out: by torch's own type on a GPU, by the name of the allocator on a CPU."""
     torch = need_torch("noisy_gradients")
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within it torch computes in one thread: the order of sums, and so the last bits, would follow their number."""
+    torch = need_torch("training")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -17,7 +17,8 @@ from sfumato.errors import PlanError
 from sfumato.learn import ntk
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import VECTOR
-from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
+from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means
 from sfumato.model import FixedModel
 from sfumato.public.block import Dense
 from sfumato.public.budget import Budget

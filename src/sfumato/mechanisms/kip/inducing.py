@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PlanError, SchemaError
+from sfumato.errors import SchemaError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
@@ -138,10 +138,3 @@ def measure_means(view: Doors, space: Space) -> Middle:
     distance = math.sqrt(float(np.clip(square, (0.01 * space.radius) ** 2, space.radius**2)))
     view.prepare(VECTOR, lambda batch: (batch[VECTOR] - mean).astype(np.float32))
     return Middle(counts, mean, sums / counts[:, None] - mean, distance)
-
-
-def require_positive(**settings: float) -> None:
-    """Refuse settings that must be above 0, by their names."""
-    for name, value in settings.items():
-        if not (math.isfinite(value) and value > 0):
-            raise PlanError(f"{name} = {value} must be above 0.")

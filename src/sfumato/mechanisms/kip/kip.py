@@ -19,7 +19,8 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import VECTOR
-from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means, require_positive
+from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means
 from sfumato.model import FixedModel
 from sfumato.public.block import Hot, Outer
 from sfumato.public.budget import Budget
@@ -28,7 +29,7 @@ from sfumato.public.encoding import one_hot
 from sfumato.public.exact_arithmetic import exact_products
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
-from sfumato.public.torch_extra import need_torch
+from sfumato.public.torch_extra import need_torch, one_thread
 
 _CELL_SEED = 5
 _LIFT = 0.3  # of the edge of the noise's spectrum: docs/research/kernels.md
@@ -115,13 +116,8 @@ class Kip:
     def find_points(self, measurements: Measurements, space: Space) -> Vectors:
         """Points about the mean, by Adam on the loss over all rows plus the pull of the anchors."""
         torch = need_torch("kip")
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)  # the order of sums, and so the last bits, would follow the number of threads
-        try:
-            with torch.enable_grad():
-                return self._search(torch, measurements, space)
-        finally:
-            torch.set_num_threads(before)
+        with one_thread(), torch.enable_grad():
+            return self._search(torch, measurements, space)
 
     def _search(self, torch: Any, measurements: Measurements, space: Space) -> Vectors:
         middle: Middle = measurements["middle"]

@@ -1,0 +1,74 @@
+"""A trained generator as a model: latent draws, then numbers and codes."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.generator import Generator
+from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.public.doors import Measured
+from sfumato.public.torch_extra import need_torch, one_thread
+
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class GeneratorModel:
+    """A network, its parameters, and the noisy number of rows of each class."""
+
+    generator: Generator
+    parameters: tuple[NDArray[np.float64], ...] = field(repr=False)
+    class_counts: Measured = field(repr=False)
+
+    @property
+    def default_rows(self) -> int:
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
+
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of private rows."""
+        return float(self.class_counts.values.sum())
+
+    @property
+    def noisy_rows_stddev(self) -> float:
+        """The standard deviation of the noise in it."""
+        return self.class_counts.stddev * math.sqrt(len(self.class_counts.values))
+
+    def sample(self, n_rows: int, *, seed: int) -> Synthetic:
+        """A class by its noisy rate, a latent draw, and what the network makes of both."""
+        check_row_count(n_rows)
+        rng = np.random.default_rng(seed)
+        labels = rng.choice(len(self.class_counts.values), size=n_rows, p=class_rates(self.class_counts))
+        parts = [self._drawn(part, rng) for part in np.split(labels, range(_ROWS_AT_ONCE, n_rows, _ROWS_AT_ONCE))]
+        numbers, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return self.generator.rows.synthetic(numbers, codes, labels)
+
+    def _drawn(self, labels: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        torch = need_torch("a generator")
+        parameters = [torch.from_numpy(values) for values in self.parameters]
+        latent = torch.from_numpy(rng.normal(size=(len(labels), self.generator.latent)))
+        with one_thread(), torch.no_grad():
+            out = self.generator(parameters, latent, torch.from_numpy(labels))
+        numbers = out.numbers.numpy()
+        if out.spreads is None:
+            return numbers.astype(np.float32), np.zeros((len(labels), 0), dtype=np.int64)
+        numbers = np.clip(numbers + out.spreads.numpy() * rng.normal(size=numbers.shape), 0, 1)
+        return numbers, _draw_codes(out.probabilities.numpy(), self.generator.rows.code_sizes, rng)
+
+
+def class_rates(counts: Measured) -> NDArray[np.float64]:
+    """What part of all rows each class seems to have; equal parts where none stands above 0."""
+    kept = np.maximum(counts.values, 0.0)
+    return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
+
+
+def _draw_codes(probabilities: NDArray[Any], sizes: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A code of each column for each row."""
+    codes = np.empty((len(probabilities), len(sizes)), dtype=np.int64)
+    for at, part in enumerate(np.split(probabilities, np.cumsum(sizes)[:-1], axis=1) if sizes else []):
+        codes[:, at] = (rng.random(len(part))[:, None] > np.cumsum(part, axis=1)[:, :-1]).sum(axis=1)
+    return codes

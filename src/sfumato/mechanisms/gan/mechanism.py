@@ -1,0 +1,116 @@
+"""DP-GAN: a discriminator learns by noisy gradients of private rows, a generator from the discriminator alone.
+
+Xie, Lin, Wang, Wang and Zhou, "Differentially private generative adversarial network" (2018), by the recipe of Bie, Kamath and Zhang,
+"Private GANs, revisited" (2023): large batches, several discriminator steps for each of the generator's, and an averaged
+generator. Generated rows are public, so their part of the gradient has no noise. Proof: docs/proofs/dp-gan.md.
+"""
+
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import ClassVar
+
+from sfumato.errors import PlanError
+from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.generator import Generator
+from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
+from sfumato.mechanisms.common.mixed_rows import MixedRows
+from sfumato.mechanisms.common.prepared import VECTOR
+from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.gan.adversaries import Adversaries
+from sfumato.mechanisms.gan.discriminator import Discriminator
+from sfumato.public.block import Dense, Hot
+from sfumato.public.budget import Budget
+from sfumato.public.doors import Doors
+from sfumato.public.schema import Schema
+from sfumato.public.step import Poisson, Step
+from sfumato.public.torch_extra import need_torch, one_thread
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class DPGan:
+    """A generator whose rows a noisy discriminator cannot tell from private ones.
+
+    Args:
+        n_steps: Noisy gradient steps of the discriminator.
+        batch: Private rows that take part in a step, on average.
+        clip: The norm to which a row's gradient is clipped.
+        steps_each: Discriminator steps for each of the generator's.
+        generated: Generated rows in a step of either.
+        learning_rate: Of the discriminator's Adam.
+        generator_rate: Of the generator's Adam.
+        discriminator_hidden: Units of each of its two hidden layers.
+        coefficients: Cosine coefficients of each channel of an image that the discriminator sees.
+        latent: Entries of a latent draw.
+        hidden: Units of each of the generator's two hidden layers.
+        counts_share: What class counts may cost, relative to the gradients.
+    """
+
+    name: ClassVar[str] = "dp-gan"
+    n_steps: int = 600
+    batch: int = 1000
+    clip: float = 1.0
+    steps_each: int = 1
+    generated: int = 256
+    learning_rate: float = 0.0005
+    generator_rate: float = 0.0003
+    discriminator_hidden: int = 64
+    coefficients: int = 150
+    latent: int = 24
+    hidden: int = 128
+    counts_share: float = 0.05
+
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
+        """Class counts over everyone; then sampled gradients."""
+        require_positive(**asdict(self))
+        rows, rate = MixedRows(schema), self._rate(schema)
+        width = sum(prod(shape) for shape in self._discriminator(rows).shapes.values())
+        # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
+        return (
+            Step(name="classes", blocks=(Hot(name="counts", width=rows.n_classes),), share=self.counts_share * rate**2),
+            Step(
+                name="gradients",
+                blocks=(Dense(name="gradient", width=width, l2_bound=self.clip),),
+                uses=self.n_steps,
+                sampling=Poisson(rate),
+            ),
+        )
+
+    def measure(self, view: Doors, schema: Schema) -> Measurements:
+        """Train both networks: the discriminator through the door, the generator on what came out of it."""
+        torch = need_torch("dp-gan")
+        rows = MixedRows(schema)
+        counts = view.noisy_sum("classes", lambda batch: {"counts": rows.labels(batch)})["counts"]
+        discriminator = self._discriminator(rows)
+        view.prepare(VECTOR, discriminator.vectors)
+        loss = discriminator.loss_of_private()
+        with one_thread(), torch.enable_grad():
+            both = Adversaries(
+                self._generator(rows), discriminator, rates=class_rates(counts), generated=self.generated
+            )
+            both.with_rates(generator=self.generator_rate, discriminator=self.learning_rate)
+            for step in range(self.n_steps):
+                seen = {name: values.to(torch.float32) for name, values in both.of_discriminator.items()}
+                noisy = view.noisy_gradients("gradients", loss, seen)
+                both.step_discriminator(noisy, batch=self._rate(schema) * (schema.rows or 1), clip=self.clip)
+                if (step + 1) % self.steps_each == 0:
+                    both.step_generator()
+            return {"counts": counts, "generator": both.averaged()}
+
+    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
+        """The averaged generator is the model."""
+        return GeneratorModel(self._generator(MixedRows(schema)), measurements["generator"], measurements["counts"])
+
+    def _generator(self, rows: MixedRows) -> Generator:
+        return Generator(rows, self.latent, self.hidden)
+
+    def _discriminator(self, rows: MixedRows) -> Discriminator:
+        return Discriminator(rows, self.discriminator_hidden, self.coefficients)
+
+    def _rate(self, schema: Schema) -> float:
+        if schema.rows is None:
+            raise PlanError(
+                "dp-gan needs the approximate, public number of rows to choose its sampling rate. "
+                "Set rows = N under [dataset] in schema.toml; it need not be exact."
+            )
+        return min(1.0, self.batch / schema.rows)

@@ -1,0 +1,127 @@
+"""Random Fourier features of mixed rows, and their exact mean over what a generator leaves to chance.
+
+A wave is exp(2 pi i t), where t adds up turns over some columns: frequency times number, or a random angle for each code.
+Over Gaussian frequencies and even angles, products of waves average to a Gaussian kernel of the numbers times the equality of
+the codes (Rahimi and Recht, "Random features for large-scale kernel machines", 2007). Where a generator leaves numbers to
+Gaussian and codes to independent draws, the mean of a wave is a product of known factors: it needs no relaxed draws.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.mixed_rows import MixedRows
+from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matrix
+from sfumato.public.schema import Batch
+
+_SEED = 23
+#: Angles are counted in parts of a turn: these add up exactly, and a cosine is looked up.
+_TURN = 1 << 16
+_COSINES = np.cos(2 * math.pi * np.arange(_TURN) / _TURN)
+#: Kernels of several widths stand side by side. In distances of two rows of even numbers, sqrt(1/6) for each: a public rule.
+_WIDTHS_OF_FEW, _WIDTHS_OF_ALL = (0.125, 0.5, 2.0), (0.25, 0.5, 1.0)
+#: The part of the waves that sees all numbers together, where there are several; of the others, what sees one number alone.
+_ALL, _ALONE = 0.25, 0.2
+
+
+@dataclass(frozen=True)
+class Waves:
+    """Public waves, one a column.
+
+    Attributes:
+        frequencies: Turns for each number, such that products with rows are exact: (number, wave).
+        angles: Parts of a turn for each code: (code of any column, wave). 0 where the wave does not look at the column.
+        looks: Which columns of codes a wave looks at, two at most: (column, wave).
+        sizes: Codes of each column.
+    """
+
+    frequencies: NDArray[np.float64] = field(repr=False)
+    angles: NDArray[np.int64] = field(repr=False)
+    looks: NDArray[np.bool_] = field(repr=False)
+    sizes: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """A cosine and a sine for each wave."""
+        return 2 * int(self.frequencies.shape[1])
+
+    def of_rows(self, rows: MixedRows, batch: Batch) -> NDArray[np.float64]:
+        """Cosines, then sines, of length 1 together. Each row alone decides its own, to the last bit."""
+        products = grid_products(on_grid(rows.numbers(batch)), self.frequencies)
+        turned = np.rint(products * _TURN).astype(np.int64)
+        for start, code in zip(self.starts, rows.codes(batch).T, strict=True):
+            turned += self.angles[start + code]
+        places = np.concatenate([turned, turned - _TURN // 4], axis=1) & (_TURN - 1)
+        return np.asarray(_COSINES[places] / math.sqrt(self.width / 2))
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the codes of each column begin."""
+        return np.cumsum([0, *self.sizes])[: len(self.sizes)]
+
+    def layers(self) -> list[NDArray[np.complex128]]:
+        """Factors by code, such that probabilities times each layer, multiplied together, are the mean over codes.
+
+        A layer holds one column of codes for each wave. A wave without one sees a factor 1, whatever the first column is.
+        """
+        column_of = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        nth = np.cumsum(self.looks, axis=0) * self.looks
+        layers = []
+        for layer in range(1, int(nth.max(initial=0)) + 1):
+            chosen = np.where((nth == layer).any(axis=0), (nth == layer).argmax(axis=0), 0)
+            mine = column_of[:, None] == chosen
+            layers.append(np.where(mine, np.exp(2j * math.pi / _TURN * self.angles * (nth == layer)[column_of]), 0.0))
+        return layers
+
+
+def draw_waves(rows: MixedRows, n_waves: int) -> Waves:
+    """Waves that anyone can draw again: from the columns and a fixed seed."""
+    rng = np.random.default_rng(_SEED)
+    numbers, sizes = rows.n_numbers, rows.code_sizes
+    n_all = n_waves if rows.image is not None else round(_ALL * n_waves) if numbers > 2 else 0
+    looks = np.zeros((numbers + len(sizes), n_waves), dtype=bool)
+    looks[:numbers, :n_all] = True
+    looks[:, n_all:] = _few(rng, numbers, len(sizes), n_waves - n_all)
+    widths = [rng.choice(_WIDTHS_OF_ALL, size=n_all), rng.choice(_WIDTHS_OF_FEW, size=n_waves - n_all)]
+    width = np.concatenate(widths) * np.sqrt(np.maximum(looks[:numbers].sum(axis=0), 1) / 6)
+    frequencies = looks[:numbers] * rng.normal(size=(numbers, n_waves)) / (2 * math.pi * width)
+    angles = rng.integers(_TURN, size=(sum(sizes), n_waves)) * np.repeat(looks[numbers:], sizes, axis=0)
+    return Waves(rounded_matrix(frequencies), angles, looks[numbers:], sizes)
+
+
+def _few(rng: np.random.Generator, numbers: int, coded: int, n_waves: int) -> NDArray[np.bool_]:
+    """Two columns for each wave; some see a number alone, of which no count tells, as it does of codes."""
+    looks = np.zeros((numbers + coded, n_waves), dtype=bool)
+    first, second = rng.random((numbers + coded, n_waves)).argsort(axis=0)[[0, -1]]
+    alone = (first < numbers) & (rng.random(n_waves) < _ALONE)
+    looks[first, np.arange(n_waves)] = True
+    looks[second[~alone], np.flatnonzero(~alone)] = True
+    return looks
+
+
+class ExpectedWaves:
+    """Means of waves as torch computes them, for training."""
+
+    def __init__(self, torch: Any, waves: Waves) -> None:
+        """Take the waves to torch."""
+        self._torch = torch
+        self._scale = 1 / math.sqrt(waves.width / 2)
+        self._radians = torch.from_numpy(2 * math.pi * waves.frequencies)
+        self._layers = [
+            (torch.from_numpy(layer.real.copy()), torch.from_numpy(layer.imag.copy())) for layer in waves.layers()
+        ]
+
+    def __call__(self, numbers: Any, spreads: Any | None, probabilities: Any) -> Any:
+        """Features for each row: Gaussian numbers of these means and deviations (none: exact ones), independent codes."""
+        angle = numbers @ self._radians
+        real, imaginary = self._torch.cos(angle), self._torch.sin(angle)
+        if spreads is not None:
+            damping = self._torch.exp(-0.5 * (spreads.square() @ self._radians.square()))
+            real, imaginary = real * damping, imaginary * damping
+        for of_real, of_imaginary in self._layers:
+            a, b = probabilities @ of_real, probabilities @ of_imaginary
+            real, imaginary = real * a - imaginary * b, real * b + imaginary * a
+        return self._scale * self._torch.cat([real, imaginary], dim=1)
