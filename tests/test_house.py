@@ -12,7 +12,16 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 MOST_LINES = 450
 
 ROOMS = {
-    *("public", "public/accounting", "outlook", "private", "private/kernel", "private/intake", "mechanisms"),
+    *(
+        "public",
+        "public/accounting",
+        "outlook",
+        "private",
+        "private/kernel",
+        "private/doors",
+        "private/intake",
+        "mechanisms",
+    ),
     *(
         "mechanisms/table",
         "mechanisms/image",

@@ -22,14 +22,14 @@ from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.block import Block, Choice, Dense, Hot, Outer
+from sfumato.public.block import Block, Choice, Dense, Hot, Outer, Response
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
 from sfumato.public.choice import Expected
 from sfumato.public.claim import Claim
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
-from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 from sfumato.signing import load_signing_key, new_keys
 from sfumato.verification.verifying import Verification, verify
 
@@ -47,6 +47,7 @@ __all__ = [
     "DPKip",
     "DPMix",
     "Dense",
+    "EachRow",
     "Everyone",
     "Expected",
     "Fitted",
@@ -67,6 +68,7 @@ __all__ = [
     "PrivBayes",
     "PrivacyUnit",
     "Release",
+    "Response",
     "Schema",
     "SecretBins",
     "Sensitive",

@@ -6,7 +6,7 @@ from sfumato.contents import archive_of
 from sfumato.errors import SfumatoError
 from sfumato.folder import ANSWERS, answers_of
 from sfumato.public.answers import Answers
-from sfumato.public.block import Block
+from sfumato.public.block import Block, Response
 from sfumato.public.certificate import Certificate
 from sfumato.public.discovery import discovered_bounds
 from sfumato.public.plan import Plan
@@ -65,6 +65,8 @@ def _unplanned(answers: Answers, plans: list[Plan]) -> list[str]:
                         problems.append(f"the answer to {key} has another shape than the plan gives it.")
                     elif step.choice and not 0 <= answers.integers[key][0] < len(step.choice.widths):
                         problems.append(f"the answer to {key} is no candidate of the choice.")
+                    elif isinstance(block, Response) and _is_no_code(answers, key, block):
+                        problems.append(f"the answer to {key} holds a code that its response cannot give.")
                     elif _is_too_large(answers, key):
                         problems.append(f"the answer to {key} holds a number that no sum of rows comes near.")
     extra = sorted(set(answers.integers) - expected)
@@ -84,6 +86,11 @@ def _is_too_large(answers: Answers, key: str) -> bool:
     return bool(values.size and (values.max() > _LARGEST or values.min() < -_LARGEST))
 
 
+def _is_no_code(answers: Answers, key: str, block: Response) -> bool:
+    values = answers.integers[key]
+    return bool(values.size and (values.min() < 0 or values.max() >= block.categories))
+
+
 def _answered(answers: Answers, plan: Plan) -> list[Answered]:
     def unit(step: Step, block: Block) -> int | None:
         # A person who is shortened counts parts of a unit.
@@ -95,6 +102,7 @@ def _answered(answers: Answers, plan: Plan) -> list[Answered]:
         if not step.choice  # a place among candidates, to which no noise is added
         for use in range(answers.uses(step))
         for block in step.blocks
+        if not isinstance(block, Response)  # a code, to which no noise is added
     ]
 
 
