@@ -28,6 +28,7 @@ ROOMS = {
         "mechanisms/clustmix",
         "mechanisms/kip",
         "mechanisms/marginals",
+        "mechanisms/local",
         "mechanisms/common",
         "learn",
     ),

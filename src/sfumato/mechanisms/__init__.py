@@ -6,6 +6,8 @@ from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
 from sfumato.mechanisms.kip.kip import Kip
+from sfumato.mechanisms.local.dp_pro import DPPro
+from sfumato.mechanisms.local.local_reports import LocalReports
 from sfumato.mechanisms.marginals.aim import Aim
 from sfumato.mechanisms.marginals.mst import Mst
 from sfumato.mechanisms.marginals.privbayes import PrivBayes
@@ -16,8 +18,10 @@ __all__ = [
     "ClustMix",
     "DPKip",
     "DPMix",
+    "DPPro",
     "IndependentHistograms",
     "Kip",
+    "LocalReports",
     "Mst",
     "PrivBayes",
     "ThreeAImage",
