@@ -9,11 +9,19 @@ from sfumato.public.answers import Answers
 from sfumato.public.block import Block, Response
 from sfumato.public.certificate import Certificate
 from sfumato.public.discovery import discovered_bounds
+from sfumato.public.grid import RESPONSE_PARTS, truth_in_parts
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 from sfumato.verification.findings import Findings
-from sfumato.verification.noise_checks import FALSE_ALARM, Answered, implausible_noise, unit_of
+from sfumato.verification.noise_checks import (
+    FALSE_ALARM,
+    Answered,
+    Responded,
+    implausible_noise,
+    implausible_responses,
+    unit_of,
+)
 from sfumato.verification.plan_checks import Recomputed
 
 #: No sum of rows and noise comes near this: a row's integers are below 2^29, and there are no 2^33 of them.
@@ -40,7 +48,8 @@ def check_answers(
     if not found.settle(problems, checked="the doors' integers have the planned shapes, and nothing is among them"):
         return None
     found.settle(
-        implausible_noise([block for plan in plans for block in _answered(answers, plan)]),
+        implausible_noise([block for plan in plans for block in _answered(answers, plan)])
+        + implausible_responses([block for plan in plans for block in _responded(answers, plan)]),
         checked="the doors' integers are as noisy as planned, as far as their last digits, marks and sizes show "
         f"(an honest release fails this once in {1 / FALSE_ALARM:.0g})",
     )
@@ -103,6 +112,20 @@ def _answered(answers: Answers, plan: Plan) -> list[Answered]:
         for use in range(answers.uses(step))
         for block in step.blocks
         if not isinstance(block, Response)  # a code, to which no noise is added
+    ]
+
+
+def _responded(answers: Answers, plan: Plan) -> list[Responded]:
+    def other(step: Step, block: Response) -> float:
+        told = truth_in_parts(block, noise_multiplier=plan.noise_multiplier(step.name))
+        return (1 - told / RESPONSE_PARTS) / block.categories
+
+    return [
+        Responded(answers.of(step.name, use, block.name), block.categories, other(step, block))
+        for step in plan.steps
+        for block in step.blocks
+        if isinstance(block, Response)
+        for use in range(answers.uses(step))
     ]
 
 

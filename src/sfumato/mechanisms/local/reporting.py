@@ -28,7 +28,8 @@ class Reporting(ABC):
     Args:
         label_share: The part of the precision that goes to the label.
         l2_clip: Rows are clipped to this length about the centre of the space. None: as long as any row can be.
-        calibrate: Whether reports are drawn towards their mean as far as they are noise; otherwise they stay as they came.
+        calibrate: Whether reports are drawn towards the mean of their label as far as they are noise; otherwise they stay as
+            they came.
     """
 
     name: ClassVar[str]
@@ -61,17 +62,19 @@ class Reporting(ABC):
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
         """Take noise out, undo the projection, put values into their bounds."""
-        reports = measurements["reports"]
-        if self.calibrate:
-            reports = calibrated(reports, stddev=float(measurements["stddev"]))
+        reports, labels, lacking = measurements["reports"], measurements.get("labels"), None
         space, label = self.space(schema), label_of(schema)
+        if self.calibrate:
+            reports, lacking = calibrated(reports, labels, stddev=float(measurements["stddev"]))
         encoded = space.back(reports)
         if schema.images:
             image = schema.images[0]
             classes = () if label is None else (*label.categories, *(("(missing)",) if label.missing else ()))
             images = in_bounds(encoded.reshape(-1, *image.shape), image)
-            return FixedModel(Synthetic(images=images, labels=measurements.get("labels"), classes=classes))
-        batch: dict[str, NDArray[Any]] = dict(decoded(encoded, space.columns, seed=seed))
+            return FixedModel(Synthetic(images=images, labels=labels, classes=classes))
+        batch: dict[str, NDArray[Any]] = dict(
+            decoded(encoded, space.columns, lacking=space.variance_back(lacking), seed=seed)
+        )
         if label is not None:
             batch[label.name] = measurements["labels"]
         return FixedModel(Synthetic(table=schema.decode(batch)))

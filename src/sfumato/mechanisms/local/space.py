@@ -50,3 +50,9 @@ class Space:
     def back(self, reports: NDArray[np.float64]) -> NDArray[np.float64]:
         """Reports as encoded columns: the shortest that have this projection, by the pseudo-inverse."""
         return self.centre + (reports if self.matrix is None else reports @ np.linalg.pinv(self.matrix))
+
+    def variance_back(self, variances: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """The variance of encoded columns where independent entries of a report have these; none where none are given."""
+        if variances is None:
+            return np.zeros(len(self.centre))
+        return variances if self.matrix is None else np.asarray(variances @ np.linalg.pinv(self.matrix) ** 2)
