@@ -33,12 +33,12 @@ def calibrated(reports: Floats, labels: NDArray[np.int64] | None, *, stddev: flo
 
 
 def _means(reports: Floats, labels: NDArray[np.int64] | None, *, variance: float) -> Floats:
-    """The mean report of each row's label, drawn towards that of all by James and Stein's rule (1961)."""
+    """The mean report of each row's label, every entry drawn towards that of all by the part that noise would explain."""
     everyone = reports.mean(axis=0)
     means = np.tile(everyone, (len(reports), 1))
     for label in () if labels is None else np.unique(labels):
         own = labels == label
         apart = reports[own].mean(axis=0) - everyone
-        noise = variance * reports.shape[1] / np.count_nonzero(own)
-        means[own] += apart * max(0.0, 1 - noise / max(float(apart @ apart), noise))
+        noise = variance / np.count_nonzero(own)
+        means[own] += apart * (1 - noise / np.maximum(apart**2, noise))
     return means

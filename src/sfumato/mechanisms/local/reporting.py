@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PlanError, SchemaError
+from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.mechanisms.local.calibration import calibrated
@@ -99,14 +99,9 @@ def label_of(schema: Schema) -> Column | None:
 
 
 def reported_columns(schema: Schema) -> tuple[Column, ...]:
-    """All columns but the label; a picture stands alone."""
+    """All columns but the label: of images, the picture."""
     label = label_of(schema)
-    columns = tuple(column for column in schema.columns if label is None or column.name != label.name)
-    if schema.images and len(columns) > 1:
-        raise SchemaError(
-            "pictures are reported without columns beside them. Leave all but the image and its label out."
-        )
-    return columns
+    return schema.images or tuple(column for column in schema.columns if label is None or column.name != label.name)
 
 
 def _rows(schema: Schema) -> int:
