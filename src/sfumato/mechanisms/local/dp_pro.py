@@ -35,11 +35,14 @@ class DPPro(Reporting):
     matrix_seed: int = 0
 
     def space(self, schema: Schema) -> Space:
-        """Independent Gaussian entries, so scaled that a row keeps its length on average."""
+        """Orthogonal columns in random directions, so scaled that a row keeps its length on average.
+
+        Independent Gaussian entries, as published, have the same directions, but some that the pseudo-inverse blows up.
+        """
         if self.dimensions < 1:
             raise PlanError(f"dimensions = {self.dimensions} must be at least 1.")
         columns = reported_columns(schema)
         width = Encoder(columns).width
         kept = min(self.dimensions, width)
-        matrix = np.random.default_rng(self.matrix_seed).normal(size=(width, kept)) / np.sqrt(kept)
-        return Space(columns, matrix)
+        directions, _ = np.linalg.qr(np.random.default_rng(self.matrix_seed).normal(size=(width, kept)))
+        return Space(columns, np.asarray(directions * np.sqrt(width / kept)))
