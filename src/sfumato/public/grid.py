@@ -91,8 +91,9 @@ def truth_in_parts(block: Response, *, noise_multiplier: float) -> int:
 
     The largest whole number that is private enough: docs/proofs/noisy-reports.md.
 
-    >>> truth_in_parts(Response(name="label", categories=2), noise_multiplier=1.0) / 2**32  # p = Phi(m / 2) = .760
-    0.5204998775850981
+    >>> parts = truth_in_parts(Response(name="label", categories=2), noise_multiplier=1.0)
+    >>> round(parts / 2**32, 4)  # so that p = Phi(m / 2) = .7602
+    0.5205
     """
     allowed = _MARGIN * math.sqrt(2 * block.share) / noise_multiplier
 
