@@ -14,8 +14,10 @@ from sfumato.mechanisms import (
     DPKip,
     DPMerf,
     DPMix,
+    DPPro,
     IndependentHistograms,
     Kip,
+    LocalReports,
     Logistic,
     Mst,
     PrivBayes,
@@ -27,14 +29,14 @@ from sfumato.model import Classifier, FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.block import Block, Choice, Dense, Hot, Outer
+from sfumato.public.block import Block, Choice, Dense, Hot, Outer, Response
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
 from sfumato.public.choice import Expected
 from sfumato.public.claim import Claim
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
-from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 from sfumato.signing import load_signing_key, new_keys
 from sfumato.training import Trained, TrainedModel, load_model, train
 from sfumato.verification.verifying import Verification, verify
@@ -56,7 +58,9 @@ __all__ = [
     "DPKip",
     "DPMerf",
     "DPMix",
+    "DPPro",
     "Dense",
+    "EachRow",
     "Everyone",
     "Expected",
     "Fitted",
@@ -66,6 +70,7 @@ __all__ = [
     "Kip",
     "KnownPartition",
     "Learner",
+    "LocalReports",
     "Logistic",
     "Measurements",
     "Mechanism",
@@ -79,6 +84,7 @@ __all__ = [
     "PrivBayes",
     "PrivacyUnit",
     "Release",
+    "Response",
     "Scattering",
     "Schema",
     "SecretBins",

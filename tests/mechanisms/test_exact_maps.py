@@ -37,6 +37,7 @@ ONE_HOT = sf.Schema(
     rows=20_000,
 )
 CLUSTMIX = sf.ClustMix(sigma_max=2.0, most_clusters=4, rounds=2, coordinates=7, kernel_width=11)
+REPLACE = sf.PrivacyUnit(relation="replace_one")
 CASES = {
     "histograms": (sf.IndependentHistograms(), schemas.TABLE),
     "table": (sf.ThreeATable(), schemas.TABLE),
@@ -58,6 +59,8 @@ CASES = {
     "dp-merf": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), schemas.TABLE),
     "dp-merf-images": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), COLOUR),
     "dp-gan": (sf.DPGan(n_steps=2, batch=60, generated=10, coefficients=12, hidden=8), COLOUR),
+    "local-reports": (sf.LocalReports(coefficients=12), replace(COLOUR, unit=REPLACE, rows=400)),
+    "dp-pro": (sf.DPPro(dimensions=6), replace(schemas.REPLACE, rows=400)),
     "dp-kip": (sf.DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
 }
 
@@ -92,6 +95,10 @@ class PlaceChecking(AnsweredDoors):
     def noisy_mixtures(self, step_name, per_record, *, group_of=None):
         self.checked(per_record)
         return super().noisy_mixtures(step_name, per_record, group_of=group_of)
+
+    def noisy_reports(self, step_name, per_record):
+        self.checked(per_record)
+        return super().noisy_reports(step_name, per_record)
 
     def noisy_choice(self, step_name, per_record, expected):
         self.checked(per_record)

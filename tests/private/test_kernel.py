@@ -40,6 +40,13 @@ def test_the_kernel_has_under_900_lines_of_code() -> None:
     assert sum(code_lines(path) for path in KERNEL.glob("*.py")) < 900
 
 
+def test_every_door_beside_the_kernel_has_under_120_lines_of_code_and_is_described() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for path in (PACKAGE / "private" / "doors").glob("*.py"):
+        assert code_lines(path) < 120, path.name
+        assert path.stem == "__init__" or f"doors/{path.name}" in page, path.name
+
+
 def imports_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -47,7 +47,7 @@ def told(mechanism, schema, what, column, *, budget=BUDGET):
 def test_every_mechanism_tells_its_noise_for_every_column(name: str) -> None:
     mechanism = sf.DPMix(mixtures=30, degree=20) if name == "dpmix" else registered(name)()
     ran = 0
-    for schema in (schemas.TABLE, schemas.IMAGES, replace(schemas.TABLE, rows=None)):
+    for schema in (schemas.TABLE, schemas.IMAGES, replace(schemas.TABLE, rows=None), schemas.REPLACE):
         try:
             planned = sf.plan(mechanism, schema, BUDGET)
         except sf.SfumatoError:

@@ -10,6 +10,8 @@ from sfumato.mechanisms.kip.kip import Kip
 from sfumato.mechanisms.learners.cnn import Cnn
 from sfumato.mechanisms.learners.logistic import Logistic
 from sfumato.mechanisms.learners.scattering import Scattering
+from sfumato.mechanisms.local.dp_pro import DPPro
+from sfumato.mechanisms.local.local_reports import LocalReports
 from sfumato.mechanisms.marginals.aim import Aim
 from sfumato.mechanisms.marginals.mst import Mst
 from sfumato.mechanisms.marginals.privbayes import PrivBayes
@@ -24,8 +26,10 @@ __all__ = [
     "DPKip",
     "DPMerf",
     "DPMix",
+    "DPPro",
     "IndependentHistograms",
     "Kip",
+    "LocalReports",
     "Logistic",
     "Mst",
     "PrivBayes",

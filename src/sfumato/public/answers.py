@@ -62,6 +62,12 @@ class Answers:
             for block in plan.step(step_name).blocks
         }
 
+    def taken(self, plan: Plan, step_name: str, use: int, noisy_integers: Mapping[str, NDArray[np.int64]]) -> Noisy:
+        """Note the answers of one use, and give them as a mechanism gets them."""
+        for block, values in noisy_integers.items():
+            self.add(step_name, use, block, values)
+        return self.measured(plan, step_name, use)
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """For a file: each in the smallest type that holds it."""
         return {key: _smallest(values) for key, values in self.integers.items()}
@@ -111,6 +117,10 @@ class AnsweredDoors:
         if chosen not in expected:
             raise ReleaseError(f"the choice {use} of step {step_name!r} was not on offer.")
         return chosen
+
+    def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """What was reported then."""
+        return self._next(step_name)
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None

@@ -66,6 +66,10 @@ class Doors(Protocol):
         """Which table on offer departs most from what is expected of it, by the exponential mechanism."""
         ...
 
+    def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """One randomised report of every row, in a secret order."""
+        ...
+
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
     ) -> Noisy:

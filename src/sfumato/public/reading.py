@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from sfumato.public.block import Block, Choice, Hot
+from sfumato.public.block import Block, Choice, Hot, Response
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
@@ -63,6 +63,8 @@ def _of_any_block(step: Step, block: Block) -> Reading:
         return Reading(column="*", what="a count", step=step.name, block=block.name, unit="rows")
     if isinstance(block, Choice):
         return Reading(column="*", what="the score of a choice", step=step.name, block=block.name, unit="rows")
+    if isinstance(block, Response):
+        return Reading(column="*", what="whether a row has a code", step=step.name, block=block.name, unit="rows")
     what = "a number, as if by"
     return Reading(
         column="*", what=what, step=step.name, block=block.name, per_one=1 / block.l2_bound, unit="rows", at_most=True

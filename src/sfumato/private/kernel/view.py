@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sfumato.errors import PlanError, PrivacyError
+from sfumato.private.doors import reports
 from sfumato.private.kernel import choice, sums
 from sfumato.private.kernel.arrays import Integers
 from sfumato.private.kernel.gradients import GradientSum
@@ -51,11 +52,9 @@ class View:
         """Open the data for exactly the accesses of the plan."""
         if plan.unit != data.schema.unit:
             raise PrivacyError("the plan protects another unit than the data is read for. Plan by the data's schema.")
-        self.__data = data
         self.__rows = PreparedRows(data, schema=schema, keep=sum(step.uses for step in plan.steps) > 1)
-        self.__plan, self.__schema = plan, schema
-        self.__primitives, self.__on_step = primitives, on_step
-        self.__process = os.getpid()
+        self.__data, self.__plan, self.__schema = data, plan, schema
+        self.__primitives, self.__on_step, self.__process = primitives, on_step, os.getpid()
         self.__used: dict[str, int] = {}
         self.__kept: dict[str, tuple[object, Any]] = {}  # for a step: what was asked, and what was made of it
         #: All that ever came out: public.
@@ -93,9 +92,7 @@ class View:
         """
         step = self._charge(step_name)
         if step.is_mixed or step.choice:
-            raise PlanError(
-                f"step {step.name!r} plans no sum. Use the door noisy_{'choice' if step.choice else 'mixtures'}."
-            )
+            raise PlanError(f"step {step.name!r} plans no sum. Use the door {step.door}.")
         row_map = self._row_map(per_record, step)
         private_sums = sums.nothing(step)
         with silence():
@@ -145,6 +142,18 @@ class View:
         place = self.__primitives.choose(private_scores, step=step.name, block=tables.name, rate=rate)
         self.answers.add(step.name, self.__used[step.name] - 1, tables.name, np.array([candidates[place].index]))
         return candidates[place].index
+
+    def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """One report of every row, in a secret order: each block has as many lines as there are rows, a public number.
+
+        A row's dense blocks are clipped and get noise of their own; its responses are its codes, or thrown by a die.
+        """
+        step = self._charge(step_name)
+        row_map = self._row_map(per_record, step)
+        with silence():
+            mapped = (row_map(piece.batch, n_rows=piece.n_rows) for piece in self.__rows)
+            noisy = reports.of_rows(mapped, step=step, plan=self.__plan, primitives=self.__primitives)
+        return self.answers.taken(self.__plan, step.name, self.__used[step.name] - 1, noisy)
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
@@ -227,7 +236,5 @@ class View:
 
     def _release(self, step: Step, private_sums: sums.Sums) -> Noisy:
         """Add noise, once. Here private numbers become public ones."""
-        use = self.__used[step.name] - 1
-        for block, private_sum in private_sums.items():
-            self.answers.add(step.name, use, block, self.__primitives.noisy(private_sum, step=step.name, block=block))
-        return self.answers.measured(self.__plan, step.name, use)
+        noisy = {name: self.__primitives.noisy(s, step=step.name, block=name) for name, s in private_sums.items()}
+        return self.answers.taken(self.__plan, step.name, self.__used[step.name] - 1, noisy)
