@@ -7,6 +7,7 @@ from sfumato.folder import Release, load_release, release
 from sfumato.mechanism import Learner, Measurements, Mechanism, register
 from sfumato.mechanism import mechanism_for as method
 from sfumato.mechanisms import (
+    P3GM,
     Aim,
     ClustMix,
     Cnn,
@@ -14,6 +15,7 @@ from sfumato.mechanisms import (
     DPKip,
     DPMerf,
     DPMix,
+    DPSyn,
     IndependentHistograms,
     Kip,
     Logistic,
@@ -42,6 +44,7 @@ from sfumato.verification.verifying import Verification, verify
 __version__ = "0.1.0"
 
 __all__ = [
+    "P3GM",
     "Aim",
     "Block",
     "Budget",
@@ -56,6 +59,7 @@ __all__ = [
     "DPKip",
     "DPMerf",
     "DPMix",
+    "DPSyn",
     "Dense",
     "Everyone",
     "Expected",
