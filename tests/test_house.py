@@ -14,7 +14,7 @@ MOST_LINES = 450
 ROOMS = {
     *("public", "public/accounting", "outlook", "private", "private/kernel", "private/intake", "mechanisms"),
     *("mechanisms/table", "mechanisms/image", "mechanisms/clustmix", "mechanisms/kip", "mechanisms/marginals"),
-    *("mechanisms/gan", "mechanisms/merf", "mechanisms/learners", "mechanisms/common", "learn"),
+    *("mechanisms/gan", "mechanisms/merf", "mechanisms/latent", "mechanisms/learners", "mechanisms/common", "learn"),
     *("check", "verification", "present", "cli", "cli/commands"),
     *("lab", "lab/benchmark", "lab/assess", "lab/studies", "lab/demo"),
 }

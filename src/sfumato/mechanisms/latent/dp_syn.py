@@ -12,7 +12,7 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.latent.groundwork import groundwork_steps, measure_groundwork
 from sfumato.mechanisms.latent.likelihood import linear_decoder
-from sfumato.mechanisms.latent.mixture import MixtureStage
+from sfumato.mechanisms.latent.mixture import MixtureStage, mixture_stage
 from sfumato.mechanisms.latent.model import LatentModel, recommended
 from sfumato.mechanisms.latent.network import Network, Training
 from sfumato.mechanisms.latent.principal import codes_along, directions_step, measure_directions
@@ -34,8 +34,8 @@ class DPSyn:
 
     Args:
         encoder: `directions`: the linear autoencoder, by one noisy sum. `network`: one that learns by noisy gradients.
-        latent: Entries of a code.
-        components: Gaussians of each class.
+        latent: Entries of a code; None: as many as suit tables, or images.
+        components: Gaussians of each class; None: as many as suit tables, or images.
         rounds: Of EM.
         coefficients: Cosine coefficients of each channel of an image.
         hidden: Units of the hidden layer of the decoder (`network`).
@@ -47,8 +47,8 @@ class DPSyn:
 
     name: ClassVar[str] = "dp-syn"
     encoder: Literal["directions", "network"] = "directions"
-    latent: int = 8
-    components: int = 3
+    latent: int | None = None
+    components: int | None = None
     rounds: int = 3
     coefficients: int = 150
     hidden: int = 16
@@ -105,7 +105,7 @@ class DPSyn:
         return Network(rows, self._mixture(rows).latent, self.hidden, encodes=True)
 
     def _mixture(self, rows: LatentRows) -> MixtureStage:
-        return MixtureStage(rows, min(self.latent, rows.width), self.components, self.rounds)
+        return mixture_stage(rows, latent=self.latent, components=self.components, rounds=self.rounds)
 
     def _check(self) -> None:
         if self.encoder not in ("directions", "network"):
@@ -121,4 +121,4 @@ class DPSyn:
             "clip",
             "learning_rate",
         )
-        require_positive(**{name: getattr(self, name) for name in numbers})
+        require_positive(**{name: getattr(self, name) for name in numbers if getattr(self, name) is not None})

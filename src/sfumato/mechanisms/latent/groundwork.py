@@ -24,6 +24,8 @@ from sfumato.public.step import Step
 
 #: At vectors, at vectors about the mean of their class, and at codes.
 _LOOKS = 3
+#: The scale of lengths ends a little above the longest: of tables, all vectors are that long, and the last cell is open.
+_ABOVE = 1.01
 #: The part of the groundwork that lengths are given.
 _LENGTHS = 0.15
 #: How many times the noise of its count a class is given in rows that are like all rows.
@@ -68,7 +70,7 @@ def groundwork_steps(rows: LatentRows, *, share: float) -> tuple[Step, ...]:
 def measure_groundwork(view: Doors, rows: LatentRows) -> Groundwork:
     """Prepare the vectors, and measure their classes."""
     view.prepare(VECTOR, rows.vectors)
-    radius = measure_length(view, lambda batch: batch[VECTOR], longest=rows.longest).typical
+    radius = measure_length(view, lambda batch: batch[VECTOR], longest=_ABOVE * rows.longest).typical
     n_classes = rows.mixed.n_classes
 
     def of_class(batch: Batch) -> dict[str, NDArray[np.generic]]:

@@ -102,6 +102,12 @@ class MixtureStage:
         return self.rows.mixed.n_classes * self.components
 
 
+def mixture_stage(rows: LatentRows, *, latent: int | None, components: int | None, rounds: int) -> MixtureStage:
+    """With sizes that suit tables, or images, where none are given; no code has more entries than a vector."""
+    usual = (8, 3) if rows.mixed.image is None else (25, 6)
+    return MixtureStage(rows, min(latent or usual[0], rows.width), components or usual[1], rounds)
+
+
 def _of_moments(noisy: Measured, scale: Vectors, *, shape: tuple[int, int, int]) -> LatentMixture:
     """Counts, means and covariances from products of (1, code), entries in units of the scale."""
     classes, components, latent = shape

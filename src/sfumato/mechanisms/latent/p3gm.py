@@ -10,7 +10,7 @@ from typing import ClassVar
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.latent.groundwork import groundwork_steps, measure_groundwork
-from sfumato.mechanisms.latent.mixture import MixtureStage
+from sfumato.mechanisms.latent.mixture import MixtureStage, mixture_stage
 from sfumato.mechanisms.latent.model import LatentModel, recommended
 from sfumato.mechanisms.latent.network import Network, Training
 from sfumato.mechanisms.latent.principal import codes_along, directions_step, measure_directions
@@ -31,8 +31,8 @@ class P3GM:
     """Rows decoded by a network from a mixture of codes for each class.
 
     Args:
-        latent: Entries of a code.
-        components: Gaussians of each class.
+        latent: Entries of a code; None: as many as suit tables, or images.
+        components: Gaussians of each class; None: as many as suit tables, or images.
         rounds: Of EM.
         coefficients: Cosine coefficients of each channel of an image.
         hidden: Units of the hidden layer of the decoder.
@@ -43,8 +43,8 @@ class P3GM:
     """
 
     name: ClassVar[str] = "p3gm"
-    latent: int = 8
-    components: int = 3
+    latent: int | None = None
+    components: int | None = None
     rounds: int = 3
     coefficients: int = 150
     hidden: int = 16
@@ -55,7 +55,7 @@ class P3GM:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Classes, directions and codes over everyone; then sampled gradients of the decoder."""
-        require_positive(**asdict(self))
+        require_positive(**{name: value for name, value in asdict(self).items() if value is not None})
         rows = rows_of(schema, coefficients=self.coefficients)
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
         scale = self._training.rate(schema) ** 2
@@ -97,4 +97,4 @@ class P3GM:
         return Network(rows, self._mixture(rows).latent, self.hidden, encodes=False)
 
     def _mixture(self, rows: LatentRows) -> MixtureStage:
-        return MixtureStage(rows, min(self.latent, rows.width), self.components, self.rounds)
+        return mixture_stage(rows, latent=self.latent, components=self.components, rounds=self.rounds)
