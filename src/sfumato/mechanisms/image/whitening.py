@@ -12,7 +12,7 @@ Halko, Martinsson and Tropp, "Finding structure with randomness" (2011).
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.orthonormal import orthonormal
+from sfumato.mechanisms.common.gram_schmidt import orthonormal
 
 _PASSES = 2  # products with the covariance: each brings the range closer to the leading directions
 _RIDGE = 0.003  # of the largest variance: directions with less than this are not blown up to it

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.clusters import clipped
-from sfumato.mechanisms.common.orthonormal import orthonormal
+from sfumato.mechanisms.common.gram_schmidt import orthonormal
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.latent.groundwork import Groundwork
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
