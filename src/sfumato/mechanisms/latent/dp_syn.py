@@ -13,13 +13,12 @@ from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.latent.groundwork import groundwork_steps, measure_groundwork
 from sfumato.mechanisms.latent.likelihood import linear_decoder
 from sfumato.mechanisms.latent.mixture import MixtureStage, mixture_stage
-from sfumato.mechanisms.latent.model import LatentModel, recommended
+from sfumato.mechanisms.latent.model import LatentModel
 from sfumato.mechanisms.latent.network import Network, Training
 from sfumato.mechanisms.latent.principal import codes_along, directions_step, measure_directions
 from sfumato.mechanisms.latent.rows import LatentRows, rows_of
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
-from sfumato.public.row_counts import Recommended
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
@@ -92,10 +91,6 @@ class DPSyn:
             decoder = linear_decoder(rows, ground, encoder, mixture, seed=seed)
             return LatentModel(rows, ground.counts, mixture, decoder)
         return LatentModel(rows, ground.counts, mixture, self._network(rows).decoder(ground, encoder, unit=1.0))
-
-    def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
-        """Draws vary more than what they are drawn from, so that learners gain from more of them."""
-        return recommended(n_rows)
 
     @property
     def _training(self) -> Training:

@@ -11,13 +11,12 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.latent.groundwork import groundwork_steps, measure_groundwork
 from sfumato.mechanisms.latent.mixture import MixtureStage, mixture_stage
-from sfumato.mechanisms.latent.model import LatentModel, recommended
+from sfumato.mechanisms.latent.model import LatentModel
 from sfumato.mechanisms.latent.network import Network, Training
 from sfumato.mechanisms.latent.principal import codes_along, directions_step, measure_directions
 from sfumato.mechanisms.latent.rows import LatentRows, rows_of
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
-from sfumato.public.row_counts import Recommended
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
@@ -84,10 +83,6 @@ class P3GM:
         ground, mixture = measurements["ground"], measurements["mixture"]
         decoder = self._network(rows).decoder(ground, measurements["decoder"], unit=mixture.size)
         return LatentModel(rows, ground.counts, mixture, decoder)
-
-    def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
-        """Draws vary more than what they are drawn from, so that learners gain from more of them."""
-        return recommended(n_rows)
 
     @property
     def _training(self) -> Training:
