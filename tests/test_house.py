@@ -15,7 +15,7 @@ ROOMS = {
     *("public", "public/accounting", "outlook", "private", "private/kernel", "private/doors", "private/intake"),
     *("mechanisms", "mechanisms/table", "mechanisms/image", "mechanisms/clustmix", "mechanisms/kip"),
     *("mechanisms/marginals", "mechanisms/gan", "mechanisms/merf", "mechanisms/learners", "mechanisms/local"),
-    *("mechanisms/common", "learn"),
+    *("mechanisms/latent", "mechanisms/common", "learn"),
     *("check", "verification", "present", "cli", "cli/commands"),
     *("lab", "lab/benchmark", "lab/assess", "lab/studies", "lab/demo"),
 }

@@ -7,6 +7,7 @@ from sfumato.folder import Release, load_release, release
 from sfumato.mechanism import Learner, Measurements, Mechanism, register
 from sfumato.mechanism import mechanism_for as method
 from sfumato.mechanisms import (
+    P3GM,
     Aim,
     ClustMix,
     Cnn,
@@ -15,6 +16,7 @@ from sfumato.mechanisms import (
     DPMerf,
     DPMix,
     DPPro,
+    DPSyn,
     IndependentHistograms,
     Kip,
     LocalReports,
@@ -44,6 +46,7 @@ from sfumato.verification.verifying import Verification, verify
 __version__ = "0.1.0"
 
 __all__ = [
+    "P3GM",
     "Aim",
     "Block",
     "Budget",
@@ -59,6 +62,7 @@ __all__ = [
     "DPMerf",
     "DPMix",
     "DPPro",
+    "DPSyn",
     "Dense",
     "EachRow",
     "Everyone",

@@ -7,6 +7,8 @@ from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
 from sfumato.mechanisms.kip.kip import Kip
+from sfumato.mechanisms.latent.dp_syn import DPSyn
+from sfumato.mechanisms.latent.p3gm import P3GM
 from sfumato.mechanisms.learners.cnn import Cnn
 from sfumato.mechanisms.learners.logistic import Logistic
 from sfumato.mechanisms.learners.scattering import Scattering
@@ -19,6 +21,7 @@ from sfumato.mechanisms.merf.mechanism import DPMerf
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
 __all__ = [
+    "P3GM",
     "Aim",
     "ClustMix",
     "Cnn",
@@ -27,6 +30,7 @@ __all__ = [
     "DPMerf",
     "DPMix",
     "DPPro",
+    "DPSyn",
     "IndependentHistograms",
     "Kip",
     "LocalReports",
