@@ -6,12 +6,17 @@ import pytest
 from sfumato.mechanisms.table.labels import draw_labels
 
 
+def unlike(n_rows: int) -> np.ndarray:
+    """No column in which rows could be alike."""
+    return np.zeros((n_rows, 0), dtype=np.int32)
+
+
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_labels_come_at_the_wanted_rates(n_classes: int) -> None:
     rng = np.random.default_rng(3)
     scores = rng.normal(size=(4_000, n_classes))
     rates = np.arange(1.0, n_classes + 1) / np.arange(1.0, n_classes + 1).sum()
-    labels = draw_labels(scores, rates, rng)
+    labels = draw_labels(scores, rates, unlike(4_000), rng)
     assert np.bincount(labels, minlength=n_classes) / 4_000 == pytest.approx(rates, abs=0.003 * n_classes)
 
 
@@ -20,14 +25,33 @@ def test_a_stretch_of_like_scores_has_as_many_labels_as_it_should() -> None:
     rng = np.random.default_rng(4)
     scores = np.sort(rng.normal(size=2_000))[:, None]
     p = 1 / (1 + np.exp(-scores[:, 0]))
-    labels = draw_labels(scores, np.array([1 - p.mean(), p.mean()]), rng)
+    labels = draw_labels(scores, np.array([1 - p.mean(), p.mean()]), unlike(2_000), rng)
     off = [abs(labels[at : at + 100].sum() - p[at : at + 100].sum()) for at in range(0, 2_000, 100)]
-    assert max(off) <= 1.01
+    assert max(off) <= 3
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_every_category_has_as_many_labels_as_it_should(n_classes: int) -> None:
+    """Of three columns of 300 categories each, of 70 rows: drawn one by one, the worst category would be off by over 9."""
+    rng = np.random.default_rng(6)
+    n_rows = 21_000
+    scores = rng.normal(size=(n_rows, n_classes))
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    alike = rng.integers(0, 300, size=(n_rows, 3)).astype(np.int32)
+    labels = draw_labels(scores, p.mean(axis=0), alike, rng)
+    one_by_one = (p.cumsum(axis=1) < rng.random((n_rows, 1))).sum(axis=1)
+
+    def worst(drawn: np.ndarray) -> float:
+        surplus = np.eye(n_classes)[drawn] - p
+        return max(abs(np.bincount(alike[:, j], weights=surplus[:, 1])).max() for j in range(3))
+
+    assert worst(one_by_one) > 9
+    assert worst(labels) < 4
 
 
 def test_every_row_keeps_its_own_chance() -> None:
     scores, rates = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), np.full(3, 1 / 3)
-    drawn = [draw_labels(scores, rates, np.random.default_rng(seed)) for seed in range(3_000)]
+    drawn = [draw_labels(scores, rates, unlike(3), np.random.default_rng(seed)) for seed in range(3_000)]
     shares = np.stack([(np.array(drawn) == c).mean(axis=0) for c in range(3)], axis=1)
     assert shares.sum(axis=0) == pytest.approx(np.ones(3), abs=0.03)
     assert (shares.argmax(axis=1) == [1, 0, 2]).all()
@@ -42,11 +66,11 @@ def test_another_processors_sign_of_a_direction_changes_no_label(
         np.random.default_rng(5).normal(size=(500, n_scores)),
         np.full(max(n_scores, 2), 1 / max(n_scores, 2)),
     )
-    found, eigh = draw_labels(scores, rates, np.random.default_rng(0)), np.linalg.eigh
+    found, eigh = draw_labels(scores, rates, unlike(500), np.random.default_rng(0)), np.linalg.eigh
 
     def opposite(matrix):
         values, vectors = eigh(matrix)
         return values, -vectors
 
     monkeypatch.setattr(np.linalg, "eigh", opposite)
-    assert (draw_labels(scores, rates, np.random.default_rng(0)) == found).all()
+    assert (draw_labels(scores, rates, unlike(500), np.random.default_rng(0)) == found).all()

@@ -81,3 +81,22 @@ def test_a_model_tells_how_many_rows_there_were() -> None:
     table = fitted(CLASS)
     model = TableModel(Schema(columns=(X, CLASS), target="y"), table, *table.towards_teacher(1.0))
     assert (model.noisy_rows, model.noisy_rows_stddev, model.default_rows) == (1_000.0, 5.0, 1_000)
+
+
+@pytest.mark.parametrize(("private_rows", "different"), [(1_000.0, 20_000), (1e6, 40_000)])
+def test_of_more_rows_than_there_were_several_share_the_chance_of_a_label(private_rows: float, different: int) -> None:
+    """One of five is of the rare class: of five rows that are the same, nearly always one."""
+    named = Column(name="x", kind="categorical", categories=tuple(map(str, range(40_000))))
+    of_x = Binning(Cells(named), 40_000, np.arange(40_000), np.ones(40_000), Spikes())
+    table = FittedTable(
+        Binned((Feature(of_x.cells),), (of_x,), binning(CLASS), total=private_rows, total_stddev=5.0, cell_stddev=1.0),
+        rates=np.array([0.8, 0.2]),
+        population=Population(
+            np.zeros(40_000, int), np.arange(40_000)[:, None], np.ones(40_000), np.zeros((40_000, 1))
+        ),
+        labels=Labels(np.zeros((40_000, 1)), np.zeros((40_000, 1)), None),
+    )
+    model = TableModel(Schema(columns=(named, CLASS), target="y"), table, *table.towards_teacher(1.0))
+    yes = (model.sample(100_000, seed=0).table.set_index("x")["y"] == "yes").groupby(level=0, observed=True).sum()
+    assert len(yes) == different
+    assert different == 40_000 or (yes == 1).mean() > 0.8

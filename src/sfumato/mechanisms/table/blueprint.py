@@ -38,7 +38,7 @@ _MOST_CENTRED = 1 << 26
 
 #: Gradients that a teacher asks for: so many weights in all of them together, within a range.
 _GRADIENT_WEIGHTS = 1 << 14
-_GRADIENTS = (2, 8)
+_GRADIENTS = (2, 10)
 
 _GROUPS_SHARE = 0.01
 _SIZES_SHARE = 0.02

@@ -7,7 +7,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.binned import Binned
-from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
@@ -22,6 +21,8 @@ from sfumato.public.schema import Schema
 
 #: How much more or less a row of the population may weigh for the teacher.
 _LIKELIER = 20.0
+#: At least so many rows differ before any is drawn twice.
+_DIFFERENT_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -94,19 +95,18 @@ class TableModel:
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, a label for each, and a value in every bin."""
         check_row_count(n_rows)
-        rng, fitted = np.random.default_rng(seed), self.fitted
+        (rng, of_labels), fitted = np.random.default_rng(seed).spawn(2), self.fitted
         values: dict[str, NDArray[np.generic]] = {}
         if self.population is None:
             labels = rng.choice(len(fitted.rates), size=n_rows, p=fitted.rates)
         else:
-            chosen = self.population.draw(n_rows, rng)
-            for j, (feature, binning) in enumerate(zip(fitted.binned.features, fitted.binned.binnings, strict=True)):
-                values |= _decoded(feature, binning, self.population.rows[chosen, j], rng)
-            labels = self.population.labels[chosen]
-            if self.scores is not None:
-                labels = draw_labels(self.scores[chosen], fitted.rates, rng)
+            cells, labels = self._drawn(self.population, n_rows, rng, of_labels)
+            for feature, binning, at in zip(fitted.binned.features, fitted.binned.binnings, cells, strict=True):
+                values |= feature.decode(at, binning.values_in(at, rng))
         if fitted.binned.target is not None:
-            values |= _decoded(Feature(fitted.binned.target.cells), fitted.binned.target, labels, rng)
+            target = fitted.binned.target
+            at = target.cells_in(labels, rng)
+            values |= Feature(target.cells).decode(at, target.values_in(at, rng))
         for column in self.schema.columns:
             drawn = {
                 f.rhythm: values.pop(f.cells.column.name).astype(np.float64)
@@ -118,9 +118,25 @@ class TableModel:
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))
 
+    def _drawn(
+        self, population: Population, n_rows: int, rng: np.random.Generator, of_labels: np.random.Generator
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+        """The cells of each column and the labels.
 
-def _decoded(
-    feature: Feature, binning: Binning, bins: NDArray[np.int64], rng: np.random.Generator
-) -> dict[str, NDArray[np.generic]]:
-    cells = binning.cells_in(bins, rng)
-    return feature.decode(cells, binning.values_in(cells, rng))
+        Where more rows are asked for than there were private ones, a row is drawn several times with the same cells, once for
+        the rarest class: its labels then come near to its chance, and a learner sees less of what is only chance in them.
+        """
+        binnings, rates = self.fitted.binned.binnings, self.fitted.rates
+        copies = 1
+        if self.scores is not None and n_rows > self.noisy_rows:
+            copies = int(np.clip(1 / max(float(rates[rates > 0].min()), 1e-9), 1, max(n_rows // _DIFFERENT_ROWS, 1)))
+        row = np.arange(n_rows) // copies
+        chosen = population.draw(-(-n_rows // copies), rng)
+        cells = [b.cells_in(population.rows[chosen, j], rng) for j, b in enumerate(binnings)]
+        if self.scores is None:
+            return cells, population.labels[chosen]
+        alike = [cells[j] if b.cells.column.is_coded else population.rows[chosen, j] for j, b in enumerate(binnings)]
+        codes = np.stack([*alike, np.arange(len(chosen))], axis=1, dtype=np.int32, casting="same_kind")[row]
+        labels = draw_labels(self.scores[chosen][row], rates, codes, of_labels)
+        mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
+        return [at[row[mixed]] for at in cells], labels[mixed]

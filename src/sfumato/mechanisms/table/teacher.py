@@ -26,7 +26,7 @@ _HESSIAN_DOUBT = 0.1
 #: Scores of several classes move together, and the errors answer up to twice as fast as to one score alone.
 _TOGETHER = 2.0
 #: The root mean square by which scores may move after the first gradient; after the t-th, one t-th of it.
-_RADIUS = 1.2
+_RADIUS = 2.0
 
 #: Asks for the noisy gradient at given corrections: of the bins' weights, and of the belief in the trees.
 Ask = Callable[[NDArray[np.float64]], tuple[Measured, Measured]]

@@ -68,7 +68,8 @@ class WideModel:
         if self.weights is None or alpha == 0:
             return classes
         scores = points @ self.weights[:, :-1].T
-        taught = draw_labels(scores if self.scores is None else self.scores.spread(scores), self.rates, rng)
+        scores = scores if self.scores is None else self.scores.spread(scores)
+        taught = draw_labels(scores, self.rates, np.zeros((len(scores), 0), dtype=np.int32), rng)
         return taught if alpha == 1 else np.where(rng.random(len(classes)) < alpha, taught, classes)
 
 
