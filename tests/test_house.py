@@ -13,6 +13,7 @@ MOST_LINES = 450
 
 ROOMS = {
     *("public", "public/accounting", "outlook", "private", "private/kernel", "private/intake", "mechanisms"),
+    "private/doors",
     *("mechanisms/table", "mechanisms/image", "mechanisms/clustmix", "mechanisms/kip", "mechanisms/marginals"),
     *("mechanisms/gan", "mechanisms/merf", "mechanisms/learners", "mechanisms/common", "learn"),
     *("check", "verification", "present", "cli", "cli/commands"),

@@ -27,7 +27,7 @@ from sfumato.model import Classifier, FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.block import Block, Choice, Dense, Hot, Outer
+from sfumato.public.block import Block, Choice, Dense, Hot, Outer, Votes
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
 from sfumato.public.choice import Expected
@@ -91,6 +91,7 @@ __all__ = [
     "Trained",
     "TrainedModel",
     "Verification",
+    "Votes",
     "WithoutReplacement",
     "fit",
     "load_model",

@@ -14,6 +14,7 @@ from sfumato.private.kernel.randomness import NoiseSource
 
 PACKAGE = Path(sfumato.__file__).parent
 KERNEL = PACKAGE / "private" / "kernel"
+DOORS = PACKAGE / "private" / "doors"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernel.md"
 
 
@@ -38,6 +39,10 @@ def code_lines(path: Path) -> int:
 
 def test_the_kernel_has_under_900_lines_of_code() -> None:
     assert sum(code_lines(path) for path in KERNEL.glob("*.py")) < 900
+
+
+def test_a_door_beside_the_kernel_has_under_120_lines_of_code() -> None:
+    assert all(code_lines(path) < 120 for path in DOORS.glob("*.py"))
 
 
 def imports_of(path: Path) -> set[str]:

@@ -8,7 +8,7 @@ from sfumato.errors import PrivacyError
 from sfumato.private.kernel.view import View
 from sfumato.public.budget import Budget
 from sfumato.public.choice import Expected
-from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Tensors
+from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train
 
 
 class DoorsOnly:
@@ -44,6 +44,10 @@ class DoorsOnly:
     def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
         """See `View.noisy_choice`."""
         return _VIEWS[self].noisy_choice(step_name, per_record, expected)
+
+    def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
+        """See `View.noisy_votes`."""
+        return _VIEWS[self].noisy_votes(step_name, train, queries)
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ReleaseError
 from sfumato.public.budget import Budget
 from sfumato.public.choice import Expected
-from sfumato.public.doors import Device, GroupOf, Loss, Measured, Noisy, PerRecord, Tensors
+from sfumato.public.doors import Device, GroupOf, Loss, Measured, Noisy, PerRecord, Queries, Tensors, Train
 from sfumato.public.plan import Plan
 from sfumato.public.step import Step
 
@@ -61,6 +61,12 @@ class Answers:
             )
             for block in plan.step(step_name).blocks
         }
+
+    def taken(self, plan: Plan, step_name: str, use: int, noisy_integers: Mapping[str, NDArray[np.int64]]) -> Noisy:
+        """Note the answers of one use, and give them as a mechanism gets them."""
+        for block, values in noisy_integers.items():
+            self.add(step_name, use, block, values)
+        return self.measured(plan, step_name, use)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """For a file: each in the smallest type that holds it."""
@@ -111,6 +117,10 @@ class AnsweredDoors:
         if chosen not in expected:
             raise ReleaseError(f"the choice {use} of step {step_name!r} was not on offer.")
         return chosen
+
+    def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
+        """What was voted then."""
+        return self._next(step_name)
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
