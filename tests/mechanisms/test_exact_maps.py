@@ -58,6 +58,7 @@ CASES = {
     "dp-merf": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), schemas.TABLE),
     "dp-merf-images": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), COLOUR),
     "dp-gan": (sf.DPGan(n_steps=2, batch=60, generated=10, coefficients=12, hidden=8), COLOUR),
+    "pate-gan": (sf.PateGan(rounds=1, queries=4, reference=10, rows_each=60, coefficients=12, hidden=8), COLOUR),
     "dp-kip": (sf.DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
 }
 
@@ -127,7 +128,7 @@ def frame_of(schema: sf.Schema) -> Any:
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf")):
+    if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf", "pate-gan")):
         pytest.importorskip("torch")
     monkeypatch.setattr(population, "ROWS", 2_000)
     monkeypatch.setattr(to_labels, "LEARNING_ROWS", 500)

@@ -42,7 +42,8 @@ class PateGan:
         queries: Generated rows that they vote on in each round.
         reference: Generated rows that teachers compare their own with.
         remembered: Rounds whose votes the student learns from.
-        steps_each: Steps of the student, and of the generator, for each round.
+        student_steps: Steps of the student in each round.
+        generator_steps: Steps of the generator in each round.
         generated: Rows in a step of either.
         learning_rate: Of the student's Adam.
         generator_rate: Of the generator's Adam.
@@ -60,7 +61,8 @@ class PateGan:
     queries: int = 200
     reference: int = 2000
     remembered: int = 10
-    steps_each: int = 10
+    student_steps: int = 10
+    generator_steps: int = 3
     generated: int = 256
     learning_rate: float = 0.001
     generator_rate: float = 0.0005
@@ -97,9 +99,10 @@ class PateGan:
                 lessons = [*lessons, self._lesson(view, both, Teaching(rows, features, **_made(both, self.reference)))]
                 lessons = lessons[-self.remembered :]
                 vectors, labels, private = (torch.cat(parts) for parts in zip(*lessons, strict=True))
-                for _ in range(self.steps_each):
+                for _ in range(self.student_steps):
                     some = torch.from_numpy(rng.integers(len(labels), size=self.generated))
                     both.step_student(vectors[some], labels[some], private[some])
+                for _ in range(self.generator_steps):
                     both.step_generator()
             return {"counts": counts, "generator": both.averaged()}
 
