@@ -32,7 +32,7 @@ SETTINGS = {
         "rounds": 2,
         "queries": 20,
         "reference": 40,
-        "rows_each": 20,
+        "rows_each": 50,
         "student_steps": 1,
         "generator_steps": 1,
         "generated": 16,
@@ -75,7 +75,7 @@ def test_the_student_is_told_how_the_votes_fell() -> None:
 def test_teachers_queries_and_rounds_are_in_the_plan() -> None:
     plan = make_plan(SMALL.steps(schemas.TABLE, BUDGET), budget=BUDGET, unit=schemas.TABLE.unit, rows=300)
     step = plan.step("votes")
-    assert (step.votes.teachers, step.votes.queries, step.uses) == (15, 20, 2)
+    assert (step.votes.teachers, step.votes.queries, step.uses) == (6, 20, 2)
     more = make_plan(
         replace(SMALL, rounds=8).steps(schemas.TABLE, BUDGET), budget=BUDGET, unit=schemas.TABLE.unit, rows=300
     )

@@ -56,16 +56,16 @@ class PateGan:
     """
 
     name: ClassVar[str] = "pate-gan"
-    rows_each: int = 16
-    rounds: int = 100
-    queries: int = 200
-    reference: int = 2000
-    remembered: int = 10
+    rows_each: int = 32
+    rounds: int = 150
+    queries: int = 130
+    reference: int = 1000
+    remembered: int = 3
     student_steps: int = 10
     generator_steps: int = 3
     generated: int = 256
     learning_rate: float = 0.001
-    generator_rate: float = 0.0005
+    generator_rate: float = 0.001
     random_units: int = 64
     student_hidden: int = 64
     coefficients: int = 150
