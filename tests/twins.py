@@ -160,6 +160,20 @@ class PersonsCountOnceInChoices(Primitives):
         return super().choose(private_scores, step=step, block=block, rate=3 * rate)
 
 
+class KeepsLabels(Primitives):
+    """Labels as they are, though half of the precision was for hiding them."""
+
+    def respond(self, private_codes, *, step, block, categories, parts):
+        return private_codes
+
+
+class TwiceTheTruth(Primitives):
+    """Responses that are true twice as often as was accounted."""
+
+    def respond(self, private_codes, *, step, block, categories, parts):
+        return super().respond(private_codes, step=step, block=block, categories=categories, parts=2 * parts)
+
+
 def counts_outside_its_table(monkeypatch):
     """A code past the end of its table counts in the next one, so that a row may count there twice."""
 

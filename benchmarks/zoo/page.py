@@ -24,7 +24,7 @@ def write_page(
         "# The zoo",
         "",
         f"The default for tables (`auto`) on tables of many shapes, ε = {epsilon:g}, δ = 1e-5, as many released rows as real "
-        "ones, worst on top. Mean ± standard deviation over seeds. Written by `make bench-zoo`; the runs are in "
+        "ones, worst on top. Mean ± standard deviation over seeds; without ±, one release. Written by `make bench-zoo`; the runs are in "
         "`zoo.jsonl`.",
         "",
         *_counts(found),

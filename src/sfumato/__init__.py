@@ -7,6 +7,7 @@ from sfumato.folder import Release, load_release, release
 from sfumato.mechanism import Learner, Measurements, Mechanism, register
 from sfumato.mechanism import mechanism_for as method
 from sfumato.mechanisms import (
+    P3GM,
     Aim,
     ClustMix,
     Cnn,
@@ -14,8 +15,11 @@ from sfumato.mechanisms import (
     DPKip,
     DPMerf,
     DPMix,
+    DPPro,
+    DPSyn,
     IndependentHistograms,
     Kip,
+    LocalReports,
     Logistic,
     Mst,
     PateGan,
@@ -28,14 +32,14 @@ from sfumato.model import Classifier, FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.block import Block, Choice, Dense, Hot, Outer, Votes
+from sfumato.public.block import Block, Choice, Dense, Hot, Outer, Response, Votes
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
 from sfumato.public.choice import Expected
 from sfumato.public.claim import Claim
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
-from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 from sfumato.signing import load_signing_key, new_keys
 from sfumato.training import Trained, TrainedModel, load_model, train
 from sfumato.verification.verifying import Verification, verify
@@ -43,6 +47,7 @@ from sfumato.verification.verifying import Verification, verify
 __version__ = "0.1.0"
 
 __all__ = [
+    "P3GM",
     "Aim",
     "Block",
     "Budget",
@@ -57,7 +62,10 @@ __all__ = [
     "DPKip",
     "DPMerf",
     "DPMix",
+    "DPPro",
+    "DPSyn",
     "Dense",
+    "EachRow",
     "Everyone",
     "Expected",
     "Fitted",
@@ -67,6 +75,7 @@ __all__ = [
     "Kip",
     "KnownPartition",
     "Learner",
+    "LocalReports",
     "Logistic",
     "Measurements",
     "Mechanism",
@@ -81,6 +90,7 @@ __all__ = [
     "PrivBayes",
     "PrivacyUnit",
     "Release",
+    "Response",
     "Scattering",
     "Schema",
     "SecretBins",

@@ -1,12 +1,14 @@
 """The contract suite: every mechanism of the package keeps it, every broken twin is caught at its own clause."""
 
+from dataclasses import replace
+
 import pytest
 from cheats import CHEATS, RankOfARow
 
 import choosing
 import schemas
 import twins
-from sfumato import Budget, DPMix, IndependentHistograms, Schema
+from sfumato import Budget, DPMix, DPPro, IndependentHistograms, LocalReports, PrivacyUnit, Schema
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, SfumatoError
@@ -14,6 +16,8 @@ from sfumato.private.kernel.primitives import Primitives
 
 MIX = DPMix(mixtures=60, degree=30)
 CHOOSER = choosing.TellingColumns()
+REPORTS = LocalReports()
+REPLACED_IMAGES = replace(schemas.IMAGES, unit=PrivacyUnit(relation="replace_one"))
 KEPT = [
     pytest.param(IndependentHistograms(), schemas.TABLE, id="histograms"),
     pytest.param(IndependentHistograms(), schemas.NO_TARGET, id="histograms-no-target"),
@@ -35,6 +39,10 @@ KEPT = [
         id="dpmix-clipped",
     ),
     pytest.param(CHOOSER, schemas.TABLE, id="chooser"),
+    pytest.param(REPORTS, schemas.REPLACE, id="reports"),
+    pytest.param(REPORTS, REPLACED_IMAGES, id="reports-images"),
+    pytest.param(LocalReports(calibrate=False), replace(schemas.REPLACE, target="pressure"), id="reports-of-numbers"),
+    pytest.param(DPPro(dimensions=4), schemas.REPLACE, id="dp-pro"),
 ]
 
 
@@ -63,6 +71,11 @@ BROKEN_DOORS = [
     (twins.TwiceTheRateOfChoices, CHOOSER, schemas.TABLE, "choices have the planned odds"),
     (twins.ChoosesTheBest, CHOOSER, schemas.TABLE, "choices have the planned odds"),
     (twins.PersonsCountOnceInChoices, CHOOSER, schemas.PERSONS, "choices have the planned odds"),
+    (twins.HalfNoise, REPORTS, schemas.REPLACE, "noise has the planned scale"),
+    (twins.SameNoiseInEveryRow, REPORTS, schemas.REPLACE, "noise is drawn afresh"),
+    (twins.NoClip, DPPro(dimensions=4), schemas.REPLACE, "neighbouring data differ by at most the bound"),
+    (twins.KeepsLabels, REPORTS, schemas.REPLACE, "responses have the planned odds"),
+    (twins.TwiceTheTruth, REPORTS, schemas.REPLACE, "responses have the planned odds"),
 ]
 
 

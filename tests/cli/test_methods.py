@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from sfumato.cli import app
 from sfumato.mechanism import registered_names
-from sfumato.outlook.methods import methods
+from sfumato.outlook.method_list import methods
 
 
 def test_every_mechanism_is_listed_once_and_takes_something() -> None:

@@ -35,8 +35,8 @@ from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
 from sfumato.mechanisms.clustmix.classifier_pull import BIAS, KernelSums, adapted, rule_of
 from sfumato.mechanisms.clustmix.cluster_means import without_noise
 from sfumato.mechanisms.clustmix.cluster_space import ClusterSpace
-from sfumato.mechanisms.clustmix.dp_em import responsibilities
 from sfumato.mechanisms.clustmix.tilt import CELLS, middles, tilted
+from sfumato.mechanisms.common.dp_em import responsibilities
 from sfumato.mechanisms.common.prepared import PLACE
 from sfumato.public.accounting import delta_of_mu, least_cluster_size, rows_within
 

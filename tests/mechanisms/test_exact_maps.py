@@ -37,6 +37,7 @@ ONE_HOT = sf.Schema(
     rows=20_000,
 )
 CLUSTMIX = sf.ClustMix(sigma_max=2.0, most_clusters=4, rounds=2, coordinates=7, kernel_width=11)
+REPLACE = sf.PrivacyUnit(relation="replace_one")
 CASES = {
     "histograms": (sf.IndependentHistograms(), schemas.TABLE),
     "table": (sf.ThreeATable(), schemas.TABLE),
@@ -58,6 +59,11 @@ CASES = {
     "dp-merf": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), schemas.TABLE),
     "dp-merf-images": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), COLOUR),
     "dp-gan": (sf.DPGan(n_steps=2, batch=60, generated=10, coefficients=12, hidden=8), COLOUR),
+    "local-reports": (sf.LocalReports(coefficients=12), replace(COLOUR, unit=REPLACE, rows=400)),
+    "dp-pro": (sf.DPPro(dimensions=6), replace(schemas.REPLACE, rows=400)),
+    "dp-syn": (sf.DPSyn(latent=3, components=2, rounds=2), schemas.TABLE),
+    "dp-syn-network": (sf.DPSyn(encoder="network", latent=3, n_steps=2, batch=60), schemas.TABLE),
+    "p3gm": (sf.P3GM(latent=3, coefficients=12, n_steps=2, batch=60), COLOUR),
     "pate-gan": (sf.PateGan(rounds=1, queries=4, reference=10, rows_each=60, coefficients=12, hidden=8), COLOUR),
     "dp-kip": (sf.DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
 }
@@ -94,6 +100,10 @@ class PlaceChecking(AnsweredDoors):
         self.checked(per_record)
         return super().noisy_mixtures(step_name, per_record, group_of=group_of)
 
+    def noisy_reports(self, step_name, per_record):
+        self.checked(per_record)
+        return super().noisy_reports(step_name, per_record)
+
     def noisy_choice(self, step_name, per_record, expected):
         self.checked(per_record)
         return super().noisy_choice(step_name, per_record, expected)
@@ -128,7 +138,7 @@ def frame_of(schema: sf.Schema) -> Any:
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf", "pate-gan")):
+    if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf", "dp-syn-network", "p3gm", "pate-gan")):
         pytest.importorskip("torch")
     monkeypatch.setattr(population, "ROWS", 2_000)
     monkeypatch.setattr(to_labels, "LEARNING_ROWS", 500)

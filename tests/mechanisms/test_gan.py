@@ -71,15 +71,8 @@ def test_gradients_of_generated_rows_are_clipped_one_by_one() -> None:
     assert all(torch.allclose(free[name], values.grad) for name, values in tracked.items())
 
 
-KEPT = [
-    pytest.param(SMALL, schemas.PERSONS, id="persons"),
-    pytest.param(SMALL, schemas.IMAGES, id="images"),
-]
-
-
-@pytest.mark.parametrize(("mechanism", "schema"), KEPT)
-def test_it_keeps_the_contract(mechanism: DPGan, schema: Schema) -> None:
-    check_mechanism(mechanism, schema)
+def test_it_keeps_the_contract() -> None:
+    check_mechanism(SMALL, schemas.TABLE)
 
 
 @register
@@ -168,7 +161,7 @@ def test_what_does_not_work_is_refused() -> None:
 def apart(epsilon: float) -> float:
     """How far classes differ in the release, where they do by 60 and .8 among the rows: 2 if as there."""
     rates = {"learning_rate": 0.005, "generator_rate": 0.005}
-    mechanism = DPGan(n_steps=80, batch=200, generated=64, discriminator_hidden=16, hidden=32, latent=4, **rates)
+    mechanism = DPGan(n_steps=100, batch=200, generated=64, discriminator_hidden=16, hidden=32, latent=4, **rates)
     data, budget = Sensitive.read(people(), PEOPLE), Budget(epsilon=epsilon, delta=1e-5)
     table = fit(mechanism, data, budget, source=NoiseSource(research_seed=1)).model.sample(3000, seed=1).table
     ill, south = table["ill"].astype(bool), table["ward"] == "south"

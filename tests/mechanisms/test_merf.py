@@ -129,8 +129,7 @@ class TestEmbedding:
 
 KEPT = [
     pytest.param(SMALL, replace(schemas.PERSONS, target="pressure"), id="persons-number"),
-    pytest.param(SMALL, schemas.REPLACE, id="replace"),
-    pytest.param(SMALL, schemas.IMAGES, id="images"),
+    pytest.param(SMALL, replace(schemas.IMAGES, unit=schemas.REPLACE.unit), id="images-replace"),
 ]
 
 

@@ -47,13 +47,16 @@ def told(mechanism, schema, what, column, *, budget=BUDGET):
 def test_every_mechanism_tells_its_noise_for_every_column(name: str) -> None:
     mechanism = sf.DPMix(mixtures=30, degree=20) if name == "dpmix" else registered(name)()
     ran = 0
-    for schema in (schemas.TABLE, schemas.IMAGES, replace(schemas.TABLE, rows=None)):
+    large = replace(schemas.IMAGES.columns[0], shape=(16, 16))
+    larger = replace(schemas.IMAGES, columns=(large, *schemas.IMAGES.columns[1:]), rows=10_000)
+    for schema in (schemas.TABLE, schemas.IMAGES, larger, replace(schemas.TABLE, rows=None), schemas.REPLACE):
         try:
             planned = sf.plan(mechanism, schema, BUDGET)
         except sf.SfumatoError:
             continue  # not for this kind of data
         entries = planned.noise
-        assert {e["column"] for e in entries} in ({"*"}, {c.name for c in schema.columns})
+        whole = {schema.target} if isinstance(mechanism, sf.Learner) else {c.name for c in schema.columns}
+        assert {e["column"] for e in entries} in ({"*"}, whole)
         assert all(entry["noise"] > 0 and "±" in in_units(entry, schema) for entry in entries)
         ran += 1
     assert ran

@@ -75,6 +75,11 @@ class NotedDoors:
         self._note("noisy_choice", step_name, dict(expected))
         return self._doors.noisy_choice(step_name, self._map(step_name, per_record), expected)
 
+    def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """Note the step and its map."""
+        self._note("noisy_reports", step_name)
+        return self._doors.noisy_reports(step_name, self._map(step_name, per_record))
+
     def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
         """Note the step, its training and the queries, which must follow from answers alone."""
         self._note("noisy_votes", step_name, queries)

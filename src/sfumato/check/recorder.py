@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ContractError
 from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.block import Dense, Outer
+from sfumato.public.block import Dense, Outer, Response
 from sfumato.public.choice import ROW
 from sfumato.public.doors import Tensor
 from sfumato.public.grid import NOISE_STDDEV
@@ -53,6 +53,7 @@ class Record:
     answers: dict[tuple[str, int, str], Integers] = field(default_factory=dict)
     drawn: dict[tuple[str, int], Drawn] = field(default_factory=dict)
     subsets: dict[tuple[str, int], NDArray[np.int32]] = field(default_factory=dict)
+    orders: dict[str, list[Integers]] = field(default_factory=dict)
 
     def uses(self, step: str, block: str) -> int:
         """How often a block was answered."""
@@ -115,6 +116,19 @@ class Recorder(Primitives):
         """Note the exact scores, and choose as then."""
         place = self._inner.choose(private_scores, step=step, block=block, rate=rate)
         return int(self._answered(np.array(private_scores, dtype=object), np.array([place]), step, block)[0])
+
+    def respond(self, private_codes: Integers, *, step: str, block: str, categories: int, parts: int) -> Integers:
+        """Note the exact codes, and respond as then."""
+        answer = self._inner.respond(private_codes, step=step, block=block, categories=categories, parts=parts)
+        return self._answered(private_codes, answer, step, block)
+
+    def order(self, n_rows: int, *, step: str) -> Integers:
+        """Note the order, or give that of then: their number is public, so places mean the same rows."""
+        order, orders = self._inner.order(n_rows, step=step), self._record.orders.setdefault(step, [])
+        if self._then is not None:
+            order = self._then.orders[step][len(orders)]
+        orders.append(order)
+        return order
 
     def _answered(self, exact: NDArray[Any], answer: Integers, step: str, block: str) -> Integers:
         key = (step, self._record.uses(step, block), block)
@@ -181,15 +195,21 @@ class Recorder(Primitives):
 def whitened_distance(one: Record, two: Record, *, plan: Plan) -> list[tuple[str, float]]:
     """For every use of a step, how far two datasets' sums lie apart, as a multiple of the norm that a row may have.
 
-    For a choice, how far its scores do, as a multiple of what a row may move them by.
+    For a choice, how far its scores do, as a multiple of what a row may move them by. A response that is another counts as far
+    as two counts of its share.
 
     A sampled step is compared mixture by mixture, every other one as a whole.
     """
     squares: dict[tuple[str, int], Any] = {}
     for key in one.sums.keys() & two.sums.keys():
-        step_name, use, _ = key
+        step_name, use, name = key
         if plan.step(step_name).choice:  # every score for itself: the largest change counts
             squares[step_name, use] = float(max(abs(one.sums[key] - two.sums[key])) / ROW) ** 2
+            continue
+        block = plan.step(step_name).block(name)
+        if isinstance(block, Response):
+            changed = np.count_nonzero(one.sums[key] != two.sums[key])
+            squares[step_name, use] = squares.get((step_name, use), 0.0) + 2 * block.share * changed
             continue
         norm = NOISE_STDDEV / plan.noise_multiplier(step_name)
         apart = ((one.sums[key] - two.sums[key]) / norm) ** 2

@@ -33,6 +33,7 @@ CHECKS: tuple[Check, ...] = (
     Check("noise has the planned scale", doors.noise_has_its_scale),
     Check("noise is drawn afresh", doors.noise_is_fresh),
     Check("choices have the planned odds", doors.choices_have_their_odds),
+    Check("responses have the planned odds", doors.responses_have_their_odds),
     Check("sampling is what was accounted", doors.sampling_is_as_planned),
     Check("shapes are public", plan.shapes_are_public),
     Check("nasty rows survive", release.nasty_rows_survive),

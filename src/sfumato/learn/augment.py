@@ -12,7 +12,7 @@ Images = NDArray[np.float32]
 def varied(images: Images, *, rng: np.random.Generator) -> Images:
     """Random contrast for all, and each of seven changes for a random half of them."""
     out = with_contrast(images, rng=rng)
-    for change in (_moved, _patched, _textured, _dimmed, _thinned, _sharpened, _grained):
+    for change in (turned, _patched, _textured, _dimmed, _thinned, _sharpened, _grained):
         chosen = np.flatnonzero(rng.random(len(out)) < 0.5)
         if len(chosen):
             out[chosen] = change(out[chosen], rng)
@@ -25,7 +25,7 @@ def with_contrast(images: Images, *, rng: np.random.Generator, most: float = 3.5
     return _inside((images - 0.5) * gain + 0.5)
 
 
-def _moved(images: Images, rng: np.random.Generator) -> Images:
+def turned(images: Images, rng: np.random.Generator) -> Images:
     """Turn, stretch, shear and shift, with linear interpolation."""
     n_images, height, width = images.shape[:3]
     angle, shear = rng.uniform(-0.3, 0.3, size=n_images), rng.uniform(-0.2, 0.2, size=n_images)

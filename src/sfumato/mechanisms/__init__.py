@@ -8,9 +8,13 @@ from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
 from sfumato.mechanisms.kip.kip import Kip
+from sfumato.mechanisms.latent.dp_syn import DPSyn
+from sfumato.mechanisms.latent.p3gm import P3GM
 from sfumato.mechanisms.learners.cnn import Cnn
 from sfumato.mechanisms.learners.logistic import Logistic
 from sfumato.mechanisms.learners.scattering import Scattering
+from sfumato.mechanisms.local.dp_pro import DPPro
+from sfumato.mechanisms.local.local_reports import LocalReports
 from sfumato.mechanisms.marginals.aim import Aim
 from sfumato.mechanisms.marginals.mst import Mst
 from sfumato.mechanisms.marginals.privbayes import PrivBayes
@@ -18,6 +22,7 @@ from sfumato.mechanisms.merf.mechanism import DPMerf
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
 __all__ = [
+    "P3GM",
     "Aim",
     "ClustMix",
     "Cnn",
@@ -25,8 +30,11 @@ __all__ = [
     "DPKip",
     "DPMerf",
     "DPMix",
+    "DPPro",
+    "DPSyn",
     "IndependentHistograms",
     "Kip",
+    "LocalReports",
     "Logistic",
     "Mst",
     "PateGan",

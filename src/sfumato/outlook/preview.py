@@ -75,6 +75,8 @@ def _noise_advice(step: Step, block: Block, *, stddev: float, rows: int) -> list
                 f"{at}: the noise on a count ({stddev:.3g}) is more than a tenth of an average count "
                 f"({rows_per_count:.3g}). Use fewer cells, a larger epsilon, or more rows."
             ]
+    elif step.is_reported:
+        return []  # that each report drowns in its noise is what the local model is
     elif step.mixtures > 1 and not isinstance(block, Hot):
         in_range = 2 * _rows_in_a_sum(step, rows) * block.l2_bound / math.sqrt(block.width)
         if stddev > in_range:

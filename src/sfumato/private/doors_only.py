@@ -45,6 +45,10 @@ class DoorsOnly:
         """See `View.noisy_choice`."""
         return _VIEWS[self].noisy_choice(step_name, per_record, expected)
 
+    def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """See `View.noisy_reports`."""
+        return _VIEWS[self].noisy_reports(step_name, per_record)
+
     def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
         """See `View.noisy_votes`."""
         return _VIEWS[self].noisy_votes(step_name, train, queries)

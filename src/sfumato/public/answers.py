@@ -118,6 +118,10 @@ class AnsweredDoors:
             raise ReleaseError(f"the choice {use} of step {step_name!r} was not on offer.")
         return chosen
 
+    def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """What was reported then."""
+        return self._next(step_name)
+
     def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
         """What was voted then."""
         return self._next(step_name)

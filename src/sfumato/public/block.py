@@ -2,7 +2,8 @@
 
 The door scales every row's entries to an L2 norm of at most `l2_bound`, whatever the mechanism promises. `share` is the
 part of the step's precision that goes to this block. There are three kinds of sum: a vector, codes, and products of two
-vectors. Two more are none: tables, of which one is chosen, and votes of teachers, each of a part of the rows.
+vectors. Three more are none: tables, of which one is chosen, a code of each row that is reported by randomised
+response, and votes of teachers, each of a part of the rows.
 """
 
 import math
@@ -172,6 +173,48 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Response:
+    """One code of each row, of `categories` many, reported by randomised response: the code itself, or any by a fair die.
+
+    How often it is the code itself follows from the share (docs/proofs/noisy-reports.md). A code outside counts as the first.
+
+    >>> Response(name="label", categories=1)
+    Traceback (most recent call last):
+    sfumato.errors.PlanError: block 'label': a response needs at least 2 categories, and has 1.
+    """
+
+    name: str
+    categories: int
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a block whose odds are not settled by it."""
+        if self.categories < 2:
+            raise PlanError(f"block {self.name!r}: a response needs at least 2 categories, and has {self.categories}.")
+        _check(self)
+
+    @property
+    def width(self) -> int:
+        """One code comes out."""
+        return 1
+
+    @property
+    def columns(self) -> int:
+        """How many columns the per_record map gives."""
+        return 1
+
+    @property
+    def l2_bound(self) -> float:
+        """A code is one entry of so many."""
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        """It is accounted for like a count, so that two rows lie at most sqrt(2) apart."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
 class Votes:
     """Votes of so many `teachers`, each of its own part of the rows, on so many `queries` with so many `classes`.
 
@@ -218,8 +261,8 @@ class Votes:
         return True
 
 
-Block = Dense | Hot | Outer | Choice | Votes
-_KINDS: dict[str, type[Block]] = {cls.__name__: cls for cls in (Dense, Hot, Outer, Choice, Votes)}
+Block = Dense | Hot | Outer | Choice | Response | Votes
+_KINDS: dict[str, type[Block]] = {cls.__name__: cls for cls in (Dense, Hot, Outer, Choice, Response, Votes)}
 
 
 def block_to_json(block: Block) -> dict[str, Any]:
@@ -237,7 +280,7 @@ def block_from_json(body: Any) -> Block:
     return cls(**fields_of(cls, settings, what="a block of a step"))
 
 
-def _check(block: Dense | Hot | Outer) -> None:
+def _check(block: Dense | Hot | Outer | Response) -> None:
     if block.width < 1:
         raise PlanError(f"block {block.name!r}: width {block.width} must be at least 1.")
     if not _BOUNDS[0] <= block.l2_bound <= _BOUNDS[1]:

@@ -73,6 +73,10 @@ class Doors(Protocol):
         """Which table on offer departs most from what is expected of it, by the exponential mechanism."""
         ...
 
+    def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """One randomised report of every row, in a secret order."""
+        ...
+
     def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
         """How many teachers, each of a part of the rows, vote for each class of each query, plus noise."""
         ...

@@ -5,11 +5,12 @@ multiplier: in these units the whole contribution of a row has norm at most 2^20
 """
 
 import math
+from bisect import bisect_right
 
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtri
 
 from sfumato.errors import PlanError
-from sfumato.public.block import Block, Choice, Hot, Outer, Votes
+from sfumato.public.block import Block, Choice, Hot, Outer, Response, Votes
 
 #: Standard deviation of the integer noise, the same for every door.
 NOISE_STDDEV = 2**20
@@ -22,6 +23,9 @@ _LARGEST_SUM = 2**31
 
 #: Rows are scaled by this much less than they might, so that float rounding never brings a norm over its bound.
 _MARGIN = 1 - 2.0**-30
+
+#: A response is the row's own code in so many parts of this, and thrown by a die otherwise.
+RESPONSE_PARTS = 2**32
 
 #: Standard deviation of Gumbel noise of scale 1.
 _GUMBEL_STDDEV = math.pi / math.sqrt(6)
@@ -49,7 +53,7 @@ def units_per_one(block: Block, *, noise_multiplier: float) -> float:
     """How many grid units the value 1 of a block becomes.
 
     A whole number where that costs next to nothing, so that counts stay exact. For a choice, so many parts in 2^20 is the
-    rate of the exponential mechanism for each row of a score.
+    rate of the exponential mechanism for each row of a score. A response is a code, and stays one.
 
     >>> units_per_one(Hot(name="count", width=1), noise_multiplier=10.0)
     104857.0
@@ -57,6 +61,8 @@ def units_per_one(block: Block, *, noise_multiplier: float) -> float:
     norm = _MARGIN * norm_in_units(noise_multiplier) * math.sqrt(block.share)
     if isinstance(block, Choice):
         return _rate_in_units(block, noise_multiplier=noise_multiplier)
+    if isinstance(block, Response):
+        return 1.0
     if isinstance(block, Outer):
         # Products are summed on a finer grid and rounded once: that moves the sum by up to a unit in every entry.
         norm -= 1.01 * math.sqrt(block.width)
@@ -71,10 +77,36 @@ def units_per_one(block: Block, *, noise_multiplier: float) -> float:
 def noise_stddev(block: Block, *, noise_multiplier: float) -> float:
     """The noise on each entry of a block, in the block's own units; for a choice, on each score in rows.
 
-    A choice at the rate r is that of the largest score after Gumbel noise of scale 1 / r on each.
+    A choice at the rate r is that of the largest score after Gumbel noise of scale 1 / r on each. A response that is another
+    code with probability q each says "this code" without bias as (hit - q) / (1 - q categories), which has this much noise.
     """
+    if isinstance(block, Response):
+        told = truth_in_parts(block, noise_multiplier=noise_multiplier) / RESPONSE_PARTS
+        other = (1 - told) / block.categories
+        return math.sqrt(other * (1 - other)) / told
     scale = NOISE_STDDEV / units_per_one(block, noise_multiplier=noise_multiplier)
     return scale * _GUMBEL_STDDEV if isinstance(block, Choice) else scale
+
+
+def truth_in_parts(block: Response, *, noise_multiplier: float) -> int:
+    """In how many of 2^32 cases a response is the row's own code, so that it is m-GDP, m = sqrt(2 share) / noise_multiplier.
+
+    The largest whole number that is private enough: docs/proofs/noisy-reports.md.
+
+    >>> parts = truth_in_parts(Response(name="label", categories=2), noise_multiplier=1.0)
+    >>> round(parts / 2**32, 4)  # so that p = Phi(m / 2) = .7602
+    0.5205
+    """
+    allowed = _MARGIN * math.sqrt(2 * block.share) / noise_multiplier
+
+    def needed(parts: int) -> float:
+        other = (RESPONSE_PARTS - parts) / (RESPONSE_PARTS * block.categories)
+        return float(-ndtri((block.categories - 1) * other) - ndtri(other))
+
+    parts = bisect_right(range(1, RESPONSE_PARTS), allowed, key=needed)
+    if parts < 1:
+        raise PlanError(f"the response {block.name!r} drowns in its noise. Use a larger share or a larger epsilon.")
+    return parts
 
 
 def _rate_in_units(block: Choice, *, noise_multiplier: float) -> float:

@@ -103,6 +103,7 @@ def make_plan(
         # These refuse what the doors could not carry out.
         for block in step.blocks:
             plan.units_per_one(step.name, block.name)
+            plan.noise_stddev(step.name, block.name)
         if step.clips_persons(unit):
             grid.check_rows_together(grid.norm_in_units(plan.noise_multiplier(step.name)), max_rows=unit.max_rows)
         if step.width * step.mixtures * step.groups > _MOST_NUMBERS:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from sfumato.public.block import Block, Choice, Hot, Votes
+from sfumato.public.block import Block, Choice, Hot, Response, Votes
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
@@ -63,6 +63,8 @@ def _of_any_block(step: Step, block: Block) -> Reading:
         return Reading(column="*", what="a count", step=step.name, block=block.name, unit="rows")
     if isinstance(block, Choice):
         return Reading(column="*", what="the score of a choice", step=step.name, block=block.name, unit="rows")
+    if isinstance(block, Response):
+        return Reading(column="*", what="whether a row has a code", step=step.name, block=block.name, unit="rows")
     if isinstance(block, Votes):
         return Reading(column="*", what="the votes for a class", step=step.name, block=block.name, unit="teachers")
     what = "a number, as if by"

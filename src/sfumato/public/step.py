@@ -9,7 +9,7 @@ from dp_accounting import dp_event
 from scipy import stats
 
 from sfumato.errors import PlanError
-from sfumato.public.block import Block, Choice, Outer, Votes, block_from_json, block_to_json
+from sfumato.public.block import Block, Choice, Dense, Outer, Response, Votes, block_from_json, block_to_json
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.strict_json import fields_of, read_fields
 
@@ -44,7 +44,12 @@ class KnownPartition:
     """Row i goes into mixture i modulo T: public, so it needs a public number of rows (replace_one)."""
 
 
-Sampling = Everyone | Poisson | WithoutReplacement | SecretBins | KnownPartition
+@dataclass(frozen=True)
+class EachRow:
+    """Each row is reported by itself: there are as many mixtures as rows, a public number (replace_one), in a secret order."""
+
+
+Sampling = Everyone | Poisson | WithoutReplacement | SecretBins | KnownPartition | EachRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +90,7 @@ class Step:
             raise PlanError(f"step {self.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
         if any(isinstance(block, Choice | Votes) for block in self.blocks):
             self._check_alone()
+        self._check_reports()
         if isinstance(self.sampling, Poisson) and not 0 < self.sampling.rate <= 1:
             raise PlanError(
                 f"step {self.name!r}: sampling rate {self.sampling.rate:g} must lie in (0, 1]. "
@@ -111,6 +117,15 @@ class Step:
                 f"step {self.name!r}: a choice or a vote is made over everyone, and is the only block of its step. "
                 "Leave out sampling, mixtures, groups and person_bound."
             )
+
+    def _check_reports(self) -> None:
+        reported, each = self.is_reported, tuple(isinstance(block, Dense | Response) for block in self.blocks)
+        if reported and (self.groups > 1 or not all(each)):
+            raise PlanError(
+                f"step {self.name!r}: a report of a row is made of dense blocks and responses, without groups."
+            )
+        if not reported and any(isinstance(block, Response) for block in self.blocks):
+            raise PlanError(f"step {self.name!r}: a response is a report of one row. Set sampling = EachRow().")
 
     def norm_of(self, unit: PrivacyUnit) -> float:
         """What a unit's whole contribution to one sum may be long, in norms of a row; of votes, in those of a change.
@@ -157,6 +172,11 @@ class Step:
         return block if isinstance(block, Choice) else None
 
     @property
+    def is_reported(self) -> bool:
+        """Whether the door `noisy_reports` carries it out: every row by itself."""
+        return isinstance(self.sampling, EachRow)
+
+    @property
     def votes(self) -> Votes | None:
         """The votes of a step that the door `noisy_votes` carries out; None for every other step."""
         block = self.blocks[0]
@@ -165,6 +185,8 @@ class Step:
     @property
     def door(self) -> str:
         """The door that carries it out."""
+        if self.is_reported:
+            return "noisy_reports"
         if self.votes:
             return "noisy_votes"
         return "noisy_choice" if self.choice else "noisy_mixtures" if self.is_mixed else "noisy_sum"
@@ -207,6 +229,11 @@ class Step:
                     f"step {self.name!r} needs a public number of rows, which add_or_remove keeps private. "
                     'Use Poisson sampling or secret bins, or set relation = "replace_one".'
                 )
+            case EachRow():
+                raise PlanError(
+                    f"step {self.name!r} reports on every row, so that their number is public, and add_or_remove keeps it "
+                    'private. Set relation = "replace_one".'
+                )
 
     def _replace_event(self, noise: float, unit: PrivacyUnit) -> tuple[dpa.DpEvent, int]:
         rows = unit.max_rows
@@ -224,8 +251,13 @@ class Step:
                 f"step {self.name!r} divides rows by their place in the file, and another person's rows would move all "
                 "that follow. Use secret bins or Poisson sampling where the unit is a person."
             )
+        if self.is_reported and unit.person is not None:
+            raise PlanError(
+                f"step {self.name!r} reports on every row, and the number of reports would show how many rows a person has. "
+                "Bring the data to one row for each person, and leave out the person column."
+            )
         match self.sampling:
-            case Everyone() | SecretBins() | KnownPartition():
+            case Everyone() | SecretBins() | KnownPartition() | EachRow():
                 return dpa.GaussianDpEvent(noise / (self.norm_of(unit) * self.diameter())), self.uses
             case Poisson(rate):
                 # dp_accounting counts the noise of this event relative to a row's norm, not to the diameter.
@@ -249,7 +281,7 @@ class Step:
 
 
 _SAMPLINGS: dict[str, type[Sampling]] = {
-    cls.__name__: cls for cls in (Everyone, Poisson, WithoutReplacement, SecretBins, KnownPartition)
+    cls.__name__: cls for cls in (Everyone, Poisson, WithoutReplacement, SecretBins, KnownPartition, EachRow)
 }
 
 

@@ -6,14 +6,22 @@ from sfumato.contents import archive_of
 from sfumato.errors import SfumatoError
 from sfumato.folder import ANSWERS, answers_of
 from sfumato.public.answers import Answers
-from sfumato.public.block import Block
+from sfumato.public.block import Block, Response
 from sfumato.public.certificate import Certificate
 from sfumato.public.discovery import discovered_bounds
+from sfumato.public.grid import RESPONSE_PARTS, truth_in_parts
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 from sfumato.verification.findings import Findings
-from sfumato.verification.noise_checks import FALSE_ALARM, Answered, implausible_noise, unit_of
+from sfumato.verification.noise_checks import (
+    FALSE_ALARM,
+    Answered,
+    Responded,
+    implausible_noise,
+    implausible_responses,
+    unit_of,
+)
 from sfumato.verification.plan_checks import Recomputed
 
 #: No sum of rows and noise comes near this: a row's integers are below 2^29, and there are no 2^33 of them.
@@ -40,7 +48,8 @@ def check_answers(
     if not found.settle(problems, checked="the doors' integers have the planned shapes, and nothing is among them"):
         return None
     found.settle(
-        implausible_noise([block for plan in plans for block in _answered(answers, plan)]),
+        implausible_noise([block for plan in plans for block in _answered(answers, plan)])
+        + implausible_responses([block for plan in plans for block in _responded(answers, plan)]),
         checked="the doors' integers are as noisy as planned, as far as their last digits, marks and sizes show "
         f"(an honest release fails this once in {1 / FALSE_ALARM:.0g})",
     )
@@ -65,6 +74,8 @@ def _unplanned(answers: Answers, plans: list[Plan]) -> list[str]:
                         problems.append(f"the answer to {key} has another shape than the plan gives it.")
                     elif step.choice and not 0 <= answers.integers[key][0] < len(step.choice.widths):
                         problems.append(f"the answer to {key} is no candidate of the choice.")
+                    elif isinstance(block, Response) and _is_no_code(answers, key, block):
+                        problems.append(f"the answer to {key} holds a code that its response cannot give.")
                     elif _is_too_large(answers, key):
                         problems.append(f"the answer to {key} holds a number that no sum of rows comes near.")
     extra = sorted(set(answers.integers) - expected)
@@ -84,6 +95,11 @@ def _is_too_large(answers: Answers, key: str) -> bool:
     return bool(values.size and (values.max() > _LARGEST or values.min() < -_LARGEST))
 
 
+def _is_no_code(answers: Answers, key: str, block: Response) -> bool:
+    values = answers.integers[key]
+    return bool(values.size and (values.min() < 0 or values.max() >= block.categories))
+
+
 def _answered(answers: Answers, plan: Plan) -> list[Answered]:
     def unit(step: Step, block: Block) -> int | None:
         # A person who is shortened counts parts of a unit.
@@ -95,6 +111,21 @@ def _answered(answers: Answers, plan: Plan) -> list[Answered]:
         if not step.choice  # a place among candidates, to which no noise is added
         for use in range(answers.uses(step))
         for block in step.blocks
+        if not isinstance(block, Response)  # a code, to which no noise is added
+    ]
+
+
+def _responded(answers: Answers, plan: Plan) -> list[Responded]:
+    def other(step: Step, block: Response) -> float:
+        told = truth_in_parts(block, noise_multiplier=plan.noise_multiplier(step.name))
+        return (1 - told / RESPONSE_PARTS) / block.categories
+
+    return [
+        Responded(answers.of(step.name, use, block.name), block.categories, other(step, block))
+        for step in plan.steps
+        for block in step.blocks
+        if isinstance(block, Response)
+        for use in range(answers.uses(step))
     ]
 
 

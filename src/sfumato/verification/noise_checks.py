@@ -12,6 +12,8 @@ anew for every answer. Whatever the s are, this much is known, and every test be
 * **Too small.** N is symmetric with one peak, so |s + N| <= t is at most as likely as |N| <= t (Anderson, 1955). Cells
   that are empty or noise that was halved give more small answers than that, where many cells are next to empty.
 * **Repeated.** Two answers are equal with probability p at most, so m equal ones among n have C(n, m) p^(m - 1) at most.
+* **Responses.** A response is each category with a probability of at least q, whatever the row's own is: a category that is
+  named more seldom than by n coins of probability q was not thrown for.
 
 What a forger can do that no such test sees: add noise of the right kind with a seed that he keeps, subtract nothing, and
 describe other rows; scale all answers so that they fit another plan; weaken noise on sums of vectors whose entries are far
@@ -33,7 +35,7 @@ from sfumato.public.grid import NOISE_STDDEV
 
 #: An honest release fails one of the tests this often at most, over all of them together.
 FALSE_ALARM = 1e-9
-_EACH = FALSE_ALARM / 5
+_EACH = FALSE_ALARM / 6
 _LOW_BITS = 10
 _LARGEST_MASS = 1 / (NOISE_STDDEV * math.sqrt(2 * math.pi))
 #: How small is small: parts of the noise's standard deviation.
@@ -48,6 +50,15 @@ class Answered:
 
     integers: NDArray[np.int64]
     unit: int | None
+
+
+@dataclass(frozen=True)
+class Responded:
+    """The codes of one randomised response, of so many categories, each named with at least the probability `other`."""
+
+    codes: NDArray[np.int64]
+    categories: int
+    other: float
 
 
 def unit_of(block: object, units_per_one: float) -> int | None:
@@ -69,6 +80,20 @@ def implausible_noise(blocks: list[Answered]) -> list[str]:
         *_on_the_mark(blocks),
         *_between_marks(blocks),
     ]
+
+
+def implausible_responses(blocks: list[Responded]) -> list[str]:
+    """A sentence for each response that is truer than planned, as far as its rarest category shows."""
+    said = []
+    for block in blocks:
+        named = int(np.bincount(block.codes.ravel(), minlength=block.categories).min())
+        tail = float(stats.binom.cdf(named, block.codes.size, block.other))
+        if tail * block.categories * len(blocks) < _EACH:
+            said.append(
+                f"the responses hold less chance than planned: a category is named {named:,} times, and dice alone would name it "
+                f"about {block.other * block.codes.size:,.0f} times."
+            )
+    return said
 
 
 def _low_bits(answers: NDArray[np.int64]) -> Iterator[str]:

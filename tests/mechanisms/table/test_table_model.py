@@ -61,6 +61,10 @@ def test_a_teacher_that_the_judge_finds_worse_is_not_followed() -> None:
     assert agreement(fitted(CLASS, gain=None), 1.0) > 0.9
 
 
+def test_a_judge_that_hears_noise_alone_changes_nothing() -> None:
+    assert agreement(fitted(CLASS, gain=-0.05), 1.0) > 0.9
+
+
 def test_numbers_keep_the_rates_of_their_levels() -> None:
     population, scores = fitted(NUMBER).towards_teacher(1.0)
     assert scores is None

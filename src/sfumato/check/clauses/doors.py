@@ -10,12 +10,13 @@ from sfumato.check.recorder import Drawn, whitened_distance
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.public.block import Response
 from sfumato.public.choice import LOSS
-from sfumato.public.grid import NOISE_STDDEV
+from sfumato.public.grid import NOISE_STDDEV, RESPONSE_PARTS, truth_in_parts
 from sfumato.public.step import Poisson, SecretBins, Step, WithoutReplacement
 
 FALSE_ALARM = 1e-6
-_RUNGS, _CHOICES = 5, 2000
+_RUNGS, _CHOICES, _RESPONSES = 5, 2000, 20_000
 
 
 def neighbours_stay_close(setting: Setting) -> None:
@@ -59,8 +60,9 @@ def _noise(setting: Setting, *, runs: int) -> NDArray[np.float64]:
     found = [np.empty(0)]
     for run in range(runs):
         record = setting.run_well(setting.ordinary(), seed=None if run else 3).record
-        sums = {key: total for key, total in record.sums.items() if not setting.plan.step(key[0]).choice}
-        found += [(record.answers[key] - total).ravel() / NOISE_STDDEV for key, total in sums.items()]
+        steps = {key: setting.plan.step(key[0]) for key in record.sums}
+        added = [key for key in steps if not (steps[key].choice or isinstance(steps[key].block(key[2]), Response))]
+        found += [(record.answers[key] - record.sums[key]).ravel() / NOISE_STDDEV for key in added]
     return np.concatenate(found)
 
 
@@ -78,6 +80,25 @@ def choices_have_their_odds(setting: Setting) -> None:
         odds = np.exp(0.5 * np.arange(_RUNGS))
         if stats.chisquare(found, _CHOICES * odds / odds.sum()).pvalue < FALSE_ALARM:
             raise ContractError(f"step {step.name!r}: candidates are not chosen at the rate that was accounted.")
+
+
+def responses_have_their_odds(setting: Setting) -> None:
+    """A response is the row's own code as often as planned, and every other code as often as any."""
+    for step in setting.plan.steps:
+        for block in step.blocks:
+            if not isinstance(block, Response):
+                continue
+            parts = truth_in_parts(block, noise_multiplier=setting.plan.noise_multiplier(step.name))
+            own, facts = (
+                np.arange(_RESPONSES)[:, None] % block.categories,
+                {"categories": block.categories, "parts": parts},
+            )
+            given = setting.primitives(NoiseSource()).respond(own, step=step.name, block=block.name, **facts)
+            turned = np.bincount(((given - own) % block.categories).ravel(), minlength=block.categories)
+            odds = np.full(block.categories, (1 - parts / RESPONSE_PARTS) / block.categories)
+            odds[0] += parts / RESPONSE_PARTS
+            if stats.chisquare(turned, _RESPONSES * odds).pvalue < FALSE_ALARM:
+                raise ContractError(f"step {step.name!r}: responses are not given at the odds that were accounted.")
 
 
 def sampling_is_as_planned(setting: Setting) -> None:

@@ -15,7 +15,7 @@ def methods(as_json: AsJson = False) -> None:
 
     Whichever is chosen, a release costs the epsilon that was asked for, and not more.
     """
-    from sfumato.outlook.methods import methods as every
+    from sfumato.outlook.method_list import methods as every
 
     found = every()
 

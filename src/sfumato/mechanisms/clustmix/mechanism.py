@@ -19,7 +19,6 @@ from sfumato.mechanisms.clustmix.classifier_pull import with_bias
 from sfumato.mechanisms.clustmix.cluster_means import adapt, deviation_around, means_about_classes, shapes_of
 from sfumato.mechanisms.clustmix.cluster_model import ClusterModel, means_as_rows
 from sfumato.mechanisms.clustmix.cluster_space import ClusterSpace
-from sfumato.mechanisms.clustmix.dp_em import em, soft_counts_and_sums
 from sfumato.mechanisms.clustmix.lengths import length_blocks, measure_lengths
 from sfumato.mechanisms.clustmix.mixture import Mixture, Projection
 from sfumato.mechanisms.clustmix.stages import ClassMeans, Clusters, Contents, KernelStatistic, Lengths
@@ -36,6 +35,7 @@ from sfumato.mechanisms.common.clusters import (
     public_start,
     set_aside,
 )
+from sfumato.mechanisms.common.dp_em import em, soft_counts_and_sums
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import PLACE, VECTOR
 from sfumato.model import Model

@@ -12,6 +12,7 @@ from sfumato.errors import ModelError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import n_channels
+from sfumato.public.schema import Column
 from sfumato.public.torch_extra import need_torch
 
 #: Cosine coefficients of each channel that pictures are drawn with: finer ones would hold noise.
@@ -73,7 +74,7 @@ class Generator:
             signal = torch.relu(signal @ weight + bias)
         signal = signal @ last[0] + last[1]
         if self.rows.image is not None:
-            return Outputs(torch.sigmoid(_CONTRAST * self._pixels(signal) + _DARK), None, signal[:, :0])
+            return Outputs(torch.sigmoid(_CONTRAST * _pixels(signal, self.rows.image) + _DARK), None, signal[:, :0])
         middles, spreads, *logits = signal.split([self.rows.n_numbers] * 2 + list(self.rows.code_sizes), dim=1)
         codes = [torch.softmax(part, dim=1) for part in logits]
         spreads = _LARGEST_SPREAD * torch.sigmoid(spreads + _FIRST_SPREAD)
@@ -101,11 +102,11 @@ class Generator:
             return 2 * self.rows.n_numbers + sum(self.rows.code_sizes)
         return min(_COEFFICIENTS, image.shape[0] * image.shape[1]) * n_channels(image)
 
-    def _pixels(self, coefficients: Any) -> Any:
-        """Pixels of cosine coefficients, channel by channel."""
-        torch, image = need_torch("a generator"), self.rows.image
-        assert image is not None  # noqa: S101 - asked for by __call__
-        basis: NDArray[Any] = cosine_basis(image.shape[0], image.shape[1], _COEFFICIENTS)
-        by_channel = coefficients.reshape(len(coefficients), n_channels(image), -1)
-        pixels = by_channel @ torch.from_numpy(basis.T).to(coefficients.dtype)
-        return pixels.transpose(1, 2).reshape(len(coefficients), -1)
+
+def _pixels(coefficients: Any, image: Column) -> Any:
+    """Pixels of cosine coefficients, channel by channel."""
+    torch = need_torch("a generator")
+    basis: NDArray[Any] = cosine_basis(image.shape[0], image.shape[1], _COEFFICIENTS)
+    by_channel = coefficients.reshape(len(coefficients), n_channels(image), -1)
+    pixels = by_channel @ torch.from_numpy(basis.T).to(coefficients.dtype)
+    return pixels.transpose(1, 2).reshape(len(coefficients), -1)

@@ -12,6 +12,8 @@ Halko, Martinsson and Tropp, "Finding structure with randomness" (2011).
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.gram_schmidt import orthonormal
+
 _PASSES = 2  # products with the covariance: each brings the range closer to the leading directions
 _RIDGE = 0.003  # of the largest variance: directions with less than this are not blown up to it
 
@@ -22,15 +24,9 @@ def whitening_of(centred: NDArray[np.float32], *, width: int) -> NDArray[np.floa
     basis = np.random.default_rng(6).normal(size=(n_features, min(width, n_features)))
     for _ in range(_PASSES):
         narrow = (centred @ basis.astype(np.float32)) / np.float32(n_rows)
-        basis = _orthonormal((centred.T @ narrow).astype(np.float64))
+        basis = orthonormal((centred.T @ narrow).astype(np.float64))
     inside = (centred @ basis.astype(np.float32)).astype(np.float64)
     values, vectors = np.linalg.eigh(inside.T @ inside / n_rows)
     ridge = _RIDGE * max(float(values[-1]), 1e-12)
     root = (vectors / np.sqrt(np.maximum(values, 0.0) + ridge)) @ vectors.T
     return np.asarray(basis @ root)
-
-
-def _orthonormal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The basis that Gram and Schmidt give: the triangle's diagonal is positive, whatever signs the library takes."""
-    basis, triangle = np.linalg.qr(matrix)
-    return np.asarray(basis * np.where(np.diag(triangle) < 0, -1.0, 1.0))

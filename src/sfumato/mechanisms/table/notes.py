@@ -47,7 +47,7 @@ def _n_pooled(binning: Binning) -> int:
 def _judged(labels: Labels | None) -> Iterator[str]:
     if labels is not None and not labels.is_better:
         yield (
-            "The teacher's corrections of the labels were no better on private rows, by a noisy number: they are left out, and "
+            "The teacher's corrections of the labels were worse on private rows, by a noisy number: they are left out, and "
             "alpha changes nothing above 0."
         )
 

@@ -22,6 +22,5 @@ def frequent_texts(data: Sensitive, planned: DiscoveryPlan, *, primitives: Primi
         private_values = sorted(private_counter)
         private_units = np.array([private_counter[value] for value in private_values], dtype=np.int64)
         noisy = primitives.noisy(private_units * planned.units_per_row, step="discovered categories", block=name)
-        counted = zip(private_values, noisy.tolist(), strict=True)
-        passed[name] = tuple(value for value, count in counted if count > planned.threshold)
+        passed[name] = tuple(np.array(private_values, dtype=object)[noisy > planned.threshold].tolist())
     return passed

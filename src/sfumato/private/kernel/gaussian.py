@@ -57,8 +57,7 @@ def rounded_gaussian(count: int, *, source: NoiseSource) -> Integers:
 
 
 def _fill(out: Integers, *, source: NoiseSource) -> None:
-    table = cell_table()
-    words = source.words(out.size)
+    table, words = cell_table(), source.words(out.size)
     hard = _draw_easy(words, table.guide, out)  # 3 in 100
     words = words[hard]
     cells, was_open = table.invert(words, source=source)
@@ -66,8 +65,7 @@ def _fill(out: Integers, *, source: NoiseSource) -> None:
     verdicts = np.where(was_open, _REJECTED, _propose(words, cells, hard, out))
     while True:
         for at in np.flatnonzero(verdicts == _UNSETTLED):
-            keep = _decide(int(cells[at]), int(words[at]), source=source)
-            verdicts[at] = _KEPT if keep else _REJECTED
+            verdicts[at] = _KEPT if _decide(int(cells[at]), int(words[at]), source=source) else _REJECTED
         again = verdicts == _REJECTED  # one in a thousand: propose another position in the same cell
         if not again.any():
             return
@@ -89,8 +87,9 @@ def _decide(cell: int, word: int, *, source: NoiseSource) -> bool:
 @partial(compile_kernel, inline="always")
 def _value(cell: np.int64, word: np.uint64) -> np.int64:
     fine = np.int64((word >> np.uint64(_COMPARE_BITS)) & _FINE_MASK)
-    value = (cell << _FINE_BITS) + fine
-    return value ^ -np.int64((word >> np.uint64(31)) & np.uint64(1))  # floor(-x) = -floor(x) - 1, almost surely
+    return ((cell << _FINE_BITS) + fine) ^ -np.int64(
+        (word >> np.uint64(31)) & np.uint64(1)
+    )  # floor(-x) = -floor(x) - 1, almost surely
 
 
 @partial(compile_kernel, inline="always")

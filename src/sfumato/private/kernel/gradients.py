@@ -69,9 +69,8 @@ class GradientSum:
         n = self.rows
         kept = np.random.default_rng(21).permutation(n)[: max(1, n // 2)]
         moved = np.concatenate([kept, np.arange(n, 2 * n)])[:n]
-        one = self._integers(take(self._public, np.arange(n)))[kept]
-        two = self._integers(take(self._public, moved))[: len(kept)]
-        one, two = one.double(), two.double()
+        one = self._integers(take(self._public, np.arange(n)))[kept].double()
+        two = self._integers(take(self._public, moved))[: len(kept)].double()
         size = self._torch.maximum(one.norm(dim=1), two.norm(dim=1)) + math.sqrt(self._width)
         return float(((one - two).norm(dim=1) / size).max())
 

@@ -8,7 +8,7 @@ import numpy as np
 from sfumato.errors import PlanError
 from sfumato.private.kernel.arrays import Integers, Small
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 
 #: For the rows [first, first + n_rows) of the data: who of them (counted from first) takes part, and in which mixture.
 Members = Callable[[int, int], tuple[Integers, Integers]]
@@ -36,8 +36,8 @@ def members_of(step: Step, primitives: Primitives, *, count_rows: Callable[[], i
             if count_rows() != population:
                 raise PlanError(f"the plan says {population} rows, the data another number. Set rows in the schema.")
             return _by_subset(primitives.subsets(step, n_subsets=n_mixtures, size=degree, population=population))
-        case Everyone():
-            raise PlanError(f"step {step.name!r} is planned over everyone. Use the door noisy_sum.")
+        case Everyone() | EachRow():
+            raise PlanError(f"step {step.name!r} plans no mixtures. Use the door {step.door}.")
 
 
 def _by_subset(chosen: Small) -> Members:

@@ -22,8 +22,7 @@ def add_members(sums: Integers, *, integers: Small, rows: Integers, mixtures: In
 @compile_kernel
 def _by_mixture(rows: Integers, mixtures: Integers, n_mixtures: int) -> tuple[Integers, Small]:
     starts = np.append(0, np.cumsum(np.bincount(mixtures, minlength=n_mixtures)))
-    place = starts[:-1].copy()
-    members = np.empty(rows.size, dtype=np.int32)
+    place, members = starts[:-1].copy(), np.empty(rows.size, dtype=np.int32)
     for i in range(rows.size):
         members[place[mixtures[i]]] = rows[i]
         place[mixtures[i]] += 1
@@ -48,9 +47,8 @@ def _accumulate(sums: Integers, integers: Small, starts: Integers, members: Smal
                     total[j] += (integers[a, j] + integers[b, j]) + (integers[c, j] + integers[d, j])
                 held, i = held + 4, i + 4
             else:
-                row = members[i]
                 for j in range(width):
-                    total[j] += integers[row, j]
+                    total[j] += integers[members[i], j]
                 held, i = held + 1, i + 1
         for j in range(width):
             sums[m, j] += total[j]

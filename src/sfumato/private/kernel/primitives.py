@@ -1,4 +1,4 @@
-"""The places where privacy is made: clipping, coins, dice, subsets, choices and noise, as one object that is handed to a View.
+"""The places where privacy is made: clipping, coins, dice, subsets, choices, responses and noise, as one object for a View.
 
 A View has no randomness and no clip of its own. So a test that spoils one of these, or notes what goes through it, hands in
 another object, and the doors stay as they are. `fit` certifies what was made with exactly this class.
@@ -6,6 +6,7 @@ another object, and the doors stay as they are. `fit` certifies what was made wi
 
 import numpy as np
 
+from sfumato.private.doors import responses
 from sfumato.private.kernel import choice, clip, sampling
 from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
 from sfumato.private.kernel.gaussian import rounded_gaussian
@@ -65,6 +66,14 @@ class Primitives:
     def choose(self, private_scores: list[int], *, step: str, block: str, rate: int) -> int:
         """The place of one score, by the exponential mechanism. What this gives back is public."""
         return choice.chosen(private_scores, rate=rate, source=self.source)
+
+    def respond(self, private_codes: Integers, *, step: str, block: str, categories: int, parts: int) -> Integers:
+        """Each row's code by randomised response. What this gives back is public."""
+        return responses.randomised(private_codes, categories=categories, parts=parts, source=self.source)
+
+    def order(self, n_rows: int, *, step: str) -> Integers:
+        """A uniform order, which stays secret."""
+        return responses.secret_order(n_rows, source=self.source)
 
     def noisy(self, private_sum: Integers, *, step: str, block: str) -> Integers:
         """The sum plus its noise. What this gives back is public."""

@@ -40,12 +40,11 @@ def heads(n_coins: int, *, rate: float, source: NoiseSource) -> Integers:
     if rate == 1.0:
         return np.arange(n_coins, dtype=np.int64)
     table = _gap_table(rate)
-    no_head = len(table.thresholds)
     found, start = [], 0
     while start < n_coins:
         expected = (n_coins - start) * rate
         gaps = table.draw(int(expected + 6 * math.sqrt(expected)) + 16, source=source).astype(np.int64)
-        is_head = gaps < no_head
+        is_head = gaps < len(table.thresholds)  # the largest value: no head yet
         ends = start + np.cumsum(gaps + is_head)  # one past the head, or past the run of tails
         found.append(ends[is_head] - 1)
         start = int(ends[-1])

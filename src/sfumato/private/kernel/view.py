@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sfumato.errors import PlanError, PrivacyError
-from sfumato.private.doors import votes
+from sfumato.private.doors import reports, votes
 from sfumato.private.kernel import choice, sums
 from sfumato.private.kernel.arrays import Integers
 from sfumato.private.kernel.gradients import GradientSum
@@ -142,6 +142,18 @@ class View:
         place = self.__primitives.choose(private_scores, step=step.name, block=tables.name, rate=rate)
         self.answers.add(step.name, self.__used[step.name] - 1, tables.name, np.array([candidates[place].index]))
         return candidates[place].index
+
+    def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
+        """One report of every row, in a secret order: each block has as many lines as there are rows, a public number.
+
+        A row's dense blocks are clipped and get noise of their own; its responses are its codes, or thrown by a die.
+        """
+        step = self._charge(step_name)
+        row_map = self._row_map(per_record, step)
+        with silence():
+            mapped = (row_map(piece.batch, n_rows=piece.n_rows) for piece in self.__rows)
+            noisy = reports.of_rows(mapped, step=step, plan=self.__plan, primitives=self.__primitives)
+        return self.answers.taken(self.__plan, step.name, self.__used[step.name] - 1, noisy)
 
     def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
         """How many teachers vote for each class of each query, side by side, plus Gaussian noise.

@@ -1,0 +1,136 @@
+"""A network with one hidden layer that decodes codes, and an encoder with none: both learn by noisy gradients."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PlanError
+from sfumato.mechanisms.common.prepared import PLACE, VECTOR
+from sfumato.mechanisms.latent.decoder import NetworkDecoder
+from sfumato.mechanisms.latent.groundwork import Groundwork
+from sfumato.mechanisms.latent.rows import LatentRows, Vectors
+from sfumato.model import refuse_diverged
+from sfumato.public.block import Dense
+from sfumato.public.doors import Doors, GroupOf, Loss, Tensor, Tensors
+from sfumato.public.exact_arithmetic import exact_products
+from sfumato.public.schema import Batch, Schema
+from sfumato.public.step import Poisson, Step
+from sfumato.public.torch_extra import need_torch
+
+#: Where weights start: public, and the same for everyone.
+_SEED = 23
+
+Weights = dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a network learns.
+
+    Attributes:
+        n_steps: Noisy gradient steps.
+        batch: Rows that take part in a step, on average.
+        clip: The norm to which a row's gradient is clipped.
+        learning_rate: Of Adam at the first step; it falls to 0 along a line.
+    """
+
+    n_steps: int
+    batch: int
+    clip: float
+    learning_rate: float
+
+    def rate(self, schema: Schema) -> float:
+        """The chance of a row to take part in a step."""
+        if schema.rows is None:
+            raise PlanError(
+                "training by gradients needs the approximate, public number of rows to choose its sampling rate. "
+                "Set rows = N under [dataset] in schema.toml; it need not be exact."
+            )
+        return min(1.0, self.batch / schema.rows)
+
+    def step(self, network: "Network", schema: Schema, *, share: float) -> Step:
+        """All gradient steps."""
+        width = sum(math.prod(shape) for shape in network.shapes.values())
+        gradient = Dense(name="gradient", width=width, l2_bound=self.clip)
+        return Step(
+            name="gradients", blocks=(gradient,), uses=self.n_steps, sampling=Poisson(self.rate(schema)), share=share
+        )
+
+    def run(self, view: Doors, loss: Loss, start: Weights, *, schema: Schema) -> Weights:
+        """Follow noisy gradients from a public start: Adam, on the expected number of rows in a sample."""
+        torch = need_torch("training")
+        weights = {name: torch.from_numpy(values.astype(np.float32)) for name, values in start.items()}
+        optimiser = torch.optim.Adam(list(weights.values()), lr=self.learning_rate)
+        expected = self.rate(schema) * float(schema.rows or 1)
+        for step in range(self.n_steps):
+            noisy = view.noisy_gradients("gradients", loss, weights)
+            for group in optimiser.param_groups:
+                group["lr"] = self.learning_rate * (1 - step / self.n_steps)
+            for name, values in weights.items():
+                values.grad = torch.from_numpy((noisy[name].values / expected).astype(np.float32))
+            optimiser.step()
+        found = {name: values.numpy().astype(np.float64) for name, values in weights.items()}
+        refuse_diverged(found)
+        return found
+
+
+@dataclass(frozen=True)
+class Network:
+    """The shapes of a decoder, and of the encoder in front of it where there is one."""
+
+    rows: LatentRows
+    latent: int
+    hidden: int
+    encodes: bool
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, int]]:
+        """Of its weights."""
+        decoder = {
+            "inner": (self.latent, self.hidden),
+            "classes": (self.rows.mixed.n_classes, self.hidden),
+            "outer": (self.latent + self.hidden, self.rows.width),
+        }
+        return decoder | ({"encoder": (self.rows.width, self.latent)} if self.encodes else {})
+
+    def start(self) -> Weights:
+        """Drawn so that signals keep their size; the last layer is silent, so that classes decode to their means."""
+        rng = np.random.default_rng(_SEED)
+        drawn = {name: rng.normal(size=shape) / math.sqrt(shape[0]) for name, shape in self.shapes.items()}
+        return {**drawn, "outer": np.zeros(self.shapes["outer"])}
+
+    def decoder(self, ground: Groundwork, weights: Weights, *, unit: float) -> NetworkDecoder:
+        """The trained decoder."""
+        return NetworkDecoder(self.rows.scores_of(ground.means), unit, weights)
+
+    def codes(self, ground: Groundwork, weights: Weights) -> GroupOf:
+        """The trained encoder: every entry of a code lies between -1 and 1."""
+
+        def codes(batch: Batch) -> Vectors:
+            about = batch[VECTOR] - ground.means[self.rows.mixed.labels(batch)]
+            return np.asarray(np.tanh(exact_products(about, weights["encoder"])))
+
+        return codes
+
+    def loss(self, ground: Groundwork, *, unit: float) -> Loss:
+        """Of one row: how unlikely its decoder finds it, after its code."""
+        torch, target = need_torch("training"), self.rows.mixed.target
+        first = torch.from_numpy(self.rows.scores_of(ground.means).astype(np.float32))
+        means = torch.from_numpy(ground.means.astype(np.float32))
+
+        def encoded(weights: Tensors, vector: Tensor, of_class: Tensor) -> Tensor:
+            return torch.tanh((vector - of_class @ means.to(vector.device)) @ weights["encoder"])
+
+        def loss(weights: Tensors, example: Tensors) -> Tensor:
+            vector = example[VECTOR]
+            n_classes = self.rows.mixed.n_classes
+            label = torch.zeros((), dtype=torch.int64, device=vector.device) if target is None else example[target.name]
+            of_class = (torch.arange(n_classes, device=vector.device) == label).to(vector.dtype)
+            code = encoded(weights, vector, of_class) if self.encodes else example[PLACE] / unit
+            hidden = torch.tanh(code @ weights["inner"] + of_class @ weights["classes"])
+            scores = of_class @ first.to(vector.device) + torch.cat([code, hidden]) @ weights["outer"]
+            return self.rows.loss(scores, vector)
+
+        return loss

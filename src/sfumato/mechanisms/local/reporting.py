@@ -1,0 +1,113 @@
+"""One noisy report of every row, and rows made of the reports: what `local-reports` and `dp-pro` share."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PlanError
+from sfumato.mechanism import Measurements
+from sfumato.mechanisms.common.pictures import in_bounds
+from sfumato.mechanisms.local.calibration import calibrated
+from sfumato.mechanisms.local.decoding import decoded
+from sfumato.mechanisms.local.space import Space
+from sfumato.model import FixedModel, Synthetic
+from sfumato.public.block import Block, Dense, Response
+from sfumato.public.budget import Budget
+from sfumato.public.doors import Doors
+from sfumato.public.schema import Batch, Column, Schema
+from sfumato.public.step import EachRow, Step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reporting(ABC):
+    """Every row in a public space with Gaussian noise of its own, and its label by randomised response.
+
+    Args:
+        label_share: The part of the precision that goes to the label.
+        l2_clip: Rows are clipped to this length about the centre of the space. None: as long as any row can be.
+        calibrate: Whether reports are drawn towards the mean of their label as far as they are noise; otherwise they stay as
+            they came.
+    """
+
+    name: ClassVar[str]
+    label_share: float = 0.5
+    l2_clip: float | None = None
+    calibrate: bool = True
+
+    @abstractmethod
+    def space(self, schema: Schema) -> Space:
+        """The public space that rows are reported in."""
+
+    def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
+        """One step: all reports."""
+        if not 0 < self.label_share < 1:
+            raise PlanError(f"label_share = {self.label_share} must lie strictly between 0 and 1.")
+        if self.l2_clip is not None and not 1e-6 <= self.l2_clip <= 1e6:
+            raise PlanError(f"l2_clip = {self.l2_clip} must lie between 1e-6 and 1e6, in units of the space.")
+        return (Step(name="reports", blocks=self._blocks(schema), sampling=EachRow(), mixtures=_rows(schema)),)
+
+    def measure(self, view: Doors, schema: Schema) -> Measurements:
+        """Ask for all reports."""
+        space, label = self.space(schema), label_of(schema)
+
+        def report(batch: Batch) -> dict[str, NDArray[Any]]:
+            return {"row": space(batch)} | ({} if label is None else {"label": batch[label.name]})
+
+        noisy = view.noisy_reports("reports", report)
+        found: dict[str, Any] = {"reports": noisy["row"].values, "stddev": np.array(noisy["row"].stddev)}
+        return found if label is None else {**found, "labels": noisy["label"].values[:, 0].astype(np.int64)}
+
+    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
+        """Take noise out, undo the projection, put values into their bounds."""
+        reports, labels, lacking = measurements["reports"], measurements.get("labels"), None
+        space, label = self.space(schema), label_of(schema)
+        if self.calibrate:
+            reports, lacking = calibrated(reports, labels, stddev=float(measurements["stddev"]))
+        encoded = space.back(reports)
+        if schema.images:
+            image = schema.images[0]
+            classes = () if label is None else (*label.categories, *(("(missing)",) if label.missing else ()))
+            images = in_bounds(encoded.reshape(-1, *image.shape), image)
+            return FixedModel(Synthetic(images=images, labels=labels, classes=classes))
+        batch: dict[str, NDArray[Any]] = dict(
+            decoded(encoded, space.columns, lacking=space.variance_back(lacking), seed=seed)
+        )
+        if label is not None:
+            batch[label.name] = measurements["labels"]
+        return FixedModel(Synthetic(table=schema.decode(batch)))
+
+    def held_rows(self, schema: Schema) -> int:
+        """As many as there are rows, and no more."""
+        return _rows(schema)
+
+    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
+        space, label = self.space(schema), label_of(schema)
+        share = 1.0 if label is None else 1 - self.label_share
+        row = Dense(name="row", width=space.width, l2_bound=self.l2_clip or space.length, share=share)
+        if label is None:
+            return (row,)
+        return (row, Response(name="label", categories=label.size, share=self.label_share))
+
+
+def label_of(schema: Schema) -> Column | None:
+    """The target, where it is a code: a number is reported like every other column."""
+    target = schema.target_column
+    return target if target is not None and target.is_coded and target.size > 1 else None
+
+
+def reported_columns(schema: Schema) -> tuple[Column, ...]:
+    """All columns but the label: of images, the picture."""
+    label = label_of(schema)
+    return schema.images or tuple(column for column in schema.columns if label is None or column.name != label.name)
+
+
+def _rows(schema: Schema) -> int:
+    if schema.rows is None:
+        raise PlanError(
+            "reports show how many rows there are, so their number must be declared, exactly. Set rows = N under [dataset] and "
+            'relation = "replace_one" under [privacy] in schema.toml.'
+        )
+    return schema.rows

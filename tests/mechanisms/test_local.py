@@ -1,0 +1,206 @@
+"""local-reports and dp-pro: what a report holds, what is made of it, how much is left of it, and twins that must fail."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import schemas
+import sfumato as sf
+import twins
+from sfumato.check import check_mechanism
+from sfumato.check.rows import made_up, read
+from sfumato.errors import ContractError, PlanError
+from sfumato.mechanisms.local.calibration import calibrated
+from sfumato.mechanisms.local.decoding import decoded
+from sfumato.mechanisms.local.space import Space
+from sfumato.public.encoding import Encoder
+from sfumato.public.probe import random_batch
+
+REPLACE = sf.PrivacyUnit(relation="replace_one")
+IMAGES = replace(schemas.IMAGES, unit=REPLACE)
+ALL = [sf.LocalReports(), sf.DPPro()]
+
+
+# The space.
+
+
+@pytest.mark.parametrize("schema", [schemas.REPLACE, IMAGES], ids=["table", "images"])
+def test_no_row_is_longer_than_the_space_says_and_some_are_as_long(schema) -> None:
+    space = Space(schema.features, None)
+    corners = {
+        c.name: np.array([0, c.size - 1])
+        if c.is_coded
+        else np.stack([np.full(c.shape, c.low), np.full(c.shape, c.high)])
+        for c in schema.features
+    }
+    if not schema.images:
+        corners["pressure"] = np.array([60.0, 200.0])
+    lengths = np.linalg.norm(space(random_batch(schema, n_rows=500, seed=1)), axis=1)
+    assert lengths.max() <= space.length + 1e-9
+    assert np.linalg.norm(space(corners), axis=1) == pytest.approx(np.full(2, space.length), rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [sf.LocalReports(coefficients=36), sf.DPPro(dimensions=99)])
+def test_a_projection_that_keeps_everything_is_undone(mechanism) -> None:
+    schema = IMAGES if isinstance(mechanism, sf.LocalReports) else schemas.REPLACE
+    space, batch = mechanism.space(schema), random_batch(schema, n_rows=50, seed=1)
+    assert space.back(space(batch)) == pytest.approx(Encoder(schema.features)(batch), abs=1e-4)
+
+
+# What is made of reports.
+
+
+def made(n_rows, *, stddev, seed=1):
+    """Rows along one axis, with a label that moves it, and their reports."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, size=n_rows)
+    rows = np.outer(labels + rng.normal(size=n_rows), [1.0, 0.5, 0.0])
+    return rows, labels, rows + stddev * rng.normal(size=rows.shape)
+
+
+def test_calibrated_reports_are_nearer_to_their_rows() -> None:
+    rows, labels, reports = made(5_000, stddev=2.0)
+    guess, _ = calibrated(reports, labels, stddev=2.0)
+    assert ((guess - rows) ** 2).mean() < 0.25 * ((reports - rows) ** 2).mean()
+
+
+def test_a_slope_on_calibrated_reports_is_that_of_the_rows_and_on_reports_too_flat() -> None:
+    rows, labels, reports = made(20_000, stddev=2.0)
+    guess, _ = calibrated(reports, labels, stddev=2.0)
+
+    def gap(of):
+        return of[labels == 1, 0].mean() - of[labels == 0, 0].mean()
+
+    def slope(of):
+        return np.polyfit(of[:, 0], labels, 1)[0]
+
+    lacking = calibrated(reports, labels, stddev=2.0)[1]
+    drawn = guess + np.sqrt(lacking) * np.random.default_rng(2).normal(size=guess.shape)
+    assert gap(guess) == pytest.approx(gap(rows), abs=0.1)
+    assert slope(drawn) == pytest.approx(slope(rows), rel=0.2)
+    assert slope(reports) < 0.5 * slope(rows)
+
+
+def test_reports_that_are_noise_alone_say_nothing_of_a_row() -> None:
+    noise = np.random.default_rng(3).normal(size=(4_000, 5))
+    guess, lacking = calibrated(noise, None, stddev=1.0)
+    assert guess.std(axis=0).max() < 0.1
+    assert lacking.max() < 0.2
+
+
+def test_categories_are_drawn_by_what_each_has_and_numbers_stay_inside() -> None:
+    colour = sf.Column(name="c", kind="categorical", categories=("a", "b", "d"))
+    age = sf.Column(name="age", kind="integer", bounds=(0, 100), missing=True)
+    encoded = np.tile([0.5, 0.7, -0.2, 9.0, 0.25], (20_000, 1))
+    found = decoded(encoded, (colour, age), lacking=np.zeros(5), seed=1)
+    shares = np.bincount(found["c"].astype(int), minlength=3) / 20_000
+    assert shares == pytest.approx([0.5 / 1.2, 0.7 / 1.2, 0.0], abs=0.02)
+    assert np.isnan(found["age"]).mean() == pytest.approx(0.25, abs=0.02)
+    assert np.nanmax(found["age"]) == 100
+
+
+# How much is left.
+
+
+def correlation(mechanism, epsilon):
+    rng = np.random.default_rng(5)
+    age = rng.integers(18, 91, size=3_000)
+    raw = made_up(schemas.REPLACE, n_rows=3_000, seed=1) | {"age": age, "ill": np.where(age > 54, "yes", "no")}
+    schema = replace(schemas.REPLACE, rows=3_000)
+    fitted = sf.fit(
+        mechanism, read(raw, schema), sf.Budget(epsilon, 1e-5), source=sf.NoiseSource(research_seed=2), seed=1
+    )
+    table = fitted.model.sample(3_000, seed=0).table
+    return np.corrcoef(table["age"].astype(float), table["ill"] == "yes")[0, 1]
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=lambda m: m.name)
+def test_a_rule_is_seen_at_a_large_epsilon_and_lost_at_a_small_one(mechanism) -> None:
+    assert correlation(mechanism, 500.0) > 0.5
+    assert abs(correlation(mechanism, 0.5)) < 0.2
+
+
+def test_pictures_come_back_in_their_bounds_and_type() -> None:
+    data = read(made_up(IMAGES, n_rows=300, seed=1), IMAGES)
+    sample = sf.fit(sf.LocalReports(), data, sf.Budget(1.0, 1e-5), seed=1).model.sample(300, seed=0)
+    assert sample.images.shape == (300, 6, 6)
+    assert 0 <= sample.images.min() <= sample.images.max() <= IMAGES.images[0].high
+    assert set(np.unique(sample.labels)) == {0, 1, 2}
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "schema", "message"),
+    [
+        (sf.LocalReports(), schemas.TABLE, "replace_one"),
+        (sf.LocalReports(), replace(schemas.REPLACE, rows=None), "declared, exactly"),
+        (sf.LocalReports(label_share=1.0), schemas.REPLACE, "label_share"),
+        (sf.LocalReports(l2_clip=0.0), schemas.REPLACE, "l2_clip"),
+        (sf.DPPro(dimensions=0), schemas.REPLACE, "dimensions"),
+    ],
+)
+def test_what_cannot_be_reported_is_refused(mechanism, schema, message) -> None:
+    with pytest.raises(PlanError, match=message):
+        sf.plan(mechanism, schema, sf.Budget(1.0, 1e-5))
+
+
+# Twins.
+
+
+@dataclass(frozen=True, kw_only=True)
+class CentresByTheBatch(sf.LocalReports):
+    """Rows about the mean of their batch, so that one moves all others."""
+
+    name: ClassVar[str] = "centres-by-the-batch"
+
+    def measure(self, view, schema):
+        class Centring(twins.Through):
+            def noisy_reports(self, step, per_record):
+                def centred(batch):
+                    found = dict(per_record(batch))
+                    found["row"] = found["row"] - found["row"].mean(axis=0)
+                    return found
+
+                return self.view.noisy_reports(step, centred)
+
+        return super().measure(Centring(view), schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsOfTheRows(sf.LocalReports):
+    """The rows' own labels, seen by the map, take the place of the reported ones."""
+
+    name: ClassVar[str] = "labels-of-the-rows"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spying(twins.Through):
+            def noisy_reports(self, step, per_record):
+                def spying(batch):
+                    seen.append(np.array(batch[schema.target]))
+                    return per_record(batch)
+
+                return self.view.noisy_reports(step, spying)
+
+        found = super().measure(Spying(view), schema)
+        return {**found, "labels": np.resize(seen[-1], len(found["labels"]))}
+
+
+@pytest.mark.parametrize("twin", [CentresByTheBatch(), LabelsOfTheRows()], ids=lambda twin: twin.name)
+def test_twins_are_rejected(twin) -> None:
+    with pytest.raises(ContractError):
+        check_mechanism(twin, schemas.REPLACE)
+
+
+def test_a_table_holds_every_column_within_its_schema() -> None:
+    data = read(made_up(schemas.REPLACE, n_rows=300, seed=1), schemas.REPLACE)
+    table = sf.fit(sf.DPPro(), data, sf.Budget(1.0, 1e-5), seed=1).model.sample(300, seed=0).table
+    assert list(table.columns) == [c.name for c in schemas.REPLACE.columns]
+    assert table["age"].between(18, 90).all()
+    assert isinstance(table, pd.DataFrame)
