@@ -28,16 +28,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed: tests of ge
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 SETTINGS = {
-    **{
-        "rounds": 2,
-        "queries": 20,
-        "reference": 40,
-        "rows_each": 50,
-        "student_steps": 1,
-        "generator_steps": 1,
-        "generated": 16,
-    },
-    **{"random_units": 4, "student_hidden": 6, "coefficients": 12, "latent": 4, "hidden": 8},
+    **{"rounds": 2, "queries": 20, "reference": 20, "rows_each": 50, "student_steps": 1, "generator_steps": 1},
+    **{"generated": 16, "random_units": 4, "student_hidden": 6, "coefficients": 12, "latent": 4, "hidden": 8},
 }
 SMALL = PateGan(**SETTINGS)
 SIDES = Schema(
@@ -47,27 +39,31 @@ SIDES = Schema(
 
 def teaching():
     """Generated rows around 0 in both classes."""
-    vectors, labels = np.random.default_rng(0).normal(size=(400, 1)), np.arange(400) % 2
-    return Teaching(MixedRows(SIDES), Features.of(1, 2), vectors=vectors, labels=labels)
+    return Teaching(MixedRows(SIDES), Features.of(1, 2), np.random.default_rng(0).normal(size=(2, 200, 1)))
 
 
-def test_a_teacher_takes_for_private_what_lies_on_the_side_of_its_rows() -> None:
+#: What is said of either class.
+HEALTHY, ILL = 0, 2
+
+
+def test_a_teacher_takes_for_private_what_lies_on_the_side_of_its_rows_and_its_classes_in_turn() -> None:
     lessons = teaching()
     teacher = lessons.train({VECTOR: np.array([[0.8], [0.9], [-0.7]]), "ill": np.array([0, 0, 1])})
-    asked = lessons.queries(np.array([[2.0], [-2.0], [2.0], [-2.0]]), np.array([0, 0, 1, 1]))
-    assert teacher(asked).tolist() == [PRIVATE, GENERATED, GENERATED, PRIVATE]
+    asked = lessons.queries(np.array([[[2.0], [2.0], [-2.0], [-2.0]]] * 2))
+    assert teacher(asked).tolist() == [HEALTHY + PRIVATE, ILL + GENERATED, HEALTHY + GENERATED, ILL + PRIVATE]
 
 
-def test_a_teacher_without_rows_of_a_class_has_no_vote_on_it() -> None:
+def test_a_teacher_without_rows_of_a_class_says_nothing_of_it() -> None:
     lessons = teaching()
-    teacher = lessons.train({VECTOR: np.array([[0.8]]), "ill": np.array([0])})
-    assert teacher(lessons.queries(np.array([[2.0], [2.0]]), np.array([0, 1]))).tolist() == [PRIVATE, -1]
+    teacher = lessons.train({VECTOR: np.array([[0.8]]), "ill": np.array([1])})
+    assert teacher(lessons.queries(np.array([[[2.0], [-2.0]]] * 2))).tolist() == [ILL + PRIVATE, ILL + GENERATED]
 
 
-def test_the_student_is_told_how_the_votes_fell() -> None:
+def test_the_student_is_told_how_the_votes_fell_in_each_class() -> None:
     mechanism = replace(SMALL, queries=3)
-    told = mechanism._found_private(Measured(np.array([0.0, 10.0, 10.0, 0.0, 5.0, 5.0]), stddev=1.0))
-    assert told.tolist() == [1.0, 0.0, 0.5]
+    of_queries = [[0.0, 10.0, 3.0, 1.0], [10.0, 0.0, 2.0, 2.0], [5.0, 5.0, 0.0, 4.0]]
+    told = mechanism._found_private(Measured(np.ravel(of_queries), stddev=1.0))
+    assert told.tolist() == [[1.0, 0.0, 0.5], [0.25, 0.5, 1.0]]
     drowned = mechanism._found_private(Measured(np.array([-90.0, 10.0, 10.0, 0.0, 5.0, 5.0]), stddev=100.0))
     assert np.abs(drowned).max() <= 1.0
 
@@ -75,7 +71,7 @@ def test_the_student_is_told_how_the_votes_fell() -> None:
 def test_teachers_queries_and_rounds_are_in_the_plan() -> None:
     plan = make_plan(SMALL.steps(schemas.TABLE, BUDGET), budget=BUDGET, unit=schemas.TABLE.unit, rows=300)
     step = plan.step("votes")
-    assert (step.votes.teachers, step.votes.queries, step.uses) == (6, 20, 2)
+    assert (step.votes.teachers, step.votes.queries, step.votes.classes, step.uses) == (6, 20, 4, 2)
     more = make_plan(
         replace(SMALL, rounds=8).steps(schemas.TABLE, BUDGET), budget=BUDGET, unit=schemas.TABLE.unit, rows=300
     )
@@ -90,9 +86,8 @@ def test_what_does_not_work_is_refused() -> None:
     assert SMALL.steps(replace(schemas.TABLE, rows=3), BUDGET)[1].votes.teachers == 1
 
 
-@pytest.mark.parametrize("schema", [schemas.PERSONS, schemas.IMAGES], ids=["persons", "images"])
-def test_it_keeps_the_contract(schema: Schema) -> None:
-    check_mechanism(SMALL, schema)
+def test_it_keeps_the_contract() -> None:
+    check_mechanism(SMALL, schemas.PERSONS)
 
 
 # Faults of other implementations.
@@ -225,15 +220,14 @@ def apart(epsilon: float) -> float:
     """How far classes differ in the release, where they do by 60 and .8 among the rows: 2 if as there."""
     settings = {
         "rounds": 20,
-        "queries": 60,
-        "reference": 200,
+        "queries": 30,
+        "reference": 100,
         "student_steps": 5,
         "generator_steps": 5,
         "rows_each": 20,
-        "generated": 64,
     }
     rates = {"learning_rate": 0.01, "generator_rate": 0.005, "random_units": 4, "student_hidden": 16, "hidden": 32}
-    mechanism = PateGan(**settings, **rates, latent=4)
+    mechanism = PateGan(**settings, **rates, generated=64, latent=4)
     data, budget = Sensitive.read(people(), PEOPLE), Budget(epsilon=epsilon, delta=1e-5)
     table = fit(mechanism, data, budget, source=NoiseSource(research_seed=1)).model.sample(3000, seed=1).table
     ill, south = table["ill"].astype(bool), table["ward"] == "south"

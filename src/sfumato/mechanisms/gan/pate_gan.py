@@ -1,14 +1,15 @@
 """PATE-GAN: teachers of disjoint parts vote on generated rows, a student learns from noisy votes, a generator from the student.
 
 Jordon, Yoon and van der Schaar, "PATE-GAN: generating synthetic data with differential privacy guarantees" (2019). Here teachers
-are made anew for each vote inside the door, and the student is told how the votes fell and not only who won. Proof:
-docs/proofs/pate-gan.md.
+are many and weak, and made anew for each vote inside the door: noise does not ask how good a teacher is, and averages over
+many. The student is told how the votes fell and not only who won. Proof: docs/proofs/pate-gan.md.
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
@@ -39,8 +40,8 @@ class PateGan:
     Args:
         rows_each: Private rows of a teacher, on average.
         rounds: How often teachers vote.
-        queries: Generated rows that they vote on in each round.
-        reference: Generated rows that teachers compare their own with.
+        queries: What they vote on in each round: a generated row of every class each.
+        reference: Generated rows of each class that teachers compare their own with.
         remembered: Rounds whose votes the student learns from.
         student_steps: Steps of the student in each round.
         generator_steps: Steps of the generator in each round.
@@ -56,16 +57,16 @@ class PateGan:
     """
 
     name: ClassVar[str] = "pate-gan"
-    rows_each: int = 32
-    rounds: int = 150
-    queries: int = 130
-    reference: int = 1000
-    remembered: int = 3
-    student_steps: int = 10
-    generator_steps: int = 3
+    rows_each: int = 8
+    rounds: int = 100
+    queries: int = 60
+    reference: int = 300
+    remembered: int = 8
+    student_steps: int = 20
+    generator_steps: int = 4
     generated: int = 256
     learning_rate: float = 0.001
-    generator_rate: float = 0.001
+    generator_rate: float = 0.0005
     random_units: int = 64
     student_hidden: int = 64
     coefficients: int = 150
@@ -77,7 +78,8 @@ class PateGan:
         """Class counts; then votes, round by round."""
         require_positive(**asdict(self))
         rows = MixedRows(schema)
-        votes = Votes(name="votes", teachers=self._teachers(schema), queries=self.queries, classes=2)
+        teachers, classes = self._teachers(schema), 2 * rows.n_classes
+        votes = Votes(name="votes", teachers=teachers, queries=self.queries, classes=classes)
         return (
             Step(name="classes", blocks=(Hot(name="counts", width=rows.n_classes),), share=self.counts_share),
             Step(name="votes", blocks=(votes,), uses=self.rounds),
@@ -96,7 +98,8 @@ class PateGan:
             both.with_rates(generator=self.generator_rate, discriminator=self.learning_rate)
             lessons: list[tuple[Tensor, Tensor, Tensor]] = []
             for _ in range(self.rounds):
-                lessons = [*lessons, self._lesson(view, both, Teaching(rows, features, **_made(both, self.reference)))]
+                teaching = Teaching(rows, features, _made(both, self.reference, rows.n_classes))
+                lessons = [*lessons, self._lesson(view, both, teaching, rows.n_classes)]
                 lessons = lessons[-self.remembered :]
                 vectors, labels, private = (torch.cat(parts) for parts in zip(*lessons, strict=True))
                 for _ in range(self.student_steps):
@@ -110,22 +113,28 @@ class PateGan:
         """The averaged generator is the model."""
         return GeneratorModel(self._generator(MixedRows(schema)), measurements["generator"], measurements["counts"])
 
-    def _lesson(self, view: Doors, both: Adversaries, teaching: Teaching) -> tuple[Tensor, Tensor, Tensor]:
-        """Generated rows, their classes, and how private teachers find each."""
+    def _lesson(
+        self, view: Doors, both: Adversaries, teaching: Teaching, n_classes: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Generated rows, their classes, and how private teachers find each: one class after another."""
         torch = need_torch("pate-gan")
-        asked = _made(both, self.queries)
-        votes = view.noisy_votes("votes", teaching.train, teaching.queries(**asked))["votes"]
+        asked = _made(both, self.queries, n_classes)
+        votes = view.noisy_votes("votes", teaching.train, teaching.queries(asked))["votes"]
         return (
-            torch.from_numpy(asked["vectors"]),
-            torch.from_numpy(asked["labels"]),
-            torch.from_numpy(self._found_private(votes)),
+            torch.from_numpy(np.concatenate(asked)),
+            torch.arange(n_classes).repeat_interleave(self.queries),
+            torch.from_numpy(self._found_private(votes).ravel()),
         )
 
-    def _found_private(self, votes: Measured) -> Any:
-        """The part of teachers that take a row for private, about 0 to 1. Their number is not known: one of the noisy counts."""
-        by_class = votes.values.reshape(self.queries, 2)
-        voting = max(float(by_class.sum(axis=1).mean()), votes.stddev)
-        return 0.5 + (by_class[:, PRIVATE] - by_class[:, GENERATED]) / (2 * voting)
+    def _found_private(self, votes: Measured) -> NDArray[np.float64]:
+        """The part of teachers that take a row for private, about 0 to 1, by class and query.
+
+        How many vote on a class is not known: it is the mean of noisy counts, or their noise where that is more.
+        """
+        counts = votes.values.reshape(self.queries, -1, 2).transpose(1, 0, 2)
+        voting = np.maximum(counts.sum(axis=2).mean(axis=1), votes.stddev)
+        found: NDArray[np.float64] = 0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None])
+        return found
 
     def _generator(self, rows: MixedRows) -> Generator:
         return Generator(rows, self.latent, self.hidden)
@@ -139,8 +148,9 @@ class PateGan:
         return max(1, schema.rows // self.rows_each)
 
 
-def _made(both: Adversaries, n_rows: int) -> dict[str, Any]:
-    """Generated rows as arrays."""
-    with need_torch("pate-gan").no_grad():
-        vectors, labels = both.made(n_rows)
-    return {"vectors": vectors.numpy().astype(np.float64), "labels": labels.numpy()}
+def _made(both: Adversaries, n_rows: int, n_classes: int) -> NDArray[np.float64]:
+    """So many generated rows of each class: (class, row, entry)."""
+    torch = need_torch("pate-gan")
+    with torch.no_grad():
+        vectors = both.made(torch.arange(n_classes).repeat_interleave(n_rows))
+    return np.asarray(vectors, dtype=np.float64).reshape(n_classes, n_rows, -1)

@@ -14,9 +14,8 @@ from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.public.doors import Queries, Teacher
 from sfumato.public.schema import Batch
 
-#: Classes of a vote, and a vote that a teacher without rows of the class does not give.
+#: What is said of a row of a class. A vote is twice the class, plus this.
 GENERATED, PRIVATE = 0, 1
-_NONE = -1
 _SEED = 47
 #: Of the mean variance, added to every variance: rare values would weigh too much.
 _RIDGE = 0.3
@@ -46,36 +45,41 @@ class Features:
 class Teaching:
     """What all teachers of a round are told: generated rows, which are public."""
 
-    def __init__(self, rows: MixedRows, features: Features, *, vectors: Floats, labels: NDArray[np.int64]) -> None:
-        """Take generated rows as the discriminator sees them."""
+    def __init__(self, rows: MixedRows, features: Features, generated: Floats) -> None:
+        """Take so many generated rows of each class, as the discriminator sees them: (class, row, entry)."""
         self._rows, self._features = rows, features
-        made = features(vectors)
-        by_class = [made[labels == label] if (labels == label).sum() > 1 else made for label in range(rows.n_classes)]
-        self._centres = np.stack([own.mean(axis=0) for own in by_class])
-        self._covariances = [_with_ridge(np.cov(own.T)) for own in by_class]
+        made = [features(vectors) for vectors in generated]
+        self._centres = np.stack([own.mean(axis=0) for own in made])
+        self._covariances = [_with_ridge(own - centre) for own, centre in zip(made, self._centres, strict=True)]
 
-    def queries(self, vectors: Floats, labels: NDArray[np.int64]) -> Queries:
-        """Generated rows to be judged: in each, the class, and the distance from its centre in units of the spread."""
-        asked = self._features(vectors) - self._centres[labels]
-        for label in np.unique(labels):
-            asked[labels == label] = np.linalg.solve(self._covariances[label], asked[labels == label].T).T
-        return np.concatenate([labels[:, None], asked], axis=1)
+    def queries(self, generated: Floats) -> Queries:
+        """One row of each class in each query: how far it is from the centre of its class, in units of the spread."""
+        asked = [self._features(vectors) - centre for vectors, centre in zip(generated, self._centres, strict=True)]
+        whitened = [np.linalg.solve(c, away.T).T for c, away in zip(self._covariances, asked, strict=True)]
+        return np.stack(whitened, axis=1)
 
     def train(self, batch: Batch) -> Teacher:
-        """A teacher of the rows of one part: it takes for private what lies where its own rows of the class do."""
+        """A teacher of the rows of one part: it takes for private what lies where its own rows of the class do.
+
+        A vote is dear, so a query offers a row of every class, and the teacher says one thing about one of them. It takes
+        the classes that it knows in turn.
+        """
         labels, seen = self._rows.labels(batch), self._features(batch[VECTOR])
-        known = {int(label): seen[labels == label].mean(axis=0) - self._centres[label] for label in np.unique(labels)}
+        known = np.unique(labels)
+        away = np.stack([seen[labels == label].mean(axis=0) - self._centres[label] for label in known])
 
         def teacher(queries: Queries) -> NDArray[np.int64]:
-            votes = np.full(len(queries), _NONE)
-            for label, away in known.items():
-                own = queries[:, 0] == label
-                votes[own] = np.where(queries[own, 1:] @ away > 0, PRIVATE, GENERATED)
-            return votes
+            places = np.arange(len(queries))
+            turn = places % len(known)
+            is_private = (queries[places, known[turn]] * away[turn]).sum(axis=1) > 0
+            return 2 * known[turn] + np.where(is_private, PRIVATE, GENERATED)
 
         return teacher
 
 
-def _with_ridge(covariance: Floats) -> Floats:
+def _with_ridge(centred: Floats) -> Floats:
+    """The covariance, with something added to every variance."""
+    covariance = centred.T @ centred / len(centred)
     spread = max(float(np.trace(covariance)) / len(covariance), 1e-6)
-    return covariance + _RIDGE * spread * np.eye(len(covariance))
+    ridged: Floats = covariance + _RIDGE * spread * np.eye(len(covariance))
+    return ridged
