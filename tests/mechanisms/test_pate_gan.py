@@ -137,7 +137,7 @@ class StudentSeesRows(WithDoors):
                 return teacher
 
             noisy = self.view.noisy_votes(step_name, kept, queries)["votes"]
-            shown = np.eye(2)[np.maximum(exact[-1], 0)].ravel() * 100 if exact else noisy.values
+            shown = np.eye(noisy.values.size // len(queries))[exact[-1]].ravel() * 100 if exact else noisy.values
             return {"votes": Measured(shown, noisy.stddev)}
 
 
@@ -169,7 +169,7 @@ class RatesOfTheRows(PateGan):
 
 
 FAULTS = [
-    (OneObjectAsAllTeachers(**SETTINGS), "gives a part another value when it is asked again"),
+    (OneObjectAsAllTeachers(**SETTINGS), "training gives another teacher when it is asked again"),
     (StudentSeesRows(**SETTINGS), "what comes out follows from the doors' answers"),
     (VotesUntilItIsGood(**SETTINGS), "planned for 1 uses"),
     (RatesOfTheRows(**SETTINGS), "what comes out follows from the doors' answers"),
@@ -219,7 +219,7 @@ def people() -> pd.DataFrame:
 def apart(epsilon: float) -> float:
     """How far classes differ in the release, where they do by 60 and .8 among the rows: 2 if as there."""
     settings = {
-        "rounds": 20,
+        "rounds": 15,
         "queries": 30,
         "reference": 100,
         "student_steps": 5,
