@@ -22,6 +22,7 @@ from sfumato.mechanisms import (
     LocalReports,
     Logistic,
     Mst,
+    PateGan,
     PrivBayes,
     Scattering,
     ThreeAImage,
@@ -31,7 +32,7 @@ from sfumato.model import Classifier, FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.block import Block, Choice, Dense, Hot, Outer, Response
+from sfumato.public.block import Block, Choice, Dense, Hot, Outer, Response, Votes
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate import Certificate
 from sfumato.public.choice import Expected
@@ -82,6 +83,7 @@ __all__ = [
     "Mst",
     "NoiseSource",
     "Outer",
+    "PateGan",
     "Plan",
     "PlannedRelease",
     "Poisson",
@@ -101,6 +103,7 @@ __all__ = [
     "Trained",
     "TrainedModel",
     "Verification",
+    "Votes",
     "WithoutReplacement",
     "fit",
     "load_model",

@@ -64,6 +64,7 @@ CASES = {
     "dp-syn": (sf.DPSyn(latent=3, components=2, rounds=2), schemas.TABLE),
     "dp-syn-network": (sf.DPSyn(encoder="network", latent=3, n_steps=2, batch=60), schemas.TABLE),
     "p3gm": (sf.P3GM(latent=3, coefficients=12, n_steps=2, batch=60), COLOUR),
+    "pate-gan": (sf.PateGan(rounds=1, queries=4, reference=10, rows_each=60, coefficients=12, hidden=8), COLOUR),
     "dp-kip": (sf.DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
 }
 
@@ -137,7 +138,7 @@ def frame_of(schema: sf.Schema) -> Any:
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf", "dp-syn-network", "p3gm")):
+    if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf", "dp-syn-network", "p3gm", "pate-gan")):
         pytest.importorskip("torch")
     monkeypatch.setattr(population, "ROWS", 2_000)
     monkeypatch.setattr(to_labels, "LEARNING_ROWS", 500)

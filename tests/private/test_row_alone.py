@@ -341,7 +341,7 @@ def test_the_doors_are_all_that_a_mechanism_gets() -> None:
     view = open_view(NUMBER, {"x": np.full(5, 0.5)}, COUNT)
     doors = doors_of(view)
     public = {name for name in dir(doors) if not name.startswith("_")}
-    noisy = {"noisy_sum", "noisy_mixtures", "noisy_gradients", "noisy_choice", "noisy_reports"}
+    noisy = {"noisy_sum", "noisy_mixtures", "noisy_gradients", "noisy_choice", "noisy_reports", "noisy_votes"}
     assert public == {"budget", "noise_stddev", "prepare", *noisy}
     assert not hasattr(doors, "__dict__")
     assert doors.noisy_sum("count", lambda b: {"n": np.zeros(len(b["x"]))})["n"].values[0] == 5

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.check import rows as made
 from sfumato.check.boundary import place_shows
 from sfumato.check.canonical import Leaf, digest, leaves
-from sfumato.check.noted import NotedMap
+from sfumato.check.noted import NotedMap, NotedTeacher
 from sfumato.errors import ContractError
 from sfumato.private.prepared import batch_rows
 from sfumato.private.quiet import silence
@@ -28,7 +28,8 @@ def try_maps(maps: list[NotedMap], schema: Schema) -> None:
     """Try every map of one run, after that run. A loop gives many maps of the same code: one of them is tried.
 
     Raises:
-        ContractError: a map keeps something, changes its batch, or gives a row another value among other rows.
+        ContractError: a map keeps something, changes its batch, or gives a row another value among other rows. What trains a
+            teacher may mix the rows of its part, but neither keep anything nor change its batch.
     """
     public = PublicRows(schema)
     tried: set[object] = set()
@@ -88,8 +89,14 @@ class PublicRows:
 
 def _try(noted: NotedMap, public: PublicRows) -> None:
     n = noted.rows or public.rows
-    first = np.arange(n)
-    ordinary, other = take(public["ordinary"], first), take(public["other"], first)
+    once = _keeps_nothing(noted, public, rows=np.arange(n))
+    if not isinstance(noted, NotedTeacher):
+        _is_of_each_row_alone(noted, public, once, n=n)
+
+
+def _keeps_nothing(noted: NotedMap, public: PublicRows, *, rows: NDArray[np.int64]) -> Values:
+    """What it gives for ordinary rows, which must be the same whatever it has seen before."""
+    ordinary = take(public["ordinary"], rows)
     once = _attempt(noted, _frozen(ordinary))
     if once is None:
         raise _broken(
@@ -102,9 +109,15 @@ def _try(noted: NotedMap, public: PublicRows) -> None:
         raise _broken(noted, "writes into the batch that it is given, so later maps see other rows. Work on a copy")
     _same(noted, once, again, "another value when it is asked again, so it keeps or draws something")
     for kind in ("other", "high", "nasty", "low"):
-        _attempt(noted, _frozen(take(public[kind], first)))
+        _attempt(noted, _frozen(take(public[kind], rows)))
         after = _values(noted, _frozen(ordinary))
         _same(noted, once, after, f"another value after it has seen {kind} rows, so it keeps something of them")
+    return once
+
+
+def _is_of_each_row_alone(noted: NotedMap, public: PublicRows, once: Values, *, n: int) -> None:
+    first = np.arange(n)
+    ordinary, other = take(public["ordinary"], first), take(public["other"], first)
     order = np.random.default_rng(n).permutation(n)
     moved = _values(noted, _frozen(take(ordinary, order)))
     _same(noted, {name: v[order] for name, v in once.items()}, moved, "another value at another place of its batch")
@@ -156,7 +169,7 @@ def _attempt(noted: NotedMap, batch: Batch) -> Values | None:
 
 def _same(noted: NotedMap, one: Values, two: Values, how: str) -> None:
     if list(one) != list(two) or any(_bits(one[name]) != _bits(two[name]) for name in one):
-        raise _broken(noted, f"gives a row {how}. Compute from each row alone")
+        raise _broken(noted, f"gives a {noted.unit} {how}. Compute from each {noted.unit} alone")
 
 
 def _bits(values: NDArray[Any]) -> tuple[str, tuple[int, ...], bytes]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from sfumato.check.canonical import Leaf, digest, leaves
 from sfumato.public.budget import Budget
 from sfumato.public.choice import Expected
-from sfumato.public.doors import Device, Doors, GroupOf, Loss, Noisy, PerRecord, Tensors
+from sfumato.public.doors import Device, Doors, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train
 from sfumato.public.schema import Batch
 
 
@@ -18,6 +18,7 @@ class NotedMap:
     `rows` is how many rows the door gave it at once in the end: a public number, None if it never was called.
     """
 
+    unit: ClassVar[str] = "row"
     step: str
     given: Any
     column: str | None = None
@@ -27,6 +28,12 @@ class NotedMap:
         """What the map gives, and how many rows it was given."""
         self.rows = len(next(iter(batch.values())))
         return self.given(batch)
+
+
+class NotedTeacher(NotedMap):
+    """The training of a teacher: a map from the rows of a part to the votes on what it was asked."""
+
+    unit: ClassVar[str] = "part"
 
 
 class NotedDoors:
@@ -72,6 +79,12 @@ class NotedDoors:
         """Note the step and its map."""
         self._note("noisy_reports", step_name)
         return self._doors.noisy_reports(step_name, self._map(step_name, per_record))
+
+    def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
+        """Note the step, its training and the queries, which must follow from answers alone."""
+        self._note("noisy_votes", step_name, queries)
+        self.maps.append(NotedTeacher(step_name, lambda batch: {"votes": train(batch)(queries)}))
+        return self._doors.noisy_votes(step_name, train, queries)
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None

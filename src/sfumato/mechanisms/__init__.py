@@ -3,6 +3,7 @@
 from sfumato.mechanisms.clustmix.mechanism import ClustMix
 from sfumato.mechanisms.dpmix import DPMix
 from sfumato.mechanisms.gan.mechanism import DPGan
+from sfumato.mechanisms.gan.pate_gan import PateGan
 from sfumato.mechanisms.histograms import IndependentHistograms
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kip.dp_kip import DPKip
@@ -36,6 +37,7 @@ __all__ = [
     "LocalReports",
     "Logistic",
     "Mst",
+    "PateGan",
     "PrivBayes",
     "Scattering",
     "ThreeAImage",

@@ -42,8 +42,10 @@ def in_units(entry: dict[str, Any], schema: Schema) -> str:
     """
     noise, what = entry["noise"], entry["what"]
     sign = "up to ±" if entry["at_most"] else "±"
-    if entry["unit"] == "rows":
-        return f"{what} {sign}{noise:,.2g} rows" if noise < 10 else f"{what} {sign}{noise:,.0f} rows"
+    if entry["unit"] in ("rows", "teachers"):
+        return (
+            f"{what} {sign}{noise:,.2g} {entry['unit']}" if noise < 10 else f"{what} {sign}{noise:,.0f} {entry['unit']}"
+        )
     if entry["unit"] == "share":
         return f"{what} {sign}{100 * noise:.2g} %" if noise < 1 else f"{what} ± more than all of it"
     column = schema[entry["column"]]

@@ -8,7 +8,7 @@ from sfumato.errors import PrivacyError
 from sfumato.private.kernel.view import View
 from sfumato.public.budget import Budget
 from sfumato.public.choice import Expected
-from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Tensors
+from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train
 
 
 class DoorsOnly:
@@ -48,6 +48,10 @@ class DoorsOnly:
     def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
         """See `View.noisy_reports`."""
         return _VIEWS[self].noisy_reports(step_name, per_record)
+
+    def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
+        """See `View.noisy_votes`."""
+        return _VIEWS[self].noisy_votes(step_name, train, queries)
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ReleaseError
 from sfumato.public.budget import Budget
 from sfumato.public.choice import Expected
-from sfumato.public.doors import Device, GroupOf, Loss, Measured, Noisy, PerRecord, Tensors
+from sfumato.public.doors import Device, GroupOf, Loss, Measured, Noisy, PerRecord, Queries, Tensors, Train
 from sfumato.public.plan import Plan
 from sfumato.public.step import Step
 
@@ -120,6 +120,10 @@ class AnsweredDoors:
 
     def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
         """What was reported then."""
+        return self._next(step_name)
+
+    def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
+        """What was voted then."""
         return self._next(step_name)
 
     def noisy_gradients(

@@ -2,7 +2,8 @@
 
 The door scales every row's entries to an L2 norm of at most `l2_bound`, whatever the mechanism promises. `share` is the
 part of the step's precision that goes to this block. There are three kinds of sum: a vector, codes, and products of two
-vectors. Two more are none: tables, of which one is chosen, and a code of each row that is reported by randomised response.
+vectors. Three more are none: tables, of which one is chosen, a code of each row that is reported by randomised
+response, and votes of teachers, each of a part of the rows.
 """
 
 import math
@@ -213,8 +214,55 @@ class Response:
         return True
 
 
-Block = Dense | Hot | Outer | Choice | Response
-_KINDS: dict[str, type[Block]] = {cls.__name__: cls for cls in (Dense, Hot, Outer, Choice, Response)}
+@dataclass(frozen=True, kw_only=True)
+class Votes:
+    """Votes of so many `teachers`, each of its own part of the rows, on so many `queries` with so many `classes`.
+
+    A unit is in one part, so it has a say in one vote on each query. Wherever that goes, two counts move by one: the
+    `l2_bound` is that of a change, whether a unit comes, goes or is replaced. The step has no other block.
+
+    >>> Votes(name="votes", teachers=50, queries=8, classes=2).l2_bound
+    4.0
+    """
+
+    name: str
+    teachers: int
+    queries: int
+    classes: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no vote."""
+        if min(self.teachers, self.queries) < 1 or self.classes < 2:
+            raise PlanError(f"block {self.name!r}: votes need a teacher, a query and two classes at least.")
+
+    @property
+    def width(self) -> int:
+        """A count for each class of each query."""
+        return self.queries * self.classes
+
+    @property
+    def columns(self) -> int:
+        """There is no per_record map: a teacher sees all rows of its part."""
+        return 1
+
+    @property
+    def l2_bound(self) -> float:
+        """On each query, a vote leaves one class and goes to another."""
+        return math.sqrt(2 * self.queries)
+
+    @property
+    def share(self) -> float:
+        """It has the step for itself."""
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        """Counts are."""
+        return True
+
+
+Block = Dense | Hot | Outer | Choice | Response | Votes
+_KINDS: dict[str, type[Block]] = {cls.__name__: cls for cls in (Dense, Hot, Outer, Choice, Response, Votes)}
 
 
 def block_to_json(block: Block) -> dict[str, Any]:

@@ -25,6 +25,13 @@ Device = str | None
 #: the parameters, codes as int64). The door maps it over rows.
 Loss = Callable[[Tensors, Tensors], Tensor]
 
+#: What teachers are asked, one row for each query: public.
+Queries = NDArray[Any]
+#: A teacher: one class for each query, a whole number.
+Teacher = Callable[[Queries], NDArray[Any]]
+#: Makes a teacher of the rows of one part, and of nothing else that is private.
+Train = Callable[[Batch], Teacher]
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -68,6 +75,10 @@ class Doors(Protocol):
 
     def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
         """One randomised report of every row, in a secret order."""
+        ...
+
+    def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
+        """How many teachers, each of a part of the rows, vote for each class of each query, plus noise."""
         ...
 
     def noisy_gradients(

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from scipy.special import log_ndtr, ndtri
 
 from sfumato.errors import PlanError
-from sfumato.public.block import Block, Choice, Hot, Outer, Response
+from sfumato.public.block import Block, Choice, Hot, Outer, Response, Votes
 
 #: Standard deviation of the integer noise, the same for every door.
 NOISE_STDDEV = 2**20
@@ -69,7 +69,9 @@ def units_per_one(block: Block, *, noise_multiplier: float) -> float:
         if norm <= 0:
             raise PlanError(f"block {block.name!r} drowns in its noise. Use fewer entries or a larger epsilon.")
     exact = norm / block.l2_bound
-    return float(math.floor(exact)) if exact >= (1 if isinstance(block, Hot) else 16) else exact
+    if isinstance(block, Votes) and exact < 1:
+        raise PlanError(f"the votes {block.name!r} drown in their noise. Ask fewer queries, or use a larger epsilon.")
+    return float(math.floor(exact)) if exact >= (1 if isinstance(block, Hot | Votes) else 16) else exact
 
 
 def noise_stddev(block: Block, *, noise_multiplier: float) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from sfumato.public.block import Block, Choice, Hot, Response
+from sfumato.public.block import Block, Choice, Hot, Response, Votes
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
@@ -24,7 +24,7 @@ class Reading:
         step: The step of the plan.
         block: The block of that step.
         per_one: The standard deviation that is told of, where each entry of the block has noise of standard deviation 1.
-        unit: "rows", "share", or nothing for the column's own unit.
+        unit: "rows", "teachers", "share", or nothing for the column's own unit.
         groups: Where what is told adds up all entries of one of so many groups of the block. 0 where it is one entry.
         over: For an average: the part of all rows that it is taken over. 0 for what is no average.
         at_most: Whether `per_one` is a public bound on a scale that is measured.
@@ -65,6 +65,8 @@ def _of_any_block(step: Step, block: Block) -> Reading:
         return Reading(column="*", what="the score of a choice", step=step.name, block=block.name, unit="rows")
     if isinstance(block, Response):
         return Reading(column="*", what="whether a row has a code", step=step.name, block=block.name, unit="rows")
+    if isinstance(block, Votes):
+        return Reading(column="*", what="the votes for a class", step=step.name, block=block.name, unit="teachers")
     what = "a number, as if by"
     return Reading(
         column="*", what=what, step=step.name, block=block.name, per_one=1 / block.l2_bound, unit="rows", at_most=True

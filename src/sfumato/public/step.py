@@ -9,7 +9,7 @@ from dp_accounting import dp_event
 from scipy import stats
 
 from sfumato.errors import PlanError
-from sfumato.public.block import Block, Choice, Dense, Outer, Response, block_from_json, block_to_json
+from sfumato.public.block import Block, Choice, Dense, Outer, Response, Votes, block_from_json, block_to_json
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.strict_json import fields_of, read_fields
 
@@ -88,8 +88,8 @@ class Step:
             self._check_person_bound(self.person_bound)
         if self.is_mixed and any(isinstance(block, Outer) for block in self.blocks):
             raise PlanError(f"step {self.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
-        if any(isinstance(block, Choice) for block in self.blocks):
-            self._check_choice()
+        if any(isinstance(block, Choice | Votes) for block in self.blocks):
+            self._check_alone()
         self._check_reports()
         if isinstance(self.sampling, Poisson) and not 0 < self.sampling.rate <= 1:
             raise PlanError(
@@ -111,10 +111,10 @@ class Step:
                 "Leave out person_bound."
             )
 
-    def _check_choice(self) -> None:
+    def _check_alone(self) -> None:
         if len(self.blocks) > 1 or self.is_mixed or self.is_sampled or self.person_bound is not None:
             raise PlanError(
-                f"step {self.name!r}: a choice is made over everyone, and is the only block of its step. "
+                f"step {self.name!r}: a choice or a vote is made over everyone, and is the only block of its step. "
                 "Leave out sampling, mixtures, groups and person_bound."
             )
 
@@ -128,18 +128,20 @@ class Step:
             raise PlanError(f"step {self.name!r}: a response is a report of one row. Set sampling = EachRow().")
 
     def norm_of(self, unit: PrivacyUnit) -> float:
-        """What a unit's whole contribution to one sum may be long, in norms of a row.
+        """What a unit's whole contribution to one sum may be long, in norms of a row; of votes, in those of a change.
 
         >>> from sfumato.public.block import Hot
         >>> step = Step(name="s", blocks=(Hot(name="age", width=20),), person_bound=2.5)
         >>> [step.norm_of(PrivacyUnit(person="patient", max_rows=rows)) for rows in (1, 2, 4)]
         [1, 2, 2.5]
         """
+        if self.votes:  # all rows of a person are in one part
+            return 1.0
         return unit.max_rows if self.person_bound is None else min(self.person_bound, unit.max_rows)
 
     def clips_persons(self, unit: PrivacyUnit) -> bool:
         """Whether the rows of a person are clipped together, and not each for itself alone."""
-        return self.norm_of(unit) < unit.max_rows
+        return self.person_bound is not None and self.person_bound < unit.max_rows
 
     def block(self, name: str) -> Block:
         """The block of that name."""
@@ -175,10 +177,18 @@ class Step:
         return isinstance(self.sampling, EachRow)
 
     @property
+    def votes(self) -> Votes | None:
+        """The votes of a step that the door `noisy_votes` carries out; None for every other step."""
+        block = self.blocks[0]
+        return block if isinstance(block, Votes) else None
+
+    @property
     def door(self) -> str:
         """The door that carries it out."""
         if self.is_reported:
             return "noisy_reports"
+        if self.votes:
+            return "noisy_votes"
         return "noisy_choice" if self.choice else "noisy_mixtures" if self.is_mixed else "noisy_sum"
 
     @property
@@ -188,6 +198,8 @@ class Step:
 
     def diameter(self) -> float:
         """The largest distance between two rows' contributions, in whitened units (2 for a ball)."""
+        if self.votes:  # its norm is that of a change already
+            return 1.0
         return math.sqrt(sum(b.share * (2.0 if b.nonnegative else 4.0) for b in self.blocks))
 
     def event(self, *, noise_multiplier: float, unit: PrivacyUnit) -> dpa.DpEvent:

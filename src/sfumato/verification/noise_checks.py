@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import gammaln, ndtr
 
-from sfumato.public.block import Hot
+from sfumato.public.block import Hot, Votes
 from sfumato.public.grid import NOISE_STDDEV
 
 #: An honest release fails one of the tests this often at most, over all of them together.
@@ -63,8 +63,9 @@ class Responded:
 
 def unit_of(block: object, units_per_one: float) -> int | None:
     """The distance between marks in a block of counts; None where sums may lie anywhere."""
-    is_counts = isinstance(block, Hot) and not block.weighted and units_per_one >= _LEAST_UNIT
-    return int(units_per_one) if is_counts and float(units_per_one).is_integer() else None
+    is_counts = isinstance(block, Votes) or (isinstance(block, Hot) and not block.weighted)
+    whole = units_per_one >= _LEAST_UNIT and float(units_per_one).is_integer()
+    return int(units_per_one) if is_counts and whole else None
 
 
 def implausible_noise(blocks: list[Answered]) -> list[str]:

@@ -19,7 +19,7 @@ from sfumato.verification.plan_checks import Recomputed
 #: Up to so many synthetic cells and noisy numbers, building again takes seconds and is done unasked.
 QUICK_CELLS, QUICK_NUMBERS = 4_000_000, 2_000_000
 #: Mechanisms that train on what they measured: minutes, whatever the size.
-SLOW = ("3a-image", "aim", "clustmix", "dp-gan", "dp-kip", "dp-merf", "kip")
+SLOW = ("3a-image", "aim", "clustmix", "dp-gan", "dp-kip", "dp-merf", "kip", "pate-gan")
 
 
 @dataclass(frozen=True)

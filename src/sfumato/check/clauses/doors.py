@@ -110,7 +110,9 @@ def sampling_is_as_planned(setting: Setting) -> None:
             continue
         if any(drawn.n_rows != setting.n_rows for drawn in uses):
             raise ContractError(f"step {step.name!r}: some row had no coin of its own.")
-        if step.is_mixed:
+        if step.votes:
+            _check_parts(setting, step, uses)
+        elif step.is_mixed:
             for drawn in uses:
                 _check_members(step, *drawn.members(), n_rows=setting.n_rows)
         elif isinstance(step.sampling, Poisson):
@@ -138,11 +140,29 @@ def _check_members(step: Step, rows: NDArray[np.int64], mixtures: NDArray[np.int
                 raise ContractError(f"step {step.name!r}: a mixture does not hold exactly {degree} rows.")
             _check_binomial(step, per_row, trials=step.mixtures, rate=degree / population)
         case SecretBins():
-            if (per_row != 1).any():
-                raise ContractError(f"step {step.name!r}: a row is not in exactly one bin.")
-            _check_binomial(step, per_mixture, trials=n_rows, rate=1 / step.mixtures)
+            _check_dice(step, per_mixture, per_row)
         case _:
             pass
+
+
+def _check_dice(step: Step, per_side: NDArray[np.int64], per_row: NDArray[np.int64]) -> None:
+    if (per_row != 1).any():
+        raise ContractError(f"step {step.name!r}: a row is not in exactly one bin.")
+    _check_binomial(step, per_side, trials=len(per_row), rate=1 / len(per_side))
+
+
+def _check_parts(setting: Setting, step: Step, uses: list[Drawn]) -> None:
+    """Every row has one teacher, by a fair die that falls otherwise in another run."""
+    assert step.votes is not None  # noqa: S101 - asked for by the caller
+    for drawn in uses:
+        rows, teachers = drawn.members()
+        per_teacher = np.bincount(teachers, minlength=step.votes.teachers)
+        _check_dice(step, per_teacher, np.bincount(rows, minlength=setting.n_rows))
+    again = setting.run_well(setting.ordinary(), seed=None).record.drawn[step.name, 0]
+    if step.votes.teachers > 1 and np.array_equal(again.members()[1], uses[0].members()[1]):
+        raise ContractError(
+            f"step {step.name!r}: who learns from which rows is the same in every run, so it is no secret."
+        )
 
 
 def _check_binomial(step: Step, counts: NDArray[np.int64], *, trials: int, rate: float) -> None:

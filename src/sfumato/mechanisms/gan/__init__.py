@@ -1,1 +1,1 @@
-"""DP-GAN: a discriminator trained by noisy gradients, and a generator that learns from it."""
+"""GANs: a discriminator trained by noisy gradients or noisy votes, and a generator that learns from it."""

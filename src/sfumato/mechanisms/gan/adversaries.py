@@ -46,15 +46,28 @@ class Adversaries:
     def step_discriminator(self, noisy: Mapping[str, Measured], *, batch: float, clip: float) -> None:
         """Follow the noisy gradient of private rows, over their expected number, and the exact one of generated rows."""
         with self._torch.no_grad():
-            vectors, labels = self._made()
+            vectors, labels = self._some()
         made = self._discriminator.gradient_of_made(self.of_discriminator, vectors, labels, clip=clip)
         for name, values in self.of_discriminator.items():
             values.grad = self._torch.from_numpy(noisy[name].values / batch) + made[name].detach()
         self._optimisers["discriminator"].step()
 
+    def step_student(self, vectors: Tensor, labels: Tensor, private: Tensor) -> None:
+        """Follow the gradient of the loss on generated rows, by how private each was found to be: about 0 to 1.
+
+        The loss is linear in that, so that noise in it is noise in the gradient, and no bias.
+        """
+        tracked = {name: values.detach().requires_grad_(True) for name, values in self.of_discriminator.items()}
+        scores = self._discriminator.score(tracked, vectors, labels)
+        loss = (self._torch.nn.functional.softplus(scores) - private * scores).mean()
+        gradients = self._torch.autograd.grad(loss, list(tracked.values()))
+        for values, gradient in zip(self.of_discriminator.values(), gradients, strict=True):
+            values.grad = gradient
+        self._optimisers["discriminator"].step()
+
     def step_generator(self) -> None:
         """Make rows that look more private to the discriminator, and renew the average."""
-        vectors, labels = self._made()
+        vectors, labels = self._some()
         scores = self._discriminator.score(self.of_discriminator, vectors, labels)
         self._optimisers["generator"].zero_grad()
         self._torch.nn.functional.softplus(-scores).mean().backward()
@@ -67,8 +80,12 @@ class Adversaries:
         """The averaged generator."""
         return self._generator.trained(self._average)
 
-    def _made(self) -> tuple[Tensor, Tensor]:
+    def made(self, labels: Tensor) -> Tensor:
+        """Generated rows of these classes, as the discriminator sees them."""
+        latent = self._torch.from_numpy(self._rng.normal(size=(len(labels), self._generator.latent)))
+        return self._discriminator.vectors_of(self._generator(self._of_generator, latent, labels), self._rng)
+
+    def _some(self) -> tuple[Tensor, Tensor]:
+        """Generated rows for one step, by the rates of the classes, and which these are."""
         labels = self._torch.from_numpy(self._rng.choice(len(self._rates), size=self._generated, p=self._rates))
-        latent = self._torch.from_numpy(self._rng.normal(size=(self._generated, self._generator.latent)))
-        out = self._generator(self._of_generator, latent, labels)
-        return self._discriminator.vectors_of(out, self._rng), labels
+        return self.made(labels), labels

@@ -31,8 +31,7 @@ class NoiseSource:
 
     def __init__(self, *, research_seed: int | None = None) -> None:
         """Key the stream from the operating system, or from a seed for tests and studies."""
-        self.is_secure = research_seed is None
-        self._process = os.getpid()
+        self.is_secure, self._process = research_seed is None, os.getpid()
         seeded = None if research_seed is None else hashlib.sha256(b"sfumato %d" % research_seed).digest()
         self._cipher = _stream(seeded or os.urandom(32))
 
@@ -47,10 +46,9 @@ class NoiseSource:
             self._leave_the_parent()
         # Encrypting zeros yields the key stream itself. update_into wants room for one block more.
         stream = np.empty(count + 2, dtype=np.uint64)
-        target = stream.view(np.uint8).data
         for start in range(0, 8 * count, _ZEROS.nbytes):
             size = min(_ZEROS.nbytes, 8 * count - start)
-            self._cipher.update_into(_ZEROS[:size], target[start:])
+            self._cipher.update_into(_ZEROS[:size], stream.view(np.uint8).data[start:])
         return stream[:count]
 
     def _leave_the_parent(self) -> None:

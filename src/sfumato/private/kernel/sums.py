@@ -64,14 +64,12 @@ def on_grid(private_sums: Sums, *, step: Step, plan: Plan) -> Sums:
 
 def row_integers(private_rows: Batch, *, step: Step, plan: Plan, primitives: Primitives) -> Small:
     """Each row's own integers, all blocks side by side: what mixtures are made of."""
-    noise_multiplier = plan.noise_multiplier(step.name)
     parts: list[Values] = []
-    for block in step.blocks:
-        values = private_rows[block.name]
+    for block, values in ((block, private_rows[block.name]) for block in step.blocks):
         if isinstance(block, Hot):
             parts.append(_spelled_out(values, block=block, units=plan.units_per_one(step.name, block.name)))
         elif isinstance(block, Dense):
-            parts.append(primitives.clip(values, block=block, noise_multiplier=noise_multiplier))
+            parts.append(primitives.clip(values, block=block, noise_multiplier=plan.noise_multiplier(step.name)))
     return np.concatenate(parts, axis=1, dtype=np.int32) if len(parts) > 1 else parts[0].astype(np.int32, copy=False)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sfumato.errors import PlanError, PrivacyError
-from sfumato.private.doors import reports
+from sfumato.private.doors import reports, votes
 from sfumato.private.kernel import choice, sums
 from sfumato.private.kernel.arrays import Integers
 from sfumato.private.kernel.gradients import GradientSum
@@ -30,7 +30,7 @@ from sfumato.public import grid
 from sfumato.public.answers import Answers, by_parameter
 from sfumato.public.budget import Budget
 from sfumato.public.choice import Expected, on_offer, tables_of
-from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Tensors
+from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train
 from sfumato.public.gradient_step import gradient_block, microbatch_rows
 from sfumato.public.plan import Plan
 from sfumato.public.probe import take
@@ -91,7 +91,7 @@ class View:
         where the step has a `person_bound`.
         """
         step = self._charge(step_name)
-        if step.is_mixed or step.choice:
+        if step.door != "noisy_sum":
             raise PlanError(f"step {step.name!r} plans no sum. Use the door {step.door}.")
         row_map = self._row_map(per_record, step)
         private_sums = sums.nothing(step)
@@ -154,6 +154,20 @@ class View:
             mapped = (row_map(piece.batch, n_rows=piece.n_rows) for piece in self.__rows)
             noisy = reports.of_rows(mapped, step=step, plan=self.__plan, primitives=self.__primitives)
         return self.answers.taken(self.__plan, step.name, self.__used[step.name] - 1, noisy)
+
+    def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
+        """How many teachers vote for each class of each query, side by side, plus Gaussian noise.
+
+        Args:
+            step_name: A step with one block of the kind `Votes`: teachers, queries and classes.
+            train: Makes a teacher of the rows of one part, and of public facts; it must keep nothing of them.
+            queries: What every teacher is asked, one row each: public.
+        """
+        step = self._charge(step_name)
+        with silence():
+            asked = votes.Ballot(train, queries, step=step, plan=self.__plan)
+            private_counts = asked.counted(self.__rows, primitives=self.__primitives)
+        return self._release(step, private_counts)
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
@@ -221,18 +235,16 @@ class View:
 
     def _gradient_sum(self, step: Step, parameters: Tensors, asked: tuple[Loss, Device, int | None]) -> GradientSum:
         """The gradients of a loss, tried on public rows; made anew where the loss or the way to compute it is another."""
-        loss, device, microbatch = asked
-        known: tuple[object, GradientSum] | None = self.__kept.get(step.name)
-        if known is not None and known[0] == asked:
-            return known[1].at(parameters)
-        noise_multiplier, clip_gradients = self.__plan.noise_multiplier(step.name), self.__primitives.clip_gradients
-        clip = partial(clip_gradients, block=gradient_block(step), noise_multiplier=noise_multiplier)
-        rows = microbatch_rows(step, declared=self.__schema.rows, asked=microbatch)
-        public = take(self.__rows.public, np.arange(2 * rows) % (2 * self.__rows.rows))
-        gradients = GradientSum(step, loss, clip, public_rows=public, rows=rows, device=device or default_device())
-        gradients.at(parameters).check()
-        self.__kept[step.name] = (asked, gradients)
-        return gradients
+        if self.__kept.get(step.name, (None,))[0] != asked:
+            (loss, device, microbatch), noise = asked, self.__plan.noise_multiplier(step.name)
+            clip = partial(self.__primitives.clip_gradients, block=gradient_block(step), noise_multiplier=noise)
+            rows = microbatch_rows(step, declared=self.__schema.rows, asked=microbatch)
+            public = take(self.__rows.public, np.arange(2 * rows) % (2 * self.__rows.rows))
+            gradients = GradientSum(step, loss, clip, public_rows=public, rows=rows, device=device or default_device())
+            gradients.at(parameters).check()
+            self.__kept[step.name] = (asked, gradients)
+        kept: GradientSum = self.__kept[step.name][1]
+        return kept.at(parameters)
 
     def _release(self, step: Step, private_sums: sums.Sums) -> Noisy:
         """Add noise, once. Here private numbers become public ones."""

@@ -1,0 +1,85 @@
+"""Teachers that tell private rows of a part from generated ones: linear discriminators, one for each class.
+
+A teacher has few rows, so that all it brings is their mean. What is public does the rest: the centre of generated rows of a class,
+and their covariance, which says in what directions a distance from the centre means something (Fisher, 1936).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.mixed_rows import MixedRows
+from sfumato.mechanisms.common.prepared import VECTOR
+from sfumato.public.doors import Queries, Teacher
+from sfumato.public.schema import Batch
+
+#: What is said of a row of a class. A vote is twice the class, plus this.
+GENERATED, PRIVATE = 0, 1
+_SEED = 47
+#: Of the mean variance, added to every variance: rare values would weigh too much.
+_RIDGE = 0.3
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Features:
+    """A vector itself, and so many random units of it, which see what entries have in common."""
+
+    weights: Floats
+    biases: Floats
+
+    @staticmethod
+    def of(width: int, units: int) -> "Features":
+        """Drawn once: public, and the same for everyone."""
+        rng = np.random.default_rng(_SEED)
+        return Features(rng.normal(size=(width, units)) / np.sqrt(width), rng.normal(size=units) / 2)
+
+    def __call__(self, vectors: NDArray[np.floating]) -> Floats:
+        """One row each."""
+        wide = vectors.astype(np.float64)
+        return np.concatenate([wide, np.maximum(wide @ self.weights + self.biases, 0)], axis=1)
+
+
+class Teaching:
+    """What all teachers of a round are told: generated rows, which are public."""
+
+    def __init__(self, rows: MixedRows, features: Features, generated: Floats) -> None:
+        """Take so many generated rows of each class, as the discriminator sees them: (class, row, entry)."""
+        self._rows, self._features = rows, features
+        made = [features(vectors) for vectors in generated]
+        self._centres = np.stack([own.mean(axis=0) for own in made])
+        self._covariances = [_with_ridge(own - centre) for own, centre in zip(made, self._centres, strict=True)]
+
+    def queries(self, generated: Floats) -> Queries:
+        """One row of each class in each query: how far it is from the centre of its class, in units of the spread."""
+        asked = [self._features(vectors) - centre for vectors, centre in zip(generated, self._centres, strict=True)]
+        whitened = [np.linalg.solve(c, away.T).T for c, away in zip(self._covariances, asked, strict=True)]
+        return np.stack(whitened, axis=1)
+
+    def train(self, batch: Batch) -> Teacher:
+        """A teacher of the rows of one part: it takes for private what lies where its own rows of the class do.
+
+        A vote is dear, so a query offers a row of every class, and the teacher says one thing about one of them. It takes
+        the classes that it knows in turn.
+        """
+        labels, seen = self._rows.labels(batch), self._features(batch[VECTOR])
+        known = np.unique(labels)
+        away = np.stack([seen[labels == label].mean(axis=0) - self._centres[label] for label in known])
+
+        def teacher(queries: Queries) -> NDArray[np.int64]:
+            places = np.arange(len(queries))
+            turn = places % len(known)
+            is_private = (queries[places, known[turn]] * away[turn]).sum(axis=1) > 0
+            return 2 * known[turn] + np.where(is_private, PRIVATE, GENERATED)
+
+        return teacher
+
+
+def _with_ridge(centred: Floats) -> Floats:
+    """The covariance, with something added to every variance."""
+    covariance = centred.T @ centred / len(centred)
+    spread = max(float(np.trace(covariance)) / len(covariance), 1e-6)
+    ridged: Floats = covariance + _RIDGE * spread * np.eye(len(covariance))
+    return ridged
