@@ -116,3 +116,11 @@ def test_every_proof_is_in_the_index() -> None:
     index = (folder / "README.md").read_text(encoding="utf-8")
     missing = [p.name for p in folder.glob("*.md") if p.name != "README.md" and f"({p.name})" not in index]
     assert not missing
+
+
+def test_every_test_that_a_page_names_is_there() -> None:
+    named = {m for page in MARKDOWN for m in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text("utf-8"))}
+    assert len(named) > 50
+    for file, name in sorted(named):
+        assert (ROOT / file).exists(), file
+        assert not name or re.search(rf"^ *(def|class) {name}\b", (ROOT / file).read_text("utf-8"), re.MULTILINE), name
