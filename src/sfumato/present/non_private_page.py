@@ -14,5 +14,9 @@ from sfumato.public.schema import Schema
 def non_private_page(facts: Mapping[str, Any], *, schema: Schema, synthetic: Synthetic) -> str:
     """The page as text: what was made, how, and that nothing is promised."""
     shown = facts_of_rows(synthetic, schema)
-    drawn = {"plots": [marginal_svg(entry) for entry in shown["marginals"]], "warning": NOT_PRIVATE}
+    drawn = {
+        "plots": [marginal_svg(entry) for entry in shown["marginals"]],
+        "title": "NOT PRIVATE",
+        "warning": NOT_PRIVATE,
+    }
     return render("non_private.html.jinja", {**facts, **shown, **drawn})

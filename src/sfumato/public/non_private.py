@@ -8,7 +8,7 @@ from typing import Any
 BASELINES = ("ads-gan",)
 FORMAT = "sfumato-non-private/1"
 
-NOT_PRIVATE = "This is not private: no noise, no doors, no epsilon. Anybody's row may be read from it."
+NOT_PRIVATE = "This is not private: no noise, no doors, no epsilon. The row of anybody may be read from it."
 NOT_A_CLAIM = (
     "the folder is marked 'non_private': it was made by a baseline that reads rows without the doors, has no epsilon and "
     "claims nothing, so there is nothing to verify. Do not treat it as private."

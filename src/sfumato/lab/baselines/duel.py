@@ -17,8 +17,8 @@ from sfumato.public.torch_extra import need_torch
 _BETAS = (0.5, 0.9)
 #: Of the critic's slope, which should be 1 between real and generated rows.
 _PENALTY = 10.0
-#: How much of the averaged generator each step replaces.
-_RENEWED = 0.005
+#: How much of the averaged generator each step replaces, in the long run; more at first, so that the start is forgotten.
+_RENEWED, _FORGETFUL = 0.005, 9.0
 _TINY = 1e-12
 
 
@@ -45,6 +45,7 @@ class Duel:
         self._average = [values.detach().clone() for values in self._of_generator]
         self._of_critic = {name: values.requires_grad_(True) for name, values in critic.start(seed).items()}
         self._optimisers: dict[str, Any] = {}
+        self._steps = 0
 
     def with_rates(self, *, generator: float, critic: float) -> "Duel":
         """Learning rates of Adam."""
@@ -72,9 +73,11 @@ class Duel:
         made = self._made(real, labels)
         apart = (((made - real) * self._weights).square().sum(dim=1) + _TINY).sqrt()
         self._descend("generator", -(self._score(made, labels) + identifiability * apart).mean())
+        self._steps += 1
+        renewed = max(_RENEWED, _FORGETFUL / (_FORGETFUL + self._steps))
         with torch.no_grad():
             for average, values in zip(self._average, self._of_generator, strict=True):
-                average.lerp_(values, _RENEWED)
+                average.lerp_(values, renewed)
 
     def averaged(self) -> tuple[NDArray[np.float64], ...]:
         """The averaged generator."""
