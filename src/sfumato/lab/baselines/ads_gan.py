@@ -16,6 +16,7 @@ from sfumato.errors import PlanError, SchemaError
 from sfumato.lab.baselines.baseline import FittedBaseline, read_rows
 from sfumato.lab.baselines.duel import Duel, handed
 from sfumato.lab.baselines.identifiability import entropy_weights, identified
+from sfumato.lab.baselines.ranks import Ranks
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import draw_rows
 from sfumato.mechanisms.common.mixed_rows import MixedRows
@@ -30,9 +31,10 @@ _ROWS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class ConditionedModel:
-    """A generator, and the real rows that it is handed: whoever has this has them."""
+    """A generator of ranks, and the real rows that it is handed: whoever has this has them."""
 
     generator: Generator
+    ranks: Ranks = field(repr=False)
     parameters: tuple[NDArray[np.float64], ...] = field(repr=False)
     vectors: NDArray[np.float64] = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
@@ -57,7 +59,8 @@ class ConditionedModel:
         with one_thread(), torch.no_grad():
             inputs = handed(self.generator, torch.from_numpy(self.vectors[chosen]), rng)
             out = self.generator(parameters, inputs, torch.from_numpy(self.labels[chosen]))
-        return draw_rows(out, self.generator.rows.code_sizes, rng)
+        numbers, codes = draw_rows(out, self.generator.rows.code_sizes, rng)
+        return self.ranks.back(numbers), codes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +108,12 @@ class AdsGan:
         critic = Discriminator(rows, self.critic_hidden, coefficients=0)
         generator = Generator(rows, self.draws + critic.width, self.hidden)
         vectors, labels = critic.vectors(batch).astype(np.float64), rows.labels(batch)
-        weights = entropy_weights(rows, batch)
+        weights, numbers = entropy_weights(rows, batch), rows.numbers(batch)
+        ranks = Ranks.among(
+            numbers, np.stack([~np.isnan(batch[c.name]) for c in rows.columns if not c.is_coded], axis=1)
+        )
+        real = vectors.copy()
+        vectors[:, : rows.n_numbers] = 2 * ranks.of(numbers, np.random.default_rng([seed, 2])) - 1
         on_step("training, without noise")
         with one_thread(), torch.enable_grad():
             duel = Duel(generator, critic, vectors, labels, weights=weights, seed=seed)
@@ -114,8 +122,8 @@ class AdsGan:
                 for _ in range(self.critic_steps):
                     duel.step_critic(batch=self.batch)
                 duel.step_generator(batch=self.batch, identifiability=self.identifiability)
-            model = ConditionedModel(generator, duel.averaged(), vectors, labels)
-        return FittedBaseline(self, schema, seed, model, notes=(self._told(model, critic, weights, seed),))
+            model = ConditionedModel(generator, ranks, duel.averaged(), vectors, labels)
+        return FittedBaseline(self, schema, seed, model, notes=(self._told(model, critic, real, weights, seed),))
 
     def check(self, schema: Schema) -> None:
         """Refuse what it cannot do, before any row is read."""
@@ -127,9 +135,16 @@ class AdsGan:
             raise SchemaError("ads-gan makes tables, and the schema declares images.")
         MixedRows(schema)
 
-    def _told(self, model: ConditionedModel, critic: Discriminator, weights: NDArray[np.float64], seed: int) -> str:
+    def _told(
+        self,
+        model: ConditionedModel,
+        critic: Discriminator,
+        real: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        seed: int,
+    ) -> str:
         """How many real rows have a generated one nearer than any other real one."""
         table = model.sample(len(model.labels), seed=seed).table
         made = critic.vectors(read_rows(table, critic.rows.schema))
-        part = identified(model.vectors * weights, made * weights, seed=seed)
+        part = identified(real * weights, made * weights, seed=seed)
         return f"Of the real rows {part:.0%} have a generated row nearer to them than any other real row."

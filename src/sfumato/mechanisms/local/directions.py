@@ -36,12 +36,12 @@ class Directions:
     @property
     def vectors(self) -> Floats:
         """One a line, each of length 1."""
-        return _vectors(self.width)
+        return _vectors(N_DIRECTIONS, self.width)
 
     def nearest(self, points: Floats, *, n_near: int) -> NDArray[np.int64]:
         """The places of the nearest directions to each point; the product is exact, so that each point alone decides."""
         scores = exact_products(points, self.vectors.T)
-        return np.argsort(-scores, axis=1, kind="stable")[:, :n_near]
+        return np.argpartition(-scores, n_near - 1, axis=1)[:, :n_near]
 
     def reach(self, *, n_near: int) -> float:
         """How long, on average, the mean of the nearest directions is along a point of the sphere."""
@@ -119,8 +119,8 @@ def best_cap(*, epsilon: float) -> int:
 
 
 @cache
-def _vectors(width: int) -> Floats:
-    half = _on_sphere(N_DIRECTIONS // 2, width, seed=_SEED)
+def _vectors(count: int, width: int) -> Floats:
+    half = _on_sphere(count // 2, width, seed=_SEED)
     return np.concatenate([half, -half])
 
 
