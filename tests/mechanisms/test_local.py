@@ -12,13 +12,16 @@ import sfumato as sf
 import twins
 from helpers import set_constant
 from sfumato.check import check_mechanism
+from sfumato.check.clauses.doors import responses_have_their_odds
 from sfumato.check.rows import made_up, read
+from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.mechanisms.local.calibration import calibrated
 from sfumato.mechanisms.local.decoding import decoded
 from sfumato.mechanisms.local.directions import N_DIRECTIONS, Directions, NearDirections, best_cap, lifted, truth
 from sfumato.mechanisms.local.space import Space
 from sfumato.private.doors import responses
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.encoding import Encoder
 from sfumato.public.grid import RESPONSE_PARTS, truth_in_parts
 from sfumato.public.probe import random_batch
@@ -176,6 +179,23 @@ def test_the_cap_narrows_as_epsilon_grows() -> None:
 def test_reports_by_directions_keep_the_contract(monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.mechanisms.local.directions.N_DIRECTIONS", 64)
     check_mechanism(PRIVUNIT, schemas.REPLACE)
+
+
+def test_directions_that_are_told_too_often_are_noticed() -> None:
+    def told_by(primitives):
+        responses_have_their_odds(Setting(PRIVUNIT, schemas.REPLACE, sf.Budget(1.0, 1e-6), 300, primitives))
+
+    told_by(Primitives)
+    for twin in (twins.TwiceTheTruth, TheNearest):
+        with pytest.raises(ContractError, match="odds that were accounted"):
+            told_by(twin)
+
+
+class TheNearest(Primitives):
+    """Of the codes of a row always the first, which is then told as often as all of them should be together."""
+
+    def respond(self, private_codes, *, step, block, categories, parts):
+        return super().respond(private_codes[:, :1], step=step, block=block, categories=categories, parts=parts)
 
 
 def test_a_release_by_directions_verifies(tmp_path) -> None:

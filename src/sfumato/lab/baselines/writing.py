@@ -8,7 +8,7 @@ from sfumato.folder import CERTIFICATE, REPORT, SCHEMA, check_target, write_file
 from sfumato.lab.baselines.baseline import FittedBaseline
 from sfumato.mechanism import settings_of
 from sfumato.outlook.row_counts import AskedRows
-from sfumato.present.non_private_page import non_private_page
+from sfumato.present.non_private import non_private_page
 from sfumato.public.non_private import NonPrivatePaper
 from sfumato.public.schema_file import schema_to_toml
 from sfumato.public.software import installed_software
