@@ -80,8 +80,8 @@ class AdsGan:
     """
 
     name: ClassVar[str] = "ads-gan"
-    n_steps: int = 1500
-    critic_steps: int = 3
+    n_steps: int = 2500
+    critic_steps: int = 2
     batch: int = 256
     identifiability: float = 0.1
     learning_rate: float = 0.0005
