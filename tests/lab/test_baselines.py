@@ -55,13 +55,13 @@ def people(n_rows: int = 1500) -> pd.DataFrame:
 
 
 def distance(baseline: AdsGan) -> float:
-    """From real rows to what is made of each of them."""
+    """How many real rows are made into rows of another ward."""
     fitted = baseline.fit(people(), SCHEMA, seed=1)
     model = fitted.model
     assert isinstance(model, ConditionedModel)
     chosen = np.random.default_rng(5).permutation(len(model.labels))  # as `sample` draws them
     made = model.sample(len(model.labels), seed=5).table
-    return float(np.abs(people()["age"].to_numpy()[chosen] - made["age"]).mean())
+    return float(np.mean(people()["ward"].to_numpy()[chosen] != made["ward"].astype(str)))
 
 
 def test_it_learns_columns_and_what_hangs_together_and_keeps_its_distance() -> None:
@@ -82,7 +82,7 @@ def test_it_learns_columns_and_what_hangs_together_and_keeps_its_distance() -> N
     assert made["cost"].isna().mean() == pytest.approx(0.2, abs=0.12)
     # Paid for distance it keeps away from the row that it is handed; unpaid it does not.
     near, far = (distance(dataclasses.replace(small, n_steps=80, identifiability=worth)) for worth in (0.0, 3.0))
-    assert far > near + 2.0, (near, far)
+    assert far > near + 0.1, (near, far)
 
 
 def test_the_same_seed_gives_the_same_rows() -> None:
