@@ -22,10 +22,12 @@ from zoo.run import run_one
 
 import sfumato as sf
 from sfumato.errors import SfumatoError
+from sfumato.lab.baselines import baseline_for
 from sfumato.lab.benchmark import load, run
 from sfumato.lab.benchmark.examples import real_examples
 from sfumato.lab.benchmark.metrics import utility
 from sfumato.mechanism import learner_names, mechanism_for, registered_names
+from sfumato.public.non_private import BASELINES
 
 RESULTS = Path(__file__).parent / "results"
 RUNS, PAGE = RESULTS / "mechanisms.jsonl", RESULTS / "mechanisms.md"
@@ -44,12 +46,13 @@ def read_runs() -> list[Record]:
 def wanted(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
     for seed in range(options.seeds):
         for dataset in options.datasets or (*BENCHMARKS, *TABLES):
-            for name in options.only or registered_names():
+            for name in options.only or (*registered_names(), *BASELINES):
                 yield name, dataset, seed
 
 
 def run_protocol(name: str, dataset: str, seed: int) -> Record:
-    (record,) = run(dataset, epsilon=EPSILON, method=name, learner=[BENCHMARKS[dataset]], seeds=[seed], delta=DELTA)
+    method, epsilon = (baseline_for(name), None) if name in BASELINES else (name, EPSILON)
+    (record,) = run(dataset, epsilon=epsilon, method=method, learner=[BENCHMARKS[dataset]], seeds=[seed], delta=DELTA)
     kept = ("value", "real_value", "value_n", "tvd_1way", "tvd_2way", "release_seconds", "peak_memory_mb")
     return {key: record.get(key) for key in kept}
 
@@ -77,15 +80,24 @@ def run_zoo(name: str, case: str, seed: int) -> Record:
     }  # fmt: skip
 
 
+def check(name: str, schema: sf.Schema) -> None:
+    """Refuse what the method does not take, before it is run."""
+    if name in BASELINES:
+        baseline_for(name).check(schema)
+    else:
+        mechanism_for(name, schema).steps(schema, sf.Budget(epsilon=EPSILON, delta=DELTA))
+
+
 def run_missing(options: argparse.Namespace) -> None:
     done = {(r["method"], r["dataset"], r["seed"]) for r in read_runs()}
     for name, dataset, seed in wanted(options):
-        if (name, dataset, seed) in done or (name in learner_names() and dataset in TABLES):
-            continue  # the zoo scores rows
-        record: Record = {"method": name, "dataset": dataset, "seed": seed, "epsilon": EPSILON, "delta": DELTA}
+        if (name, dataset, seed) in done or (name in (*learner_names(), *BASELINES) and dataset in TABLES):
+            continue  # the zoo scores rows of mechanisms
+        private = {"epsilon": EPSILON, "delta": DELTA} if name not in BASELINES else {"epsilon": None, "delta": None}
+        record: Record = {"method": name, "dataset": dataset, "seed": seed, **private}
         schema = CASES[dataset].load().schema if dataset in TABLES else load(dataset).schema
         try:
-            mechanism_for(name, schema).steps(schema, sf.Budget(epsilon=EPSILON, delta=DELTA))
+            check(name, schema)
             one = run_zoo if dataset in TABLES else run_learner if name in learner_names() else run_protocol
             record |= one(name, dataset, seed)
         except SfumatoError as error:
@@ -119,7 +131,8 @@ def write_page() -> None:
             if mine:
                 value = round(statistics.mean(r["value"] for r in mine), 4)
                 figures.setdefault(name, {})[dataset] = {"value": value, "seeds": len(mine)}
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        title = f"{name}, **not private**" if name in BASELINES else name
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
@@ -138,7 +151,7 @@ def _cell(runs: list[Record]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=registered_names())
+    parser.add_argument("--only", nargs="+", choices=(*registered_names(), *BASELINES))
     parser.add_argument("--datasets", nargs="+", choices=(*BENCHMARKS, *TABLES))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--table", action="store_true", help="write the page of what is there")

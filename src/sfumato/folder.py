@@ -119,7 +119,7 @@ def release(
     files[CERTIFICATE] = certificate.to_text().encode()
     if key is not None:
         files[SIGNATURE] = key.sign(files[CERTIFICATE])
-    _write(target, files, force=force)
+    write_files(target, files, force=force)
     return Release(target, fitted.schema, certificate, fitted.answers)
 
 
@@ -204,8 +204,8 @@ def check_target(target: Path, *, force: bool) -> None:
         raise ReleaseError(f"there is no folder {target.absolute().parent} to write into. Make it first.")
 
 
-def _write(target: Path, files: Mapping[str, bytes], *, force: bool) -> None:
-    """Write files that are made already: whatever fails in here is a matter of the disk."""
+def write_files(target: Path, files: Mapping[str, bytes], *, force: bool) -> None:
+    """Write a folder of files that are made already: whatever fails in here is a matter of the disk."""
     with _whole_or_absent(target, force=force) as folder:
         for name, content in files.items():
             with (folder / name).open("wb") as file:

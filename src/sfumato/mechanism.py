@@ -11,6 +11,7 @@ from sfumato.model import Classifier, Product, Weights
 from sfumato.public.budget import Budget
 from sfumato.public.certificate import MechanismRecord
 from sfumato.public.doors import Doors
+from sfumato.public.non_private import BASELINES, why_no_mechanism
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 from sfumato.public.strict_json import read_fields
@@ -61,12 +62,16 @@ M = TypeVar("M", bound=type[Mechanism])
 
 def register(cls: M) -> M:
     """Make a mechanism known by its name, so that releases made with it can be loaded."""
+    if cls.name in BASELINES:
+        raise PlanError(why_no_mechanism(cls.name))
     _REGISTRY[cls.name] = cls
     return cls
 
 
 def registered(name: str) -> type[Mechanism]:
     """The mechanism class of that name."""
+    if name in BASELINES:
+        raise PlanError(why_no_mechanism(name))
     if name not in _REGISTRY:
         raise PlanError(f"there is no mechanism {name!r}. Known: {', '.join(sorted(_REGISTRY))}.")
     return _REGISTRY[name]
@@ -100,12 +105,17 @@ def learner_names() -> tuple[str, ...]:
     return tuple(name for name in sorted(_REGISTRY) if issubclass(_REGISTRY[name], Learner))
 
 
-def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
-    """The mechanism's name and public settings."""
+def settings_of(mechanism: Named) -> dict[str, Any]:
+    """The public settings of whatever has a name."""
     settings: Any = mechanism
     if not dataclasses.is_dataclass(settings) or isinstance(settings, type):
         raise PlanError(f"mechanism {mechanism.name!r} must be a frozen dataclass of its public settings.")
-    return {"name": mechanism.name, "parameters": dataclasses.asdict(settings)}
+    return dataclasses.asdict(settings)
+
+
+def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
+    """The mechanism's name and public settings."""
+    return {"name": mechanism.name, "parameters": settings_of(mechanism)}
 
 
 def record_of(mechanism: Mechanism) -> MechanismRecord:

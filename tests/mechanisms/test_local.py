@@ -10,18 +10,26 @@ import pytest
 import schemas
 import sfumato as sf
 import twins
+from helpers import set_constant
 from sfumato.check import check_mechanism
+from sfumato.check.clauses.doors import responses_have_their_odds
 from sfumato.check.rows import made_up, read
+from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.mechanisms.local.calibration import calibrated
 from sfumato.mechanisms.local.decoding import decoded
+from sfumato.mechanisms.local.directions import N_DIRECTIONS, Directions, NearDirections, best_cap, lifted, truth
 from sfumato.mechanisms.local.space import Space
+from sfumato.private.doors import responses
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.encoding import Encoder
+from sfumato.public.grid import RESPONSE_PARTS, truth_in_parts
 from sfumato.public.probe import random_batch
 
 REPLACE = sf.PrivacyUnit(relation="replace_one")
 IMAGES = replace(schemas.IMAGES, unit=REPLACE)
-ALL = [sf.LocalReports(), sf.DPPro()]
+PRIVUNIT = sf.LocalReports(randomiser="privunit")
+ALL = [sf.LocalReports(), sf.DPPro(), PRIVUNIT]
 
 
 # The space.
@@ -117,7 +125,7 @@ def correlation(mechanism, epsilon):
     return np.corrcoef(table["age"].astype(float), table["ill"] == "yes")[0, 1]
 
 
-@pytest.mark.parametrize("mechanism", ALL, ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", ALL, ids=lambda m: f"{m.name} {m.randomiser}")
 def test_a_rule_is_seen_at_a_large_epsilon_and_lost_at_a_small_one(mechanism) -> None:
     assert correlation(mechanism, 500.0) > 0.5
     assert abs(correlation(mechanism, 0.5)) < 0.2
@@ -131,6 +139,74 @@ def test_pictures_come_back_in_their_bounds_and_type() -> None:
     assert set(np.unique(sample.labels)) == {0, 1, 2}
 
 
+# Directions.
+
+
+def test_rows_are_lifted_to_the_sphere_and_clipped() -> None:
+    rows = np.random.default_rng(1).normal(size=(50, 4))
+    found = lifted(rows, length=2.0)
+    assert np.linalg.norm(found, axis=1) == pytest.approx(np.ones(50), abs=1e-5)
+    short = np.linalg.norm(rows, axis=1) < 2
+    assert 0 < short.sum() < 50
+    assert 2 * found[short, :-1] == pytest.approx(rows[short])
+
+
+def test_reports_by_directions_are_the_rows_on_average_and_as_noisy_as_they_say() -> None:
+    near = NearDirections(Directions(4), 2.0, 4.0)
+    row = np.array([0.9, -1.2, 0.6])
+    own = near.codes(np.tile(row, (20_000, 1)))
+    assert own.shape == (20_000, near.n_near)
+    parts = truth_in_parts(near.block("row", share=1.0), noise_multiplier=0.5)  # epsilon 4
+    given = responses.randomised(own, categories=N_DIRECTIONS, parts=parts, source=sf.NoiseSource(research_seed=1))
+    found = near.reports(given[:, 0])
+    assert found.values.mean(axis=0) == pytest.approx(row, abs=0.2)
+    assert found.values.std(axis=0) == pytest.approx(np.full(3, found.stddev), rel=0.3)
+
+
+def test_the_truth_of_a_report_is_what_the_door_draws() -> None:
+    for epsilon in (0.1, 1.0, 6.0):
+        near = NearDirections(Directions(4), 1.0, epsilon)
+        parts = truth_in_parts(near.block("row", share=1.0), noise_multiplier=2 / epsilon)
+        assert parts / RESPONSE_PARTS == pytest.approx(truth(near.n_near, epsilon=epsilon), rel=1e-6)
+
+
+def test_the_cap_narrows_as_epsilon_grows() -> None:
+    caps = [best_cap(epsilon=epsilon) for epsilon in (0.1, 1.0, 3.0, 6.0, 12.0)]
+    assert caps == sorted(caps, reverse=True)
+    assert (caps[0], caps[-1]) == (N_DIRECTIONS // 2, 1)
+
+
+def test_reports_by_directions_keep_the_contract(monkeypatch) -> None:
+    set_constant(monkeypatch, "sfumato.mechanisms.local.directions.N_DIRECTIONS", 64)
+    check_mechanism(PRIVUNIT, schemas.REPLACE)
+
+
+def test_directions_that_are_told_too_often_are_noticed() -> None:
+    def told_by(primitives):
+        responses_have_their_odds(Setting(PRIVUNIT, schemas.REPLACE, sf.Budget(1.0, 1e-6), 300, primitives))
+
+    told_by(Primitives)
+    for twin in (twins.TwiceTheTruth, TheNearest):
+        with pytest.raises(ContractError, match="odds that were accounted"):
+            told_by(twin)
+
+
+class TheNearest(Primitives):
+    """Of the codes of a row always the first, which is then told as often as all of them should be together."""
+
+    def respond(self, private_codes, *, step, block, categories, parts):
+        return super().respond(private_codes[:, :1], step=step, block=block, categories=categories, parts=parts)
+
+
+def test_a_release_by_directions_verifies(tmp_path) -> None:
+    data = read(made_up(schemas.REPLACE, n_rows=300, seed=1), schemas.REPLACE)
+    fitted = sf.fit(PRIVUNIT, data, sf.Budget(4.0, 1e-5), seed=1)
+    sf.release(fitted, to=tmp_path / "release")
+    found = sf.verify(tmp_path / "release", rebuild=True)
+    assert found.ok, found.problems
+    assert found.replayed_epsilon == pytest.approx(4.0, rel=1e-6)
+
+
 # What is refused.
 
 
@@ -142,6 +218,8 @@ def test_pictures_come_back_in_their_bounds_and_type() -> None:
         (sf.LocalReports(label_share=1.0), schemas.REPLACE, "label_share"),
         (sf.LocalReports(l2_clip=0.0), schemas.REPLACE, "l2_clip"),
         (sf.DPPro(dimensions=0), schemas.REPLACE, "dimensions"),
+        (sf.LocalReports(randomiser="laplace"), schemas.REPLACE, "gaussian or privunit"),
+        (PRIVUNIT, schemas.TABLE, "replace_one"),
     ],
 )
 def test_what_cannot_be_reported_is_refused(mechanism, schema, message) -> None:

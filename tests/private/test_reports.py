@@ -3,7 +3,10 @@
 import json
 import math
 from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,16 +18,18 @@ import twins
 from sfumato import Budget, Dense, EachRow, Hot, PrivacyUnit, Response, Step
 from sfumato.check.rows import made_up, read
 from sfumato.errors import PlanError
-from sfumato.private.doors import responses
+from sfumato.private.doors import reports, responses
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
+from sfumato.public.accounting import event_to_json
 from sfumato.public.answers import Answers
 from sfumato.public.grid import RESPONSE_PARTS, truth_in_parts
 from sfumato.public.plan import make_plan
 from sfumato.public.step import step_from_json
 from sfumato.verification.answer_checks import _responded, _unplanned
 from sfumato.verification.noise_checks import Responded, implausible_responses
+from sfumato.verification.replay import replay_epsilon
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 REPLACE = PrivacyUnit(relation="replace_one")
@@ -99,6 +104,101 @@ def test_a_response_has_its_odds(parts, drawn_at, fits) -> None:
 def test_a_response_that_drowns_is_refused() -> None:
     with pytest.raises(PlanError, match="drowns in its noise"):
         truth_in_parts(Response(name="label", categories=2), noise_multiplier=1e10)
+
+
+# Responses of rows with several codes, and pure ones.
+
+
+def exact_odds(own, *, categories, parts):
+    """The odds of every answer for a row with these codes, in whole numbers over their sum."""
+    codes = len(own)
+    die = codes * (RESPONSE_PARTS - parts)
+    return [die + (categories * parts if code in own else 0) for code in range(categories)]
+
+
+@pytest.mark.parametrize(("categories", "codes"), [(2, 1), (6, 1), (6, 2), (6, 3), (1024, 64)])
+@pytest.mark.parametrize("noise", [0.05, 1.0, 7.0])
+def test_a_pure_response_has_its_epsilon_exactly_and_hardly_less(categories, codes, noise) -> None:
+    block = Response(name="row", categories=categories, codes=codes, share=0.5, pure=True)
+    parts = truth_in_parts(block, noise_multiplier=noise)
+    accounted = 2 * 0.5 / noise
+    rows = list(combinations(range(categories), codes)) if categories < 10 else [range(codes), range(codes, 2 * codes)]
+    odds = [exact_odds(own, categories=categories, parts=parts) for own in rows]
+    assert {sum(each) for each in odds} == {categories * codes * RESPONSE_PARTS}
+    worst = max(Fraction(max(answer), min(answer)) for answer in zip(*odds, strict=True))
+    with mpmath.workprec(200):
+        ratio = mpmath.log(mpmath.mpf(worst.numerator) / worst.denominator)
+        assert 0.999 * accounted < ratio <= accounted
+
+
+def test_a_code_twice_would_cost_more_and_never_gets_that_far() -> None:
+    """The twin: without the door's check, a row whose two codes are the same would be told twice as often."""
+    block = Response(name="row", categories=6, codes=2, pure=True)
+    parts = truth_in_parts(block, noise_multiplier=2.0)
+    doubled = Fraction(2 * (RESPONSE_PARTS - parts) + 2 * 6 * parts, 2 * (RESPONSE_PARTS - parts))
+    assert math.log(doubled) > 1.3  # accounted: 1
+    given = np.array([[4, 4], [4, 5], [4.2, 4.7], [-1, 3], [3, 6], [np.nan, 3], [3, 0]])
+    assert reports._codes(given, block=block).tolist() == [[0, 1], [4, 5], [0, 1], [0, 1], [0, 1], [0, 1], [3, 0]]
+
+
+@pytest.mark.parametrize("codes", [1, 3])
+def test_no_test_of_a_response_with_several_codes_beats_the_gaussian(codes) -> None:
+    truth = truth_in_parts(Response(name="row", categories=8, codes=codes), noise_multiplier=1.0) / RESPONSE_PARTS
+    mu, curves = math.sqrt(2), []
+    for shared in range(codes + 1):
+        one, two = np.full((2, 8), (1 - truth) / 8)
+        one[:codes] += truth / codes
+        two[codes - shared : 2 * codes - shared] += truth / codes
+        for a in np.exp(np.linspace(-4, 4, 41)):
+            gaussian = ndtr(mu / 2 - np.log(a) / mu) - a * ndtr(-mu / 2 - np.log(a) / mu)
+            curves.append(np.maximum(one - a * two, 0).sum() - gaussian)
+    assert max(curves) <= 1e-12
+    assert max(curves) > -1e-3  # and it is met somewhere
+
+
+@pytest.mark.parametrize(("drawn_at", "fits"), [(2**30, True), (2**31, False)])
+def test_each_code_of_a_row_is_told_as_often(drawn_at, fits) -> None:
+    first = np.arange(40_000)[:, None]
+    own = (first + np.array([0, 2, 3])) % 8
+    given = responses.randomised(own, categories=8, parts=drawn_at, source=NoiseSource(research_seed=3))
+    assert given.shape == (40_000, 1)
+    odds = np.full(8, 0.75 / 8)
+    odds[[0, 2, 3]] += 0.25 / 3
+    turned = np.bincount(((given - first) % 8).ravel(), minlength=8)
+    assert (stats.chisquare(turned, 40_000 * odds).pvalue > FALSE_ALARM) == fits
+
+
+def test_pure_responses_cost_an_epsilon_that_adds_up_and_no_delta() -> None:
+    blocks = [
+        Response(name=name, categories=8, codes=c, share=s, pure=True) for name, c, s in (("a", 2, 0.3), ("b", 1, 0.7))
+    ]
+    plan = make_plan((step_of(*blocks),), budget=BUDGET, unit=REPLACE, rows=300)
+    found = event_to_json(plan.event)
+    assert found["event"] == "epsilon_delta"
+    assert (found["epsilon"], found["delta"]) == (pytest.approx(1.0, rel=1e-9), 0.0)
+    assert plan.spent.epsilon <= 1.0
+    assert replay_epsilon(found, delta=1e-6, relation="replace_one") == pytest.approx(1.0, rel=1e-6)
+    both = make_plan((step_of(*blocks, uses=4),), budget=BUDGET, unit=REPLACE, rows=300)
+    assert 0.999 < both.spent.epsilon <= 1.0
+    assert event_to_json(both.event)["inner"]["epsilon"] == pytest.approx(0.25, rel=1e-9)
+    step = step_of(*blocks)
+    assert step_from_json(json.loads(json.dumps(step.to_json()))) == step
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: step_of(ROW, Response(name="label", categories=3, share=0.5, pure=True)),
+        lambda: step_of(
+            Response(name="a", categories=3, share=0.5), Response(name="b", categories=3, share=0.5, pure=True)
+        ),
+        lambda: Response(name="a", categories=8, codes=0),
+        lambda: Response(name="a", categories=8, codes=5),
+    ],
+)
+def test_what_has_no_odds_is_refused(make) -> None:
+    with pytest.raises(PlanError, match=r"for themselves|up to half"):
+        make()
 
 
 # The order.

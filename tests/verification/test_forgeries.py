@@ -499,6 +499,10 @@ REFUSED = {
     "a step that is a text": ("table", raw(lambda b: b.update(steps=["histograms"])), "noise multiplier of a step"),
     # mechanism and seed
     "another mechanism": ("table", raw(lambda b: b["mechanism"].update(name="3a-table")), "plan cannot be made again"),
+    "a baseline with an epsilon": (
+        "table", lambda f: f.edit(lambda b: b["mechanism"].update(name="ads-gan")), "a baseline that is not private"
+    ),
+    "a claim in the format of a baseline": ("table", raw(lambda b: b.update(format="sfumato-non-private/1")), "claims nothing"),
     "an unknown mechanism": ("table", raw(lambda b: b["mechanism"].update(name="magic")), "no mechanism 'magic'"),
     "another setting": ("table", lambda f: f.edit(lambda b: b["mechanism"]["parameters"].update(bins=7)), "listed steps"),
     "a setting too many": (

@@ -208,7 +208,7 @@ def whitened_distance(one: Record, two: Record, *, plan: Plan) -> list[tuple[str
             continue
         block = plan.step(step_name).block(name)
         if isinstance(block, Response):
-            changed = np.count_nonzero(one.sums[key] != two.sums[key])
+            changed = np.count_nonzero((one.sums[key] != two.sums[key]).any(axis=1))
             squares[step_name, use] = squares.get((step_name, use), 0.0) + 2 * block.share * changed
             continue
         norm = NOISE_STDDEV / plan.noise_multiplier(step_name)

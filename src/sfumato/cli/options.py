@@ -4,7 +4,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import typer
 
@@ -13,6 +13,8 @@ from sfumato.mechanism import Mechanism, learner_for, mechanism_for, refuse_lear
 from sfumato.model import check_row_count
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.public.schema import Schema
+
+M = TypeVar("M")
 
 MechanismName = Annotated[
     str,
@@ -66,28 +68,30 @@ def chosen_mechanism(name: str, *, schema: Schema, settings: Sequence[str]) -> M
     """The mechanism of that name with some of its settings replaced."""
     mechanism = mechanism_for(name, schema)
     refuse_learner(mechanism)
-    return _with_settings(mechanism, settings)
+    return with_settings(mechanism, settings)
 
 
 def chosen_learner(name: str, *, settings: Sequence[str]) -> Mechanism:
     """The learner of that name with some of its settings replaced."""
-    return _with_settings(learner_for(name), settings)
+    return with_settings(learner_for(name), settings)
 
 
-def _with_settings(mechanism: Any, settings: Sequence[str]) -> Mechanism:
+def with_settings(mechanism: M, settings: Sequence[str]) -> M:
+    """The same with some of its settings replaced."""
+    fields: Any = mechanism
     if not settings:
-        return cast(Mechanism, mechanism)
-    known = {field.name for field in dataclasses.fields(mechanism)}
+        return mechanism
+    known = {field.name for field in dataclasses.fields(fields)}
     hints = typing.get_type_hints(type(mechanism))
     changed: dict[str, Any] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or key not in known:
             raise PlanError(
-                f"{setting!r} is no setting of {mechanism.name}. Write KEY=VALUE; known: {', '.join(sorted(known))}."
+                f"{setting!r} is no setting of {fields.name}. Write KEY=VALUE; known: {', '.join(sorted(known))}."
             )
         changed[key] = _parse(text, hints[key], key=key)
-    return cast(Mechanism, dataclasses.replace(mechanism, **changed))
+    return cast(M, dataclasses.replace(fields, **changed))
 
 
 def _parse(text: str, kind: Any, *, key: str) -> Any:

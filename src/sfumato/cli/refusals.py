@@ -68,13 +68,13 @@ def withhold_details() -> None:
 
 
 def _refuse(error: SfumatoError, *, as_json: bool) -> None:
-    _say(str(error))
+    _say(str(error), style="bold red" if isinstance(error, VerificationError) else None)
     if as_json:
         answer({"error": str(error), "kind": type(error).__name__}, as_json=True, show=lambda console: None)
 
 
-def _say(sentence: str) -> None:
-    notices().print(f"sfumato: {sentence}", markup=False, soft_wrap=True)
+def _say(sentence: str, *, style: str | None = None) -> None:
+    notices().print(f"sfumato: {sentence}", style=style, markup=False, soft_wrap=True)
 
 
 def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -24,7 +24,7 @@ _NUMBER = Column(name="cost", kind="numeric", bounds=(0, 1_000))
 _IMAGE = Column(name="image", kind="image", shape=(28, 28), bounds=(0, 255))
 
 #: One small schema for each kind of data.
-_KINDS = {
+KINDS = {
     "tables with classes": Schema(columns=(*_TABLE, _CLASS), target="class", rows=_ROWS),
     "tables with a numeric target": Schema(columns=(*_TABLE, _NUMBER), target="cost", rows=_ROWS),
     "tables without a target": Schema(columns=_TABLE, rows=_ROWS),
@@ -58,19 +58,25 @@ class Method:
 
 def methods() -> list[Method]:
     """All mechanisms that are registered, in the order of their names. Each keeps to the budget that it is given."""
+    return [_method(name) for name in registered_names()]
+
+
+def figures_of(name: str) -> dict[str, dict[str, Any]]:
+    """What it reached in the committed benchmark, by dataset."""
     figures = json.loads(resources.files("sfumato.outlook").joinpath(FIGURES).read_text(encoding="utf-8"))
-    return [_method(name, figures.get(name, {})) for name in registered_names()]
+    found: dict[str, dict[str, Any]] = figures.get(name, {})
+    return found
 
 
-def _method(name: str, figures: dict[str, dict[str, Any]]) -> Method:
+def _method(name: str) -> Method:
     cls = registered(name)
-    takes = tuple(kind for kind, schema in _KINDS.items() if _plans(name, schema))
+    takes = tuple(kind for kind, schema in KINDS.items() if _plans(name, schema))
     return Method(
         name=name,
         about=(inspect.getdoc(cls) or "").split("\n")[0],
         releases="a model" if issubclass(cls, Learner) else "rows",
         takes=takes,
-        figures=figures,
+        figures=figures_of(name),
     )
 
 

@@ -55,6 +55,13 @@ def summarize(
         **common_facts(certificate, schema=schema, plan=plan, verdict=quality["verdict"]),
         "title": "A differentially private release",
         "quality": quality,
+        **facts_of_rows(synthetic, schema),
+    }
+
+
+def facts_of_rows(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
+    """What a page says of the rows themselves."""
+    return {
         "n_rows": len(synthetic),
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
         "marginals": [] if synthetic.table is None else _marginals(synthetic.table, schema),

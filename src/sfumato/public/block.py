@@ -176,7 +176,9 @@ class Choice:
 class Response:
     """One code of each row, of `categories` many, reported by randomised response: the code itself, or any by a fair die.
 
-    How often it is the code itself follows from the share (docs/proofs/noisy-reports.md). A code outside counts as the first.
+    A row may have several different `codes`, of which one is reported by another fair die: those of directions near it, say.
+    How often it is one of its own follows from the share (docs/proofs/noisy-reports.md): of a Gaussian's mu, or, of a `pure`
+    response, of epsilon itself. A row without so many different codes inside counts as one that has the first.
 
     >>> Response(name="label", categories=1)
     Traceback (most recent call last):
@@ -186,11 +188,15 @@ class Response:
     name: str
     categories: int
     share: float = 1.0
+    codes: int = 1
+    pure: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a block whose odds are not settled by it."""
         if self.categories < 2:
             raise PlanError(f"block {self.name!r}: a response needs at least 2 categories, and has {self.categories}.")
+        if not 1 <= self.codes <= self.categories // 2:
+            raise PlanError(f"block {self.name!r}: a row may have 1 code, or more up to half of the categories.")
         _check(self)
 
     @property
@@ -201,7 +207,7 @@ class Response:
     @property
     def columns(self) -> int:
         """How many columns the per_record map gives."""
-        return 1
+        return self.codes
 
     @property
     def l2_bound(self) -> float:

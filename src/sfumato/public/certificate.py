@@ -16,6 +16,8 @@ from sfumato.errors import SfumatoError, VerificationError
 from sfumato.public.accounting import Spent, event_from_json, event_to_json
 from sfumato.public.assumptions import ASSUMPTIONS, Assumption
 from sfumato.public.claim import Claim, claim_of
+from sfumato.public.non_private import FORMAT as NON_PRIVATE_FORMAT
+from sfumato.public.non_private import NOT_A_CLAIM
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step, step_from_json
@@ -215,6 +217,8 @@ def refuse_other_formats(body: Any) -> None:
             f"the release was made by sfumato 0.1 ({FORMER_FORMAT}), whose folders this version does not read. "
             "Verify it with that version, or ask for a new release."
         )
+    if found == NON_PRIVATE_FORMAT:
+        raise VerificationError(NOT_A_CLAIM)
     if found != FORMAT:
         raise VerificationError(f"{NAME} is not of the format {FORMAT}. Use the sfumato version that made it.")
 

@@ -78,30 +78,34 @@ def noise_stddev(block: Block, *, noise_multiplier: float) -> float:
     """The noise on each entry of a block, in the block's own units; for a choice, on each score in rows.
 
     A choice at the rate r is that of the largest score after Gumbel noise of scale 1 / r on each. A response that is another
-    code with probability q each says "this code" without bias as (hit - q) / (1 - q categories), which has this much noise.
+    code with probability q each says "this code" without bias as (hit - q) / (1 - q categories), which has this much noise; of
+    several codes of a row, it says so of any of them.
     """
     if isinstance(block, Response):
         told = truth_in_parts(block, noise_multiplier=noise_multiplier) / RESPONSE_PARTS
-        other = (1 - told) / block.categories
+        other = (1 - told) * block.codes / block.categories
         return math.sqrt(other * (1 - other)) / told
     scale = NOISE_STDDEV / units_per_one(block, noise_multiplier=noise_multiplier)
     return scale * _GUMBEL_STDDEV if isinstance(block, Choice) else scale
 
 
 def truth_in_parts(block: Response, *, noise_multiplier: float) -> int:
-    """In how many of 2^32 cases a response is the row's own code, so that it is m-GDP, m = sqrt(2 share) / noise_multiplier.
+    """In how many of 2^32 cases a response is a code of the row, so that it is m-GDP, m = sqrt(2 share) / noise_multiplier.
 
-    The largest whole number that is private enough: docs/proofs/noisy-reports.md.
+    A pure response has epsilon = 2 share / noise_multiplier instead. The largest whole number that is private enough:
+    docs/proofs/noisy-reports.md.
 
     >>> parts = truth_in_parts(Response(name="label", categories=2), noise_multiplier=1.0)
     >>> round(parts / 2**32, 4)  # so that p = Phi(m / 2) = .7602
     0.5205
     """
-    allowed = _MARGIN * math.sqrt(2 * block.share) / noise_multiplier
+    allowed = _MARGIN * (2 * block.share if block.pure else math.sqrt(2 * block.share)) / noise_multiplier
 
     def needed(parts: int) -> float:
+        if block.pure:
+            return math.log1p(parts * block.categories / ((RESPONSE_PARTS - parts) * block.codes))
         other = (RESPONSE_PARTS - parts) / (RESPONSE_PARTS * block.categories)
-        return float(-ndtri((block.categories - 1) * other) - ndtri(other))
+        return float(-ndtri((block.categories - block.codes) * other) - ndtri(block.codes * other))
 
     parts = bisect_right(range(1, RESPONSE_PARTS), allowed, key=needed)
     if parts < 1:

@@ -9,6 +9,7 @@ from dp_accounting import dp_event
 from scipy import stats
 
 from sfumato.errors import PlanError
+from sfumato.public.accounting.events import EpsilonDeltaDpEvent
 from sfumato.public.block import Block, Choice, Dense, Outer, Response, Votes, block_from_json, block_to_json
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.strict_json import fields_of, read_fields
@@ -124,6 +125,8 @@ class Step:
             raise PlanError(
                 f"step {self.name!r}: a report of a row is made of dense blocks and responses, without groups."
             )
+        if self.is_pure and not all(isinstance(block, Response) and block.pure for block in self.blocks):
+            raise PlanError(f"step {self.name!r}: pure responses have a step for themselves, since epsilons add up.")
         if not reported and any(isinstance(block, Response) for block in self.blocks):
             raise PlanError(f"step {self.name!r}: a response is a report of one row. Set sampling = EachRow().")
 
@@ -181,6 +184,11 @@ class Step:
         """The votes of a step that the door `noisy_votes` carries out; None for every other step."""
         block = self.blocks[0]
         return block if isinstance(block, Votes) else None
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it costs an epsilon that adds up, and no delta."""
+        return any(isinstance(block, Response) and block.pure for block in self.blocks)
 
     @property
     def door(self) -> str:
@@ -257,6 +265,8 @@ class Step:
                 "Bring the data to one row for each person, and leave out the person column."
             )
         match self.sampling:
+            case EachRow() if self.is_pure:
+                return EpsilonDeltaDpEvent(2 * sum(block.share for block in self.blocks) / noise, 0.0), self.uses
             case Everyone() | SecretBins() | KnownPartition() | EachRow():
                 return dpa.GaussianDpEvent(noise / (self.norm_of(unit) * self.diameter())), self.uses
             case Poisson(rate):

@@ -83,20 +83,18 @@ def choices_have_their_odds(setting: Setting) -> None:
 
 
 def responses_have_their_odds(setting: Setting) -> None:
-    """A response is the row's own code as often as planned, and every other code as often as any."""
+    """A response is any code of the row as often as planned, and every other code as often as any."""
     for step in setting.plan.steps:
         for block in step.blocks:
             if not isinstance(block, Response):
                 continue
             parts = truth_in_parts(block, noise_multiplier=setting.plan.noise_multiplier(step.name))
-            own, facts = (
-                np.arange(_RESPONSES)[:, None] % block.categories,
-                {"categories": block.categories, "parts": parts},
-            )
+            first, facts = np.arange(_RESPONSES)[:, None], {"categories": block.categories, "parts": parts}
+            own = (first + np.arange(block.codes)) % block.categories
             given = setting.primitives(NoiseSource()).respond(own, step=step.name, block=block.name, **facts)
-            turned = np.bincount(((given - own) % block.categories).ravel(), minlength=block.categories)
+            turned = np.bincount(((given - first) % block.categories).ravel(), minlength=block.categories)
             odds = np.full(block.categories, (1 - parts / RESPONSE_PARTS) / block.categories)
-            odds[0] += parts / RESPONSE_PARTS
+            odds[: block.codes] += parts / RESPONSE_PARTS / block.codes
             if stats.chisquare(turned, _RESPONSES * odds).pvalue < FALSE_ALARM:
                 raise ContractError(f"step {step.name!r}: responses are not given at the odds that were accounted.")
 

@@ -6,8 +6,15 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from sfumato.cli.commands.plan_command import Epsilon
 from sfumato.cli.console import answer, answers, progress, table_of
+from sfumato.cli.non_private import (
+    EpsilonIfPrivate,
+    NonPrivate,
+    chosen_baseline,
+    is_baseline,
+    needed,
+    say_not_private,
+)
 from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
 from sfumato.cli.refusals import refusing
 from sfumato.lab.benchmark.datasets import DELTA, load, names
@@ -24,7 +31,7 @@ _LEARNERS = tuple(dict.fromkeys((*IMAGE_LEARNERS, *TABLE_LEARNERS)))
 @refusing
 def bench(
     dataset: Annotated[str, typer.Argument(help=f"One of {', '.join(names())}.")],
-    epsilon: Epsilon,
+    epsilon: EpsilonIfPrivate = None,
     mechanism_name: MechanismName = "auto",
     learner: Annotated[
         list[str] | None,
@@ -39,6 +46,7 @@ def bench(
     fetch_first: Annotated[
         bool, typer.Option("--fetch", help="Download the dataset first, into $SFUMATO_DATA or the cache folder.")
     ] = False,
+    non_private: NonPrivate = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a line, as runs are finished.")
     ] = False,
@@ -48,7 +56,8 @@ def bench(
     Two row counts of the same fitted model are scored: the recommended one, and as many as there are real rows.
     """
     # Whatever can be refused is refused before anything is read.
-    Budget(epsilon=epsilon, delta=delta)
+    unprotected = is_baseline(mechanism_name, non_private=non_private, epsilon=epsilon, delta=None)
+    budget = None if unprotected else Budget(epsilon=needed(epsilon), delta=delta)
     for each in learner or ():
         if each not in _LEARNERS:
             raise BenchmarkError(f"there is no learner {each!r}. Known: {', '.join(_LEARNERS)}.")
@@ -58,10 +67,9 @@ def bench(
             fetch(dataset, on_step=step)
         step("reading the dataset")
         benchmark = load(dataset)
-        mechanism = chosen_mechanism(mechanism_name, schema=benchmark.schema, settings=settings or ())
-        runs = run(
-            benchmark, epsilon=epsilon, method=mechanism, learner=learner, seeds=seeds, delta=delta, on_step=step
-        )
+        chosen = chosen_mechanism if budget is not None else chosen_baseline
+        method = chosen(mechanism_name, schema=benchmark.schema, settings=settings or ())
+        runs = run(benchmark, epsilon=epsilon, method=method, learner=learner, seeds=seeds, delta=delta, on_step=step)
         for record in runs:
             records.append(record)
             if as_json:
@@ -72,11 +80,12 @@ def bench(
 
 def _show(console: Console, records: list[dict[str, Any]]) -> None:
     first = records[0]
-    console.print(
-        f"[bold]{first['dataset']}[/bold] by {first['method']}, epsilon {first['epsilon']:g}, delta {first['delta']:g}: "
-        f"{first['unit']}\n",
-        soft_wrap=True,
-    )
+    claimed = "no epsilon"
+    if first["epsilon"] is None:
+        say_not_private(console)
+    else:
+        claimed = f"epsilon {first['epsilon']:g}, delta {first['delta']:g}: {first['unit']}"
+    console.print(f"[bold]{first['dataset']}[/bold] by {first['method']}, {claimed}\n", soft_wrap=True)
     metric = first["metric"]
     table = table_of(
         "learner", "seed", metric, f"{metric}, n rows", "real", "Brier", "(real)", "seconds", "MB", numbers=7

@@ -3,21 +3,23 @@
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli.console import AsJson, answer, table_of
+from sfumato.cli.non_private import baselines, say_not_private
 from sfumato.cli.refusals import refusing
+from sfumato.outlook.method_list import Method
+from sfumato.outlook.method_list import methods as every
 
 
 @refusing
 def methods(as_json: AsJson = False) -> None:
     """List all mechanisms: what they release, which data they take, and what they reached in the committed benchmark.
 
-    Whichever is chosen, a release costs the epsilon that was asked for, and not more.
+    Whichever mechanism is chosen, a release costs the epsilon that was asked for, and not more. Baselines promise nothing.
     """
-    from sfumato.outlook.method_list import methods as every
-
-    found = every()
+    found, not_private = every(), baselines()
 
     def show(console: Console) -> None:
         for title, releases in (
@@ -25,15 +27,26 @@ def methods(as_json: AsJson = False) -> None:
             ("Models: sfumato train --learner NAME", "a model"),
         ):
             console.print(Text(title, style="bold"))
-            table = table_of("name", "what it does", "takes", "reached")
-            for one in found:
-                if one.releases == releases:
-                    table.add_row(one.name, one.about, _in_short(one.takes), _reached(one.figures))
-            console.print(table)
+            console.print(_listed([one for one in found if one.releases == releases]))
             console.print()
         console.print("auto is 3a-table for tables and 3a-image for images.")
+        console.print()
+        console.print(Text("Baselines, not private: sfumato release --method NAME --non-private", style="bold red"))
+        console.print(_listed(not_private))
+        say_not_private(console)
 
-    answer({"methods": [one.to_json() for one in found]}, as_json=as_json, show=show)
+    payload = {
+        "methods": [one.to_json() for one in found],
+        "baselines": [{**one.to_json(), "status": "non_private"} for one in not_private],
+    }
+    answer(payload, as_json=as_json, show=show)
+
+
+def _listed(found: list[Method]) -> Table:
+    table = table_of("name", "what it does", "takes", "reached")
+    for one in found:
+        table.add_row(one.name, one.about, _in_short(one.takes), _reached(one.figures))
+    return table
 
 
 def _in_short(takes: tuple[str, ...]) -> str:

@@ -7,12 +7,14 @@ import typer
 from rich.console import Console
 
 from sfumato.cli.console import AsJson, answer, progress
+from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
 from sfumato.cli.options import MechanismName, Settings, chosen_learner, chosen_mechanism
 from sfumato.cli.refusals import refusing
 from sfumato.cli.show_plan import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.public.budget import Budget, default_delta
+from sfumato.public.non_private import BASELINES
 from sfumato.public.schema_file import load_schema
 
 Epsilon = Annotated[float, typer.Option(help="How much may leak. 1 is a usual choice.")]
@@ -24,7 +26,7 @@ Delta = Annotated[
 @refusing
 def plan(
     schema_file: Annotated[Path, typer.Argument(help="The schema.toml.", metavar="SCHEMA")],
-    epsilon: Epsilon,
+    epsilon: EpsilonIfPrivate = None,
     delta: Delta = None,
     mechanism_name: MechanismName = "auto",
     learner: Annotated[
@@ -39,7 +41,10 @@ def plan(
 ) -> None:
     """Show every access to private rows, its noise, and what to expect of the release. No data is read."""
     schema = load_schema(schema_file)
-    budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
+    if is_baseline(mechanism_name, non_private=mechanism_name in BASELINES, epsilon=epsilon, delta=delta):
+        plan_baseline(chosen_baseline(mechanism_name, schema=schema, settings=settings or ()), as_json=as_json)
+        return
+    budget = Budget(epsilon=needed(epsilon), delta=default_delta(schema.rows) if delta is None else delta)
     if learner is None:
         mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
     elif mechanism_name == "auto":

@@ -8,10 +8,19 @@ from rich.console import Console
 from rich.markup import escape
 
 from sfumato.cli.commands.keys_command import PassphraseFile, signing_key
-from sfumato.cli.commands.plan_command import Delta, Epsilon
+from sfumato.cli.commands.plan_command import Delta
 from sfumato.cli.console import AsJson, answer, progress, warn
+from sfumato.cli.non_private import (
+    EpsilonIfPrivate,
+    NonPrivate,
+    chosen_baseline,
+    is_baseline,
+    needed,
+    release_baseline,
+)
 from sfumato.cli.options import MechanismName, RowsOption, Settings, asked_rows, chosen_mechanism
 from sfumato.cli.refusals import refusing
+from sfumato.errors import PlanError
 from sfumato.fitting import fit
 from sfumato.folder import REPORT, Release, check_target
 from sfumato.folder import release as write_release
@@ -31,8 +40,8 @@ Seed = Annotated[
 def release(
     data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, an IDX file of images, or a folder of pictures.")],
     schema_file: Annotated[Path, typer.Option("--schema", help="The schema.toml.", metavar="FILE")],
-    epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")],
+    epsilon: EpsilonIfPrivate = None,
     delta: Delta = None,
     rows: RowsOption = None,
     mechanism_name: MechanismName = "auto",
@@ -43,15 +52,23 @@ def release(
         Path | None, typer.Option(help="Sign the certificate with this private key (NAME.key).", metavar="FILE")
     ] = None,
     passphrase_file: PassphraseFile = None,
+    non_private: NonPrivate = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure private rows within the budget, and write synthetic ones with a certificate."""
     # Whatever can be refused is refused before a row is read.
     n_rows = asked_rows(rows)
+    if is_baseline(mechanism_name, non_private=non_private, epsilon=epsilon, delta=delta):
+        if sign is not None:
+            raise PlanError(f"{mechanism_name} is not private: there is no claim to sign. Leave out --sign.")
+        schema = load_schema(schema_file)
+        baseline = chosen_baseline(mechanism_name, schema=schema, settings=settings or ())
+        release_baseline(baseline, data, schema, out=out, rows=n_rows, seed=seed, force=force, as_json=as_json)
+        return
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
     schema = load_schema(schema_file)
-    budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
+    budget = Budget(epsilon=needed(epsilon), delta=default_delta(schema.rows) if delta is None else delta)
     mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
     with progress(title="release") as step:
         step("calibrating the noise")

@@ -15,6 +15,7 @@ import pandas as pd
 from sfumato.errors import ModelError, SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
+from sfumato.lab.baselines import Baseline, FittedBaseline
 from sfumato.lab.benchmark.datasets import Rows
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.mechanism import Mechanism
@@ -22,6 +23,8 @@ from sfumato.model import Synthetic
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
+
+Method = Mechanism | Baseline
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -48,12 +51,15 @@ class Outcome:
 
 
 def release_in_child(
-    mechanism: Mechanism, rows: Rows, schema: Schema, budget: Budget, *, seed: int, on_step: Callable[[str], None]
+    method: Method, rows: Rows, schema: Schema, budget: Budget | None, *, seed: int, on_step: Callable[[str], None]
 ) -> Outcome:
-    """Release rows in a fresh process: secure noise, drawn anew; `seed` is the public randomness of the model."""
+    """Release rows in a fresh process: secure noise, drawn anew; `seed` is the public randomness of the model.
+
+    A baseline has no budget.
+    """
     context = multiprocessing.get_context("spawn")  # a fork would inherit the peak, and locked threads
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(theirs, mechanism, rows, schema, budget, seed))
+    process = context.Process(target=_work, args=(theirs, method, rows, schema, budget, seed))
     process.start()
     theirs.close()  # so that the end of the process is the end of the pipe
     message: object = ""
@@ -82,10 +88,10 @@ def _receive(connection: Connection) -> object:
         return None
 
 
-def _work(connection: Connection, mechanism: Mechanism, rows: Rows, schema: Schema, budget: Budget, seed: int) -> None:
+def _work(connection: Connection, method: Method, rows: Rows, schema: Schema, budget: Budget | None, seed: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person who stops the run stops the parent, which ends this one
     try:
-        connection.send(_release(mechanism, rows, schema, budget, seed, connection.send))
+        connection.send(_release(method, rows, schema, budget, seed, connection.send))
     except SfumatoError as error:
         connection.send(error)
     except MemoryError:
@@ -93,18 +99,28 @@ def _work(connection: Connection, mechanism: Mechanism, rows: Rows, schema: Sche
 
 
 def _release(
-    mechanism: Mechanism, rows: Rows, schema: Schema, budget: Budget, seed: int, on_step: Callable[[str], None]
+    method: Method, rows: Rows, schema: Schema, budget: Budget | None, seed: int, on_step: Callable[[str], None]
 ) -> Outcome:
     with contextlib.suppress(OSError):
         _CLEAR.write_text("5")  # forget the peak of receiving the rows
     start = time.perf_counter()
-    fitted = fit(mechanism, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
+    fitted = _fitted(method, rows, schema, budget, seed, on_step)
     synthetic = fitted.sample("many", seed=seed)
     seconds, peak = time.perf_counter() - start, _peak_mb()
     return Outcome(synthetic, _as_many(fitted, rows, seed), seconds, peak)
 
 
-def _as_many(fitted: Fitted, rows: Rows, seed: int) -> Synthetic | None:
+def _fitted(
+    method: Method, rows: Rows, schema: Schema, budget: Budget | None, seed: int, on_step: Callable[[str], None]
+) -> Fitted | FittedBaseline:
+    if isinstance(method, Baseline):
+        return method.fit(rows, schema, seed=seed, on_step=on_step)
+    if budget is None:
+        raise BenchmarkError(f"{method.name} is a mechanism, which needs a budget.")
+    return fit(method, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
+
+
+def _as_many(fitted: Fitted | FittedBaseline, rows: Rows, seed: int) -> Synthetic | None:
     """From the same model, at no cost: a comparison with n real rows has to name n synthetic ones too."""
     n_rows = len(rows) if isinstance(rows, pd.DataFrame) else len(next(iter(rows.values())))
     try:

@@ -5,14 +5,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from sfumato.lab.baselines import Baseline
 from sfumato.lab.benchmark.child import Outcome, release_in_child
 from sfumato.lab.benchmark.datasets import DELTA, Benchmark, load
+from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
 from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.learners import check_learner, default_learner
 from sfumato.lab.benchmark.metrics import class_rate_error
 from sfumato.lab.benchmark.real import Scores, real_scores, scores
-from sfumato.mechanism import Mechanism, mechanism_for, mechanism_to_json
+from sfumato.mechanism import Mechanism, mechanism_for, settings_of
 from sfumato.outlook.planning import plan
 from sfumato.public.budget import Budget
 
@@ -20,8 +22,8 @@ from sfumato.public.budget import Budget
 def run(
     name: str | Benchmark,
     *,
-    epsilon: float,
-    method: str | Mechanism = "auto",
+    epsilon: float | None,
+    method: str | Mechanism | Baseline = "auto",
     learner: str | Sequence[str] | None = None,
     seeds: int | Iterable[int] = 5,
     delta: float = DELTA,
@@ -36,14 +38,14 @@ def run(
 
     Args:
         name: A dataset, or a benchmark that is loaded already.
-        epsilon: Of the release.
-        method: A mechanism, or the name of one.
+        epsilon: Of the release. None, and delta without meaning, for a baseline alone, which has none.
+        method: A mechanism, the name of one, or a baseline.
         learner: One or several; by default the network for images and LightGBM for tables.
         seeds: How many, or which.
         delta: Of the release.
         on_step: Told what is being done.
     """
-    budget = Budget(epsilon=epsilon, delta=delta)
+    budget = _budget(method, epsilon=epsilon, delta=delta)
     if isinstance(name, str):
         on_step("reading the dataset")
     benchmark = load(name) if isinstance(name, str) else name
@@ -51,13 +53,17 @@ def run(
     learners = [learner] if isinstance(learner, str) else list(learner or [default_learner(schema)])
     for each in learners:
         check_learner(each, schema)
-    mechanism = mechanism_for(method, schema) if isinstance(method, str) else method
-    on_step("calibrating the noise")
-    plan(mechanism, schema, budget)  # whatever can be refused is refused before hours are spent
+    chosen = mechanism_for(method, schema) if isinstance(method, str) else method
+    # Whatever can be refused is refused before hours are spent.
+    if isinstance(chosen, Baseline):
+        chosen.check(schema)
+    elif budget is not None:
+        on_step("calibrating the noise")
+        plan(chosen, schema, budget)
     train, test = real_examples(benchmark.train, schema), real_examples(benchmark.test, schema)
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
         told = _prefixed(on_step, f"seed {seed}: ")
-        outcome = release_in_child(mechanism, benchmark.train, schema, budget, seed=seed, on_step=told)
+        outcome = release_in_child(chosen, benchmark.train, schema, budget, seed=seed, on_step=told)
         told("comparing marginals")
         parts = {"": outcome.synthetic, "_n": outcome.as_many}
         released = {end: synthetic_examples(rows, schema) for end, rows in parts.items() if rows is not None}
@@ -73,9 +79,9 @@ def run(
                 found[end] = _learned(value, rows, fidelity[end], time.perf_counter() - start)
             yield {
                 "dataset": benchmark.name,
-                "method": mechanism.name,
-                "epsilon": epsilon,
-                "delta": delta,
+                "method": chosen.name,
+                "epsilon": None if budget is None else budget.epsilon,
+                "delta": None if budget is None else budget.delta,
                 "seed": seed,
                 "learner": each,
                 "metric": benchmark.metric,
@@ -85,10 +91,16 @@ def run(
                 "real_rows": len(train),
                 **_cost(outcome),
                 **{f"{key}{end}": found[end][key] if end in found else None for end in parts for key in found[""]},
-                "unit": schema.unit.describe(),
+                "unit": None if budget is None else schema.unit.describe(),
                 "schema": schema.digest()[:12],
-                "settings": mechanism_to_json(mechanism)["parameters"],
+                "settings": settings_of(chosen),
             }
+
+
+def _budget(method: str | Mechanism | Baseline, *, epsilon: float | None, delta: float) -> Budget | None:
+    if isinstance(method, Baseline) != (epsilon is None):
+        raise BenchmarkError("a mechanism needs an epsilon, and a baseline has none.")
+    return None if epsilon is None else Budget(epsilon=epsilon, delta=delta)
 
 
 def _learned(found: Scores, rows: Examples, fidelity: dict[str, float | None], seconds: float) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.generator import Generator
+from sfumato.mechanisms.common.generator import Generator, Outputs
 from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.doors import Measured
 from sfumato.public.torch_extra import need_torch, one_thread
@@ -53,11 +53,18 @@ class GeneratorModel:
         latent = torch.from_numpy(rng.normal(size=(len(labels), self.generator.latent)))
         with one_thread(), torch.no_grad():
             out = self.generator(parameters, latent, torch.from_numpy(labels))
-        numbers = out.numbers.numpy()
-        if out.spreads is None:
-            return numbers.astype(np.float32), np.zeros((len(labels), 0), dtype=np.int64)
-        numbers = np.clip(numbers + out.spreads.numpy() * rng.normal(size=numbers.shape), 0, 1)
-        return numbers, _draw_codes(out.probabilities.numpy(), self.generator.rows.code_sizes, rng)
+        return draw_rows(out, self.generator.rows.code_sizes, rng)
+
+
+def draw_rows(
+    out: Outputs, code_sizes: tuple[int, ...], rng: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Numbers and codes of each row, from what a generator says that they are drawn from."""
+    numbers = out.numbers.numpy()
+    if out.spreads is None:
+        return numbers.astype(np.float32), np.zeros((len(numbers), 0), dtype=np.int64)
+    numbers = np.clip(numbers + out.spreads.numpy() * rng.normal(size=numbers.shape), 0, 1)
+    return numbers, _draw_codes(out.probabilities.numpy(), code_sizes, rng)
 
 
 def class_rates(counts: Measured) -> NDArray[np.float64]:

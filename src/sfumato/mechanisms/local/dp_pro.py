@@ -23,6 +23,7 @@ class DPPro(Reporting):
     """Report rows under a random matrix, and undo it by the pseudo-inverse.
 
     Args:
+        randomiser: See `Reporting`.
         label_share: See `Reporting`.
         l2_clip: See `Reporting`.
         calibrate: See `Reporting`.

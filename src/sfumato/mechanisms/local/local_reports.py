@@ -19,6 +19,7 @@ class LocalReports(Reporting):
     """Report tables column by column, and pictures by the first of their cosine coefficients.
 
     Args:
+        randomiser: See `Reporting`.
         label_share: See `Reporting`.
         l2_clip: See `Reporting`.
         calibrate: See `Reporting`.

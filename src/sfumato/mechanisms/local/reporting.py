@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from sfumato.mechanism import Measurements
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.mechanisms.local.calibration import calibrated
 from sfumato.mechanisms.local.decoding import decoded
+from sfumato.mechanisms.local.directions import Directions, NearDirections
 from sfumato.mechanisms.local.space import Space
 from sfumato.model import FixedModel, Synthetic
 from sfumato.public.block import Block, Dense, Response
@@ -23,16 +24,19 @@ from sfumato.public.step import EachRow, Step
 
 @dataclass(frozen=True, kw_only=True)
 class Reporting(ABC):
-    """Every row in a public space with Gaussian noise of its own, and its label by randomised response.
+    """Every row in a public space, randomised by itself, and its label by randomised response.
 
     Args:
-        label_share: The part of the precision that goes to the label.
+        randomiser: `gaussian` noise in every entry, or `privunit`: one of many public directions, more often one near the row,
+            at an epsilon without a delta.
+        label_share: The part of the precision, or of epsilon, that goes to the label.
         l2_clip: Rows are clipped to this length about the centre of the space. None: as long as any row can be.
         calibrate: Whether reports are drawn towards the mean of their label as far as they are noise; otherwise they stay as
             they came.
     """
 
     name: ClassVar[str]
+    randomiser: Literal["gaussian", "privunit"] = "gaussian"
     label_share: float = 0.5
     l2_clip: float | None = None
     calibrate: bool = True
@@ -43,21 +47,26 @@ class Reporting(ABC):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """One step: all reports."""
+        if self.randomiser not in ("gaussian", "privunit"):
+            raise PlanError(f"randomiser = {self.randomiser!r} must be gaussian or privunit.")
         if not 0 < self.label_share < 1:
             raise PlanError(f"label_share = {self.label_share} must lie strictly between 0 and 1.")
         if self.l2_clip is not None and not 1e-6 <= self.l2_clip <= 1e6:
             raise PlanError(f"l2_clip = {self.l2_clip} must lie between 1e-6 and 1e6, in units of the space.")
-        return (Step(name="reports", blocks=self._blocks(schema), sampling=EachRow(), mixtures=_rows(schema)),)
+        return (Step(name="reports", blocks=self._blocks(schema, budget), sampling=EachRow(), mixtures=_rows(schema)),)
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Ask for all reports."""
         space, label = self.space(schema), label_of(schema)
+        near = self._near(schema, view.budget)
 
         def report(batch: Batch) -> dict[str, NDArray[Any]]:
-            return {"row": space(batch)} | ({} if label is None else {"label": batch[label.name]})
+            row = space(batch) if near is None else near.codes(space(batch))
+            return {"row": row} | ({} if label is None else {"label": batch[label.name]})
 
         noisy = view.noisy_reports("reports", report)
-        found: dict[str, Any] = {"reports": noisy["row"].values, "stddev": np.array(noisy["row"].stddev)}
+        row = noisy["row"] if near is None else near.reports(noisy["row"].values[:, 0].astype(np.int64))
+        found: dict[str, Any] = {"reports": row.values, "stddev": np.array(row.stddev)}
         return found if label is None else {**found, "labels": noisy["label"].values[:, 0].astype(np.int64)}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
@@ -83,13 +92,30 @@ class Reporting(ABC):
         """As many as there are rows, and no more."""
         return _rows(schema)
 
-    def _blocks(self, schema: Schema) -> tuple[Block, ...]:
-        space, label = self.space(schema), label_of(schema)
-        share = 1.0 if label is None else 1 - self.label_share
-        row = Dense(name="row", width=space.width, l2_bound=self.l2_clip or space.length, share=share)
+    def _blocks(self, schema: Schema, budget: Budget) -> tuple[Block, ...]:
+        label, near = label_of(schema), self._near(schema, budget)
+        row = self._vector(schema) if near is None else near.block("row", share=self._row_share(schema))
         if label is None:
             return (row,)
-        return (row, Response(name="label", categories=label.size, share=self.label_share))
+        pure = near is not None
+        return (row, Response(name="label", categories=label.size, share=self.label_share, pure=pure))
+
+    def _vector(self, schema: Schema) -> Dense:
+        space = self.space(schema)
+        return Dense(
+            name="row", width=space.width, l2_bound=self.l2_clip or space.length, share=self._row_share(schema)
+        )
+
+    def _near(self, schema: Schema, budget: Budget) -> NearDirections | None:
+        """The directions that a row is reported by, if it is."""
+        if self.randomiser == "gaussian":
+            return None
+        space = self.space(schema)
+        epsilon = budget.epsilon * self._row_share(schema)
+        return NearDirections(Directions(space.width + 1), self.l2_clip or space.length, epsilon)
+
+    def _row_share(self, schema: Schema) -> float:
+        return 1.0 if label_of(schema) is None else 1 - self.label_share
 
 
 def label_of(schema: Schema) -> Column | None:

@@ -45,15 +45,18 @@ def _integers(
     for block in step.blocks:
         values = np.where(counts[:, None], private_rows[block.name], 0)
         if isinstance(block, Response):
-            yield block.name, _codes(values, categories=block.categories)
+            yield block.name, _codes(values, block=block)
         elif isinstance(block, Dense):
             clipped = primitives.clip(values, block=block, noise_multiplier=plan.noise_multiplier(step.name))
             yield block.name, clipped.astype(np.int64)
 
 
-def _codes(values: Values, *, categories: int) -> Integers:
-    inside = (values >= 0) & (values < categories)  # what is not a number is not inside
-    return np.where(inside, values, 0).astype(np.int64)
+def _codes(values: Values, *, block: Response) -> Integers:
+    """As many different codes of each row as planned: a code twice would be told twice as often."""
+    inside = (values >= 0) & (values < block.categories)  # what is not a number is not inside
+    codes = np.where(inside, values, 0).astype(np.int64)
+    different = (np.diff(np.sort(codes, axis=1), axis=1) > 0).all(axis=1, keepdims=True)
+    return np.where(inside.all(axis=1, keepdims=True) & different, codes, np.arange(block.codes))
 
 
 def _noisy(private_reports: Integers, name: str, step: Step, plan: Plan, primitives: Primitives) -> Integers:

@@ -9,11 +9,14 @@ from sfumato.public.grid import RESPONSE_PARTS
 
 
 def randomised(private_codes: Integers, *, categories: int, parts: int, source: NoiseSource) -> Integers:
-    """Each code itself in `parts` of 2^32 cases, and otherwise a fair die of all categories, which may show it as well."""
-    count = private_codes.size
+    """For each row one of its codes in `parts` of 2^32 cases, and otherwise a fair die of all categories, which may show one."""
+    count, n_codes = private_codes.shape
     truthful = uniform_below(RESPONSE_PARTS, count=count, source=source) < parts
     thrown = uniform_below(categories, count=count, source=source)  # for everyone: how many are drawn shows nothing
-    return np.where(truthful.reshape(private_codes.shape), private_codes, thrown.reshape(private_codes.shape))
+    private_own = private_codes[:, 0]
+    if n_codes > 1:
+        private_own = private_codes[np.arange(count), uniform_below(n_codes, count=count, source=source)]
+    return np.where(truthful, private_own, thrown)[:, None]
 
 
 def secret_order(n_rows: int, *, source: NoiseSource) -> Integers:

@@ -68,7 +68,7 @@ class Primitives:
         return choice.chosen(private_scores, rate=rate, source=self.source)
 
     def respond(self, private_codes: Integers, *, step: str, block: str, categories: int, parts: int) -> Integers:
-        """Each row's code by randomised response. What this gives back is public."""
+        """A code of each row by randomised response. What this gives back is public."""
         return responses.randomised(private_codes, categories=categories, parts=parts, source=self.source)
 
     def order(self, n_rows: int, *, step: str) -> Integers:

@@ -133,9 +133,6 @@ def _calibrate(
     _check_delta(leaves, delta=delta)
     if leaves.non_private:
         raise AccountingError("a step is not private at any noise scale. Remove it from the plan.")
-    if leaves.pure_epsilon >= epsilon:
-        raise AccountingError("steps of fixed epsilon use up the budget. Raise epsilon or drop such steps.")
-    target_mu = mu_of_budget(epsilon - leaves.pure_epsilon, delta=delta - leaves.failure)
 
     def excess(scale: float, *, coarse: bool) -> float:
         tree = flatten(make_event(scale), relation=relation)
@@ -147,6 +144,13 @@ def _calibrate(
         tree = flatten(make_event(scale), relation=relation)
         return math.log(total_spread(tree, relation=relation) / target_mu)
 
+    if leaves.pure_epsilon and not leaves.sampled and not leaves.mu_squared:
+        scale = leaves.pure_epsilon / epsilon * (1 + 1e-12)  # pure responses: epsilon falls as the noise grows
+        if -_TOLERANCE < excess(scale, coarse=False) <= 0:
+            return scale
+    if leaves.pure_epsilon >= epsilon:
+        raise AccountingError("steps of fixed epsilon use up the budget. Raise epsilon or drop such steps.")
+    target_mu = mu_of_budget(epsilon - leaves.pure_epsilon, delta=delta - leaves.failure)
     if not leaves.sampled:
         scale = math.sqrt(leaves.mu_squared) / target_mu * (1 + 1e-12)
         if scale > 0 and -_TOLERANCE < excess(scale, coarse=False) <= 0:

@@ -1,0 +1,150 @@
+"""ADS-GAN: each real row is handed to a generator, which makes a like one and is paid for keeping away from it.
+
+Yoon, Drumright and van der Schaar, "Anonymization through data synthesis using generative adversarial networks (ADS-GAN)",
+IEEE Journal of Biomedical and Health Informatics 24 (2020). The distance is a term of the loss and bounds nothing: whoever is
+unlike all others can be as near to a generated row as the critic likes.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import PlanError, SchemaError
+from sfumato.lab.baselines.baseline import FittedBaseline, read_rows
+from sfumato.lab.baselines.duel import Duel, handed
+from sfumato.lab.baselines.identifiability import entropy_weights, identified
+from sfumato.lab.baselines.ranks import Ranks
+from sfumato.mechanisms.common.generator import Generator
+from sfumato.mechanisms.common.generator_model import draw_rows
+from sfumato.mechanisms.common.mixed_rows import MixedRows
+from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.gan.discriminator import Discriminator
+from sfumato.model import Synthetic, check_row_count
+from sfumato.public.schema import Schema
+from sfumato.public.torch_extra import need_torch, one_thread
+
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class ConditionedModel:
+    """A generator of ranks, and the real rows that it is handed: whoever has this has them."""
+
+    generator: Generator
+    ranks: Ranks = field(repr=False)
+    parameters: tuple[NDArray[np.float64], ...] = field(repr=False)
+    vectors: NDArray[np.float64] = field(repr=False)
+    labels: NDArray[np.int64] = field(repr=False)
+
+    @property
+    def default_rows(self) -> int:
+        """As many as there are."""
+        return len(self.labels)
+
+    def sample(self, n_rows: int, *, seed: int) -> Synthetic:
+        """Every real row in turn, in random order, and what the network makes of it."""
+        check_row_count(n_rows)
+        rng = np.random.default_rng(seed)
+        chosen = np.resize(rng.permutation(len(self.labels)), n_rows)
+        parts = [self._drawn(part, rng) for part in np.split(chosen, range(_ROWS_AT_ONCE, n_rows, _ROWS_AT_ONCE))]
+        numbers, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return self.generator.rows.synthetic(numbers, codes, self.labels[chosen])
+
+    def _drawn(self, chosen: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        torch = need_torch("ads-gan")
+        parameters = [torch.from_numpy(values) for values in self.parameters]
+        with one_thread(), torch.no_grad():
+            inputs = handed(self.generator, torch.from_numpy(self.vectors[chosen]), rng)
+            out = self.generator(parameters, inputs, torch.from_numpy(self.labels[chosen]))
+        numbers, codes = draw_rows(out, self.generator.rows.code_sizes, rng)
+        return self.ranks.back(numbers), codes
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdsGan:
+    """NOT PRIVATE: a generator that is handed real rows, and paid for keeping away from them.
+
+    Args:
+        n_steps: Steps of the generator.
+        critic_steps: Steps of the critic for each of them.
+        batch: Rows in a step of either.
+        identifiability: What a weighted unit of distance from the handed row is worth to the generator.
+        learning_rate: Of the critic's Adam.
+        generator_rate: Of the generator's Adam.
+        critic_hidden: Units of each of the critic's two hidden layers.
+        draws: Random numbers that the generator is handed beside a row.
+        hidden: Units of each of the generator's two hidden layers.
+    """
+
+    name: ClassVar[str] = "ads-gan"
+    n_steps: int = 2500
+    critic_steps: int = 2
+    batch: int = 256
+    identifiability: float = 0.1
+    learning_rate: float = 0.0005
+    generator_rate: float = 0.0005
+    critic_hidden: int = 128
+    draws: int = 24
+    hidden: int = 128
+
+    def fit(
+        self, data: Any, schema: Schema, *, seed: int = 0, on_step: Callable[[str], None] = lambda name: None
+    ) -> FittedBaseline:
+        """Train both networks on real rows, WITHOUT privacy.
+
+        Args:
+            data: A path or in-memory data, as `Sensitive.read` takes them.
+            schema: What the columns mean.
+            seed: Of everything that is drawn.
+            on_step: Told what is being done.
+        """
+        torch = need_torch("ads-gan")
+        self.check(schema)
+        on_step("reading the rows, without the doors")
+        batch, rows = read_rows(data, schema), MixedRows(schema)
+        critic = Discriminator(rows, self.critic_hidden, coefficients=0)
+        generator = Generator(rows, self.draws + critic.width, self.hidden)
+        vectors, labels = critic.vectors(batch).astype(np.float64), rows.labels(batch)
+        weights, numbers = entropy_weights(rows, batch), rows.numbers(batch)
+        ranks = Ranks.among(
+            numbers, np.stack([~np.isnan(batch[c.name]) for c in rows.columns if not c.is_coded], axis=1)
+        )
+        real = vectors.copy()
+        vectors[:, : rows.n_numbers] = 2 * ranks.of(numbers, np.random.default_rng([seed, 2])) - 1
+        on_step("training, without noise")
+        with one_thread(), torch.enable_grad():
+            duel = Duel(generator, critic, vectors, labels, weights=weights, seed=seed)
+            duel.with_rates(generator=self.generator_rate, critic=self.learning_rate)
+            for _ in range(self.n_steps):
+                for _ in range(self.critic_steps):
+                    duel.step_critic(batch=self.batch)
+                duel.step_generator(batch=self.batch, identifiability=self.identifiability)
+            model = ConditionedModel(generator, ranks, duel.averaged(), vectors, labels)
+        return FittedBaseline(self, schema, seed, model, notes=(self._told(model, critic, real, weights, seed),))
+
+    def check(self, schema: Schema) -> None:
+        """Refuse what it cannot do, before any row is read."""
+        settings = asdict(self)
+        if not settings.pop("identifiability") >= 0:
+            raise PlanError(f"identifiability = {self.identifiability} must be 0 or more.")
+        require_positive(**settings)
+        if schema.images:
+            raise SchemaError("ads-gan makes tables, and the schema declares images.")
+        MixedRows(schema)
+
+    def _told(
+        self,
+        model: ConditionedModel,
+        critic: Discriminator,
+        real: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        seed: int,
+    ) -> str:
+        """How many real rows have a generated one nearer than any other real one."""
+        table = model.sample(len(model.labels), seed=seed).table
+        made = critic.vectors(read_rows(table, critic.rows.schema))
+        part = identified(real * weights, made * weights, seed=seed)
+        return f"Of the real rows {part:.0%} have a generated row nearer to them than any other real row."

@@ -1,0 +1,110 @@
+"""A generator that is handed real rows, and its critic: a Wasserstein GAN with a gradient penalty. Not private.
+
+Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import ModelError
+from sfumato.mechanisms.common.generator import Generator
+from sfumato.mechanisms.gan.discriminator import Discriminator
+from sfumato.public.doors import Tensor
+from sfumato.public.torch_extra import need_torch
+
+_BETAS = (0.5, 0.9)
+#: Of the critic's slope, which should be 1 between real and generated rows.
+_PENALTY = 10.0
+#: How much of the averaged generator each step replaces, in the long run; more at first, so that the start is forgotten.
+_RENEWED, _FORGETFUL = 0.005, 9.0
+_TINY = 1e-12
+
+
+class Duel:
+    """Two networks in training on real rows: vectors as the critic sees them, and classes."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        critic: Discriminator,
+        vectors: NDArray[np.floating],
+        labels: NDArray[np.int64],
+        *,
+        weights: NDArray[np.float64],
+        seed: int,
+    ) -> None:
+        """Both at their start. The weights are those of the distance between a row and what it is made into."""
+        self._torch = torch = need_torch("ads-gan")
+        self._generator, self._critic = generator, critic
+        self._vectors, self._labels = torch.from_numpy(vectors.astype(np.float64)), torch.from_numpy(labels)
+        self._weights = torch.from_numpy(weights)
+        self._rng = np.random.default_rng([seed, 1])
+        self._of_generator = generator.start(seed)
+        self._average = [values.detach().clone() for values in self._of_generator]
+        self._of_critic = {name: values.requires_grad_(True) for name, values in critic.start(seed).items()}
+        self._optimisers: dict[str, Any] = {}
+        self._steps = 0
+
+    def with_rates(self, *, generator: float, critic: float) -> "Duel":
+        """Learning rates of Adam."""
+        adam = self._torch.optim.Adam
+        self._optimisers["generator"] = adam(self._of_generator, lr=generator, betas=_BETAS)
+        self._optimisers["critic"] = adam(list(self._of_critic.values()), lr=critic, betas=_BETAS)
+        return self
+
+    def step_critic(self, *, batch: int) -> None:
+        """Tell real rows from generated ones, with a slope of 1 between them."""
+        torch = self._torch
+        real, labels = self._drawn(batch)
+        with torch.no_grad():
+            made = self._made(real, labels)
+        between = torch.lerp(made, real, torch.from_numpy(self._rng.random((len(real), 1)))).requires_grad_(True)
+        (slope,) = torch.autograd.grad(self._score(between, labels).sum(), between, create_graph=True)
+        steepness = (slope.square().sum(dim=1) + _TINY).sqrt()
+        loss = (self._score(made, labels) - self._score(real, labels) + _PENALTY * (steepness - 1).square()).mean()
+        self._descend("critic", loss)
+
+    def step_generator(self, *, batch: int, identifiability: float) -> None:
+        """Deceive the critic, and keep away from the row that was handed in; then renew the average."""
+        torch = self._torch
+        real, labels = self._drawn(batch)
+        made = self._made(real, labels)
+        apart = (((made - real) * self._weights).square().sum(dim=1) + _TINY).sqrt()
+        self._descend("generator", -(self._score(made, labels) + identifiability * apart).mean())
+        self._steps += 1
+        renewed = max(_RENEWED, _FORGETFUL / (_FORGETFUL + self._steps))
+        with torch.no_grad():
+            for average, values in zip(self._average, self._of_generator, strict=True):
+                average.lerp_(values, renewed)
+
+    def averaged(self) -> tuple[NDArray[np.float64], ...]:
+        """The averaged generator."""
+        found = tuple(values.numpy() for values in self._average)
+        if not all(np.isfinite(values).all() for values in found):
+            raise ModelError("the training of ads-gan diverged, and nothing is made. Lower the learning rates.")
+        return found
+
+    def _drawn(self, batch: int) -> tuple[Tensor, Tensor]:
+        at = self._torch.from_numpy(self._rng.integers(len(self._labels), size=batch))
+        return self._vectors[at], self._labels[at]
+
+    def _made(self, real: Tensor, labels: Tensor) -> Tensor:
+        out = self._generator(self._of_generator, handed(self._generator, real, self._rng), labels)
+        return self._critic.vectors_of(out, self._rng)
+
+    def _score(self, vectors: Tensor, labels: Tensor) -> Tensor:
+        return self._critic.score(self._of_critic, vectors, labels)
+
+    def _descend(self, name: str, loss: Tensor) -> None:
+        self._optimisers[name].zero_grad()
+        loss.backward()
+        self._optimisers[name].step()
+
+
+def handed(generator: Generator, real: Tensor, rng: np.random.Generator) -> Tensor:
+    """What the generator is handed for each row: the row itself, and fresh draws."""
+    torch = need_torch("ads-gan")
+    draws = rng.normal(size=(len(real), generator.latent - real.shape[1]))
+    return torch.cat([torch.from_numpy(draws), real], dim=1)

@@ -1,0 +1,47 @@
+"""A folder of rows that are not private: it looks like a release, and says on every page that it is none."""
+
+from pathlib import Path
+from typing import Any
+
+from sfumato.contents import settled_file, sha256_of
+from sfumato.folder import CERTIFICATE, REPORT, SCHEMA, check_target, write_files
+from sfumato.lab.baselines.baseline import FittedBaseline
+from sfumato.mechanism import settings_of
+from sfumato.outlook.row_counts import AskedRows
+from sfumato.present.non_private import non_private_page
+from sfumato.public.non_private import NonPrivatePaper
+from sfumato.public.schema_file import schema_to_toml
+from sfumato.public.software import installed_software
+
+
+def release_non_private(
+    fitted: FittedBaseline, *, to: str | Path, rows: AskedRows = None, force: bool = False
+) -> NonPrivatePaper:
+    """Write rows of a baseline, with a paper in the place of the certificate that `verify` refuses.
+
+    Args:
+        fitted: What a baseline gave.
+        to: The folder to make.
+        rows: How many; by default as many as are declared, or as there are.
+        force: Replace an existing folder.
+    """
+    target = Path(to)
+    check_target(target, force=force)
+    name, content, synthetic = settled_file(fitted.sample(rows))
+    facts: dict[str, Any] = {
+        "method": fitted.baseline.name,
+        "parameters": settings_of(fitted.baseline),
+        "seed": fitted.seed,
+        "rows": len(synthetic),
+        "schema_sha256": fitted.schema.digest(),
+        "notes": fitted.notes,
+        "software": installed_software(),
+    }
+    files = {
+        name: content,
+        SCHEMA: schema_to_toml(fitted.schema).encode(),
+        REPORT: non_private_page(facts, schema=fitted.schema, synthetic=synthetic).encode(),
+    }
+    paper = NonPrivatePaper(**facts, files={name: sha256_of(content) for name, content in sorted(files.items())})
+    write_files(target, {**files, CERTIFICATE: paper.to_text().encode()}, force=force)
+    return paper
