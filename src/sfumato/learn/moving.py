@@ -1,4 +1,7 @@
-"""Images seen from elsewhere: one compiled loop, since whole-array indexing takes ten times as long."""
+"""Images seen from elsewhere: one compiled loop, since whole-array indexing takes ten times as long.
+
+It runs in one thread and lets others run: images are varied in pieces, several pieces at a time.
+"""
 
 from typing import Any
 
@@ -7,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@numba.njit(cache=True, parallel=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def moved(images: NDArray[Any], turns: NDArray[Any]) -> NDArray[Any]:
     """Images of shape (n, height, width, channels) by linear interpolation; black outside.
 
@@ -18,7 +21,7 @@ def moved(images: NDArray[Any], turns: NDArray[Any]) -> NDArray[Any]:
     n, height, width, channels = images.shape
     out = np.zeros_like(images)
     middle_row, middle_column = (height - 1) / 2, (width - 1) / 2
-    for i in numba.prange(n):
+    for i in range(n):
         a = turns[i]
         for r in range(height):
             for c in range(width):
