@@ -20,6 +20,7 @@ from sfumato.learn.moving import moved
 from sfumato.learn.oriented import n_features, oriented_features, resized
 from sfumato.learn.oriented_loops import magnitudes
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
+from sfumato.mechanisms.image import drawing, image_model
 from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.mechanism import ThreeAImage
@@ -226,6 +227,18 @@ def test_features_do_not_depend_on_the_images_beside() -> None:
 def test_features_of_many_images_in_threads_are_those_of_few() -> None:
     images = np.random.default_rng(3).random((1100, 28, 28)).astype(np.float32)
     assert np.array_equal(oriented_features(images)[500:700], oriented_features(images[500:700]))
+
+
+def test_pieces_are_the_same_in_one_thread_and_in_three(monkeypatch) -> None:
+    images, label = bars(200, seed=9)
+    model = sf.fit(SMALL, sf.Sensitive.read(frame(images, label), BARS), sf.Budget(1.0, 1e-6)).model
+    monkeypatch.setattr(drawing, "_ROWS_AT_ONCE", 16)
+    rows = []
+    for threads in (1, 3):
+        monkeypatch.setattr(image_model.numba, "get_num_threads", lambda threads=threads: threads)
+        rows.append(model.sample(300, seed=4))
+    assert share_different(*rows, BARS) == 0.0
+    assert len(np.unique(rows[0].images, axis=0)) > 200  # pieces do not repeat each other
 
 
 def test_filters_as_products_of_waves_are_the_filters() -> None:
