@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
-import sfumato.mechanisms.image.teacher_inputs as looking
+import sfumato.mechanisms.image.synthetic_inputs as looking
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.learn.oriented_torch import torch_features
 from sfumato.public import torch_extra

@@ -14,7 +14,7 @@ from sfumato.learn.augment import varied, with_contrast
 from sfumato.mechanisms.common.pictures import in_bounds, unit_box
 from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.drawing import class_rates, draw_images, pieces
-from sfumato.mechanisms.image.teacher_inputs import teacher_inputs
+from sfumato.mechanisms.image.synthetic_inputs import teacher_inputs
 from sfumato.mechanisms.image.warm_start import softmax
 from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.encoding import one_hot

@@ -18,7 +18,7 @@ from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
-from sfumato.mechanisms.image.teacher_inputs import of_norm_one
+from sfumato.mechanisms.image.synthetic_inputs import of_norm_one
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
 from sfumato.mechanisms.image.whitening import whitening_of
 from sfumato.public.block import Outer

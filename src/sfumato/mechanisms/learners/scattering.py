@@ -16,7 +16,7 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.pictures import labels_of, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.image.mechanism import ThreeAImage
-from sfumato.mechanisms.image.teacher_inputs import teacher_inputs
+from sfumato.mechanisms.image.synthetic_inputs import teacher_inputs
 from sfumato.mechanisms.image.warm_start import softmax
 from sfumato.mechanisms.learners.progress import (
     PROGRESS,
