@@ -404,8 +404,8 @@ def test_large_images_are_released_in_smaller_numbers() -> None:
     assert fitted.model.default_rows <= 1_000
     assert len(fitted.sample("many")) == SMALL.rows == 60
     assert len(fitted.sample()) == 40
-    assert ThreeAImage().recommended_rows(photos, 4).rows == 2500
-    assert ThreeAImage().recommended_rows(schemas.IMAGES, 300).rows == 360_000
+    assert ThreeAImage().recommended_rows(photos, 4).rows == 2083
+    assert ThreeAImage().recommended_rows(schemas.IMAGES, 300).rows == 300_000
 
 
 def test_shrinking_takes_noise_out_and_leaves_signal() -> None:

@@ -80,8 +80,11 @@ class ImageModel:
         """All rows, drawn so many at a time that memory stays flat; each piece has randomness of its own, whoever is first."""
         sizes = list(pieces(n_rows, self.schema))
         with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-            images, soft = zip(*pool.map(piece, sizes, rng.spawn(len(sizes))), strict=True)
-        return np.concatenate(images), np.concatenate(soft)
+            made = pool.map(piece, sizes, rng.spawn(len(sizes)))
+            images, soft = (np.empty((n_rows, *some.shape[1:]), dtype=some.dtype) for some in self._plain(0, rng))
+            for end, size, (some, of_classes) in zip(np.cumsum(sizes), sizes, made, strict=True):
+                images[end - size : end], soft[end - size : end] = some, of_classes
+        return images, soft
 
     def _plain(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         images, label = draw_images(self.parts, self.schema, n_rows, rng=rng)
