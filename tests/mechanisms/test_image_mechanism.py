@@ -20,6 +20,7 @@ from sfumato.learn.moving import moved
 from sfumato.learn.oriented import n_features, oriented_features, resized
 from sfumato.learn.oriented_loops import magnitudes
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
+from sfumato.mechanisms.image import drawing, image_model
 from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.mechanism import ThreeAImage
@@ -228,6 +229,18 @@ def test_features_of_many_images_in_threads_are_those_of_few() -> None:
     assert np.array_equal(oriented_features(images)[500:700], oriented_features(images[500:700]))
 
 
+def test_pieces_are_the_same_in_one_thread_and_in_three(monkeypatch) -> None:
+    images, label = bars(200, seed=9)
+    model = sf.fit(SMALL, sf.Sensitive.read(frame(images, label), BARS), sf.Budget(1.0, 1e-6)).model
+    monkeypatch.setattr(drawing, "_ROWS_AT_ONCE", 16)
+    rows = []
+    for threads in (1, 3):
+        monkeypatch.setattr(image_model.numba, "get_num_threads", lambda threads=threads: threads)
+        rows.append(model.sample(300, seed=4))
+    assert share_different(*rows, BARS) == 0.0
+    assert len(np.unique(rows[0].images, axis=0)) > 200  # pieces do not repeat each other
+
+
 def test_filters_as_products_of_waves_are_the_filters() -> None:
     maps = np.random.default_rng(0).random((64, 12, 12)).astype(np.float32)
     scale = Scale(5, 1.1, 1.5)
@@ -391,8 +404,8 @@ def test_large_images_are_released_in_smaller_numbers() -> None:
     assert fitted.model.default_rows <= 1_000
     assert len(fitted.sample("many")) == SMALL.rows == 60
     assert len(fitted.sample()) == 40
-    assert ThreeAImage().recommended_rows(photos, 4).rows == 1250
-    assert ThreeAImage().recommended_rows(schemas.IMAGES, 300).rows == 180_000
+    assert ThreeAImage().recommended_rows(photos, 4).rows == 2083
+    assert ThreeAImage().recommended_rows(schemas.IMAGES, 300).rows == 300_000
 
 
 def test_shrinking_takes_noise_out_and_leaves_signal() -> None:

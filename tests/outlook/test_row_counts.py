@@ -108,7 +108,7 @@ def test_the_plan_without_a_declaration_and_of_fixed_rows() -> None:
     assert planned_rows(sf.ClustMix(), SCHEMA).held is None
     assert planned_rows(sf.ClustMix(releases="means"), SCHEMA).held == 2 * 64
     assert planned_rows(sf.Kip(), SCHEMA).held == planned_rows(sf.DPKip(), SCHEMA).held == 20
-    assert planned_rows(sf.ThreeAImage(), schemas.IMAGES).many.rows == 180_000
+    assert planned_rows(sf.ThreeAImage(), schemas.IMAGES).many.rows == 300_000
 
 
 def test_a_mechanism_of_fixed_rows_releases_them_all() -> None:

@@ -60,6 +60,19 @@ def filter_bank(scale: Scale, side: int) -> FilterBank:
     return FilterBank(_waves(scale, side), scale.size // 2, *of_each)
 
 
+def filters(scale: Scale) -> NDArray[np.float32]:
+    """The same filters whole, as (filter, height, width): the even ones of all orientations, then the odd ones."""
+    place = np.arange(scale.size) - scale.size // 2
+    x, y = np.meshgrid(place, place)
+    bell = np.exp(-(x**2 + y**2) / (2 * scale.envelope**2))
+    angle = np.pi * np.arange(ORIENTATIONS)[:, None, None] / ORIENTATIONS
+    phase = scale.frequency * (x * np.cos(angle) + y * np.sin(angle))
+    mean = (bell * np.cos(phase)).sum(axis=(1, 2), keepdims=True) / bell.sum()
+    whole = np.concatenate([bell * (np.cos(phase) - mean), bell * np.sin(phase)])
+    whole /= np.linalg.norm(whole, axis=(1, 2), keepdims=True)
+    return whole.astype(np.float32)
+
+
 def _waves(scale: Scale, side: int) -> NDArray[np.float32]:
     offset = np.arange(side)[None, :] - np.arange(0, side, STRIDE)[:, None]
     bell = np.exp(-(offset**2) / (2 * scale.envelope**2)) * (np.abs(offset) <= scale.size // 2)

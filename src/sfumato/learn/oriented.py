@@ -19,8 +19,8 @@ from sfumato.learn.oriented_loops import CELLS, SECOND_CELLS, describe
 from sfumato.public.exact_arithmetic import on_grid, rounded_matrix
 
 SIDE = 28  # images are brought to this side, so that one filter bank serves all
-_FINE, _COARSE = Scale(7, 1.3, 1.7), Scale(11, 2.4, 0.85)
-_AGAIN = Scale(7, 1.2, 1.7)  # the coarse filter as it looks on every second pixel
+FINE, COARSE = Scale(7, 1.3, 1.7), Scale(11, 2.4, 0.85)
+AGAIN = Scale(7, 1.2, 1.7)  # the coarse filter as it looks on every second pixel
 _ROWS_AT_ONCE = 512
 
 
@@ -36,7 +36,7 @@ def oriented_features(images: NDArray[Any]) -> NDArray[np.float32]:
     """
     pictures = images[..., None] if images.ndim == 3 else images
     out = np.empty((len(images), n_features(pictures.shape[3])), dtype=np.float32)
-    banks = filter_bank(_FINE, SIDE), filter_bank(_COARSE, SIDE), filter_bank(_AGAIN, SIDE // STRIDE)
+    banks = filter_bank(FINE, SIDE), filter_bank(COARSE, SIDE), filter_bank(AGAIN, SIDE // STRIDE)
 
     def describe_some(start: int) -> None:
         some = resized(pictures[start : start + _ROWS_AT_ONCE]).astype(np.float32)

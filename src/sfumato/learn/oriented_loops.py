@@ -14,9 +14,9 @@ from sfumato.learn.gabor import FREQUENCIES, ORIENTATIONS, STRIDE
 
 CELLS, SECOND_CELLS = 8, 4
 _LANES = 64
-_TINY = np.float32(1e-8)  # keeps the root away from zero
-_SHORT = np.float32(1e-3)  # a group of features that is shorter is taken for nothing
-_GROUPS = 4
+TINY = np.float32(1e-8)  # keeps the root away from zero
+SHORT = np.float32(1e-3)  # a group of features that is shorter is taken for nothing
+GROUPS = 4
 
 compiled = numba.njit(cache=True, nogil=True)
 
@@ -71,7 +71,7 @@ def describe(pictures: Any, fine: Any, coarse: Any, again: Any, out: Any) -> Non
                 for i in range(_LANES):
                     length[i] += found[k, i] * found[k, i]
             for i in range(_LANES):
-                length[i] = (np.sqrt(length[i]) + _SHORT) * np.float32(np.sqrt(_GROUPS))
+                length[i] = (np.sqrt(length[i]) + SHORT) * np.float32(np.sqrt(GROUPS))
             for k in range(begin, end):
                 for i in range(some):
                     out[start + i, k] = found[k, i] / length[i]
@@ -110,7 +110,7 @@ def _combine(
             for i in range(_LANES):
                 even = (cc[y, x, i] - turn * ss[y, x, i] - of_bell * bell[y, x, i]) * of_even
                 odd = (cs[y, x, i] + turn * sc[y, x, i]) * of_odd
-                out[y, x, i] = np.sqrt(even * even + odd * odd + _TINY)
+                out[y, x, i] = np.sqrt(even * even + odd * odd + TINY)
 
 
 @compiled  # type: ignore[untyped-decorator,unused-ignore]

@@ -1,7 +1,9 @@
 """torch, where it is installed: an extra that nothing imports before it is needed."""
 
+import ctypes
 import importlib
 import importlib.util
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +21,22 @@ def need_torch(what: str) -> Any:
 def default_device() -> str:
     """A GPU where torch finds one."""
     return "cuda" if need_torch("a device").cuda.is_available() else "cpu"
+
+
+def torch_with_gpu() -> Any | None:
+    """The module where it is installed and finds a GPU. Without a driver it is not even imported, which takes seconds."""
+    if importlib.util.find_spec("torch") is None or not _has_driver():
+        return None
+    torch = importlib.import_module("torch")
+    return torch if torch.cuda.is_available() else None
+
+
+def _has_driver() -> bool:
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -18,6 +18,7 @@ from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
+from sfumato.mechanisms.image.synthetic_inputs import of_norm_one
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
 from sfumato.mechanisms.image.whitening import whitening_of
 from sfumato.public.block import Outer
@@ -26,10 +27,9 @@ from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matr
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Step
 
-_BIAS = 0.1  # the teacher's constant input, next to features of norm 1: so small that long steps do not swing
-_MOMENTUM = 0.9
+_MOMENTUM = 0.8
 #: The steps together are as long as the noise allows, in units of mu n; and no longer than the curvature allows.
-_WAY, _LONGEST_WAY = 0.5, 24_000.0
+_WAY, _LONGEST_WAY = 0.7, 24_000.0
 
 
 #: Told the number of a step and the rule before it.
@@ -103,7 +103,7 @@ class LinearTeacher:
         mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)
         features -= mean  # in place: they are most of the memory that a release takes
         matrix = whitening_of(features, width=self.inputs(schema) - 1)
-        inputs = _of_norm_one(features @ matrix.astype(np.float32))
+        inputs = of_norm_one(features @ matrix.astype(np.float32))
         return mean, matrix, fitted_rule(inputs, labels, classes=n_classes(schema))
 
 
@@ -127,22 +127,4 @@ def exact_inputs(
         images.astype(np.float64)
     )  # in which other sizes are brought to that of the filters exactly
     features -= mean
-    return on_grid(_of_norm_one(grid_products(on_grid(features), rounded)))
-
-
-def teacher_inputs(
-    images: NDArray[np.float32], mean: NDArray[np.float32], matrix: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """The same for synthetic images: up to rounding, at less than the price."""
-    features = oriented_features(images)
-    features -= mean
-    return _of_norm_one(features @ matrix)
-
-
-def _of_norm_one(directions: NDArray[Any]) -> NDArray[np.float32]:
-    """Each row scaled to norm 1, and a constant beside it."""
-    inputs = np.empty((len(directions), directions.shape[1] + 1), dtype=np.float32)
-    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
-    np.divide(directions, lengths + 1e-6, out=inputs[:, :-1], casting="same_kind")
-    inputs[:, -1] = _BIAS
-    return inputs
+    return on_grid(of_norm_one(grid_products(on_grid(features), rounded)))

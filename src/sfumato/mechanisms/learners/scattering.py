@@ -15,8 +15,8 @@ from sfumato.errors import SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.pictures import labels_of, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
-from sfumato.mechanisms.image.linear_teacher import teacher_inputs
 from sfumato.mechanisms.image.mechanism import ThreeAImage
+from sfumato.mechanisms.image.synthetic_inputs import teacher_inputs
 from sfumato.mechanisms.image.warm_start import softmax
 from sfumato.mechanisms.learners.progress import (
     PROGRESS,

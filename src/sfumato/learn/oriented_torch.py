@@ -1,0 +1,41 @@
+"""The features of `oriented.py` by torch, for synthetic images on a GPU: the same up to rounding.
+
+Not for private rows: a library's convolution adds in an order that it chooses by the number of images.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.learn.gabor import ORIENTATIONS, STRIDE, Scale, filters
+from sfumato.learn.oriented import AGAIN, COARSE, FINE, resized
+from sfumato.learn.oriented_loops import GROUPS, SHORT, TINY
+
+
+def torch_features(torch: Any, images: NDArray[Any], *, device: str) -> Any:
+    """A tensor of features, one row for each image in the unit box."""
+    pictures = resized(images[..., None] if images.ndim == 3 else images).astype(np.float32)
+    planes = torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2))).to(device)
+    average, n_images = torch.nn.functional.avg_pool2d, len(planes)
+    with torch.no_grad(), torch.backends.cudnn.flags(allow_tf32=False):
+        grey = planes.mean(dim=1, keepdim=True)
+        fine, coarse = (_magnitudes(torch, grey, scale) for scale in (FINE, COARSE))
+        again = _magnitudes(torch, fine.flatten(0, 1)[:, None], AGAIN)
+        second = again.unflatten(0, (n_images, ORIENTATIONS)).transpose(1, 2).flatten(1, 2)
+        groups = (
+            average(planes, 4, padding=2),
+            average(fine, 2, padding=1),
+            average(coarse, 2, padding=1),
+            average(torch.nn.functional.pad(second, (0, 1, 0, 1)), 2),
+        )
+        flat = [group.flatten(1) for group in groups]
+        return torch.cat([one / (one.norm(dim=1, keepdim=True) + SHORT) for one in flat], dim=1) / GROUPS**0.5
+
+
+def _magnitudes(torch: Any, maps: Any, scale: Scale) -> Any:
+    """How strongly each orientation answers at every second place of maps (n, 1, height, width)."""
+    weights = torch.from_numpy(filters(scale)[:, None]).to(maps.device)
+    answers = torch.nn.functional.conv2d(maps, weights, stride=STRIDE, padding=scale.size // 2)
+    even, odd = answers[:, :ORIENTATIONS], answers[:, ORIENTATIONS:]
+    return (even**2 + odd**2 + TINY).sqrt()

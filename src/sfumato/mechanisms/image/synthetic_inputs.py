@@ -1,0 +1,51 @@
+"""What the teacher sees of synthetic images: nothing private is in them, so a GPU may look, where torch finds one.
+
+Private rows never come here: what is seen of them has to be the same bits whatever rows stand beside them
+(`exact_inputs`), which no library for a GPU promises.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.learn.oriented import oriented_features
+from sfumato.learn.oriented_torch import torch_features
+from sfumato.public.torch_extra import is_out_of_memory, torch_with_gpu
+
+_BIAS = 0.1  # the teacher's constant input, next to features of norm 1: so small that long steps do not swing
+
+
+def teacher_inputs(
+    images: NDArray[np.float32], mean: NDArray[np.float32], matrix: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Directions of norm 1 and a constant for synthetic images in the unit box, up to rounding."""
+    torch = torch_with_gpu()
+    if torch is not None:
+        try:
+            return of_norm_one(_on_device(torch, images, mean, matrix, device="cuda"))
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            warnings.warn("the GPU has no memory left for labelling images: the processor labels them.", stacklevel=2)
+    features = oriented_features(images)
+    features -= mean
+    return of_norm_one(features @ matrix)
+
+
+def of_norm_one(directions: NDArray[Any]) -> NDArray[np.float32]:
+    """Each row scaled to norm 1, and a constant beside it."""
+    inputs = np.empty((len(directions), directions.shape[1] + 1), dtype=np.float32)
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    np.divide(directions, lengths + 1e-6, out=inputs[:, :-1], casting="same_kind")
+    inputs[:, -1] = _BIAS
+    return inputs
+
+
+def _on_device(
+    torch: Any, images: NDArray[np.float32], mean: NDArray[np.float32], matrix: NDArray[np.float32], *, device: str
+) -> NDArray[np.float32]:
+    features = torch_features(torch, images, device=device) - torch.from_numpy(mean).to(device)
+    directions: NDArray[np.float32] = (features @ torch.from_numpy(matrix).to(device)).cpu().numpy()
+    return directions
