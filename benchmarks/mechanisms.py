@@ -13,10 +13,11 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from peers import PEERS, run_peer
 from zoo.cases import CASES
 from zoo.run import run_one
 
@@ -46,7 +47,7 @@ def read_runs() -> list[Record]:
 def wanted(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
     for seed in range(options.seeds):
         for dataset in options.datasets or (*BENCHMARKS, *TABLES):
-            for name in options.only or (*registered_names(), *BASELINES):
+            for name in options.only or (*registered_names(), *BASELINES, *PEERS):
                 yield name, dataset, seed
 
 
@@ -80,26 +81,35 @@ def run_zoo(name: str, case: str, seed: int) -> Record:
     }  # fmt: skip
 
 
+def run_other(name: str, dataset: str, seed: int) -> Record:
+    return run_peer(name, dataset, seed, epsilon=EPSILON, delta=DELTA, learner=BENCHMARKS[dataset])
+
+
+def runner(name: str, dataset: str) -> Callable[[str, str, int], Record]:
+    if dataset in TABLES:
+        return run_zoo
+    return run_other if name in PEERS else run_learner if name in learner_names() else run_protocol
+
+
 def check(name: str, schema: sf.Schema) -> None:
     """Refuse what the method does not take, before it is run."""
     if name in BASELINES:
         baseline_for(name).check(schema)
-    else:
+    elif name not in PEERS:
         mechanism_for(name, schema).steps(schema, sf.Budget(epsilon=EPSILON, delta=DELTA))
 
 
 def run_missing(options: argparse.Namespace) -> None:
     done = {(r["method"], r["dataset"], r["seed"]) for r in read_runs()}
     for name, dataset, seed in wanted(options):
-        if (name, dataset, seed) in done or (name in (*learner_names(), *BASELINES) and dataset in TABLES):
+        if (name, dataset, seed) in done or (name in (*learner_names(), *BASELINES, *PEERS) and dataset in TABLES):
             continue  # the zoo scores rows of mechanisms
         private = {"epsilon": EPSILON, "delta": DELTA} if name not in BASELINES else {"epsilon": None, "delta": None}
         record: Record = {"method": name, "dataset": dataset, "seed": seed, **private}
         schema = CASES[dataset].load().schema if dataset in TABLES else load(dataset).schema
         try:
             check(name, schema)
-            one = run_zoo if dataset in TABLES else run_learner if name in learner_names() else run_protocol
-            record |= one(name, dataset, seed)
+            record |= runner(name, dataset)(name, dataset, seed)
         except SfumatoError as error:
             record |= {"refused": str(error)}
         print(json.dumps(record), flush=True)
@@ -116,7 +126,8 @@ def write_page() -> None:
         "",
         f"`make bench-mechanisms`. Epsilon {EPSILON:g}, delta {DELTA:g}, defaults; utility by the evaluation protocol (MNIST: accuracy "
         "of the CNN; else AUC of LightGBM, over the classes where there are several) with the recommended number of rows; of a "
-        "learner, the model itself. In brackets: 2-way TVD; processor seconds and peak MB of a release; how many releases. "
+        "learner, the model itself; of a peer, with as many rows as are real. In brackets: 2-way TVD; seconds and peak MB of a "
+        "release; how many releases. "
         "A dash: the mechanism does not take such data, or was not run.",
         "",
         "| | " + " | ".join(datasets) + " |",
@@ -151,7 +162,7 @@ def _cell(runs: list[Record]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=(*registered_names(), *BASELINES))
+    parser.add_argument("--only", nargs="+", choices=(*registered_names(), *BASELINES, *PEERS))
     parser.add_argument("--datasets", nargs="+", choices=(*BENCHMARKS, *TABLES))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--table", action="store_true", help="write the page of what is there")

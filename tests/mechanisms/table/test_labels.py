@@ -74,3 +74,14 @@ def test_another_processors_sign_of_a_direction_changes_no_label(
 
     monkeypatch.setattr(np.linalg, "eigh", opposite)
     assert (draw_labels(scores, rates, unlike(500), np.random.default_rng(0)) == found).all()
+
+
+def test_what_is_missing_goes_to_rows_that_could_have_it() -> None:
+    """A rare class, likely in few rows: where it is short of labels in a category, no unlikely row gets one for that."""
+    rng = np.random.default_rng(7)
+    likely = rng.random(20_000) < 0.005
+    p = np.where(likely, 0.5, 1e-6)
+    alike = rng.integers(0, 10, size=(20_000, 20)).astype(np.int32)
+    labels = draw_labels(np.log(p / (1 - p))[:, None], np.array([1 - p.mean(), p.mean()]), alike, rng)
+    assert labels[~likely].sum() <= 1
+    assert labels[likely].sum() == pytest.approx(p[likely].sum(), abs=8)

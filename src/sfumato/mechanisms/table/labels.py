@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.table.logistic import probabilities
 
 _ROUNDS = 200
-#: How strongly a mean surplus of one row holds against the next.
-_BALANCE = 10.0
+#: A mean surplus of one row divides a label's chance by this power of e.
+_BALANCE = 100.0
+#: No chance is changed by more than this power of e.
+_MOST_TILT = 2.0
 #: Rows in the order of their scores are parted so.
 _STRETCHES = 64
 
@@ -68,7 +70,8 @@ def _walk(
 ) -> NDArray[Any]:
     """A self-balancing walk: a class is less likely for a row, the more of it the rows before have had that are like it.
 
-    After Alweiss, Liu and Sawhney, "Discrepancy minimization via a self-balancing walk" (2021), for chances other than a half.
+    After Alweiss, Liu and Sawhney, "Discrepancy minimization via a self-balancing walk" (2021), for chances other than a half:
+    what is missing goes to rows in proportion to their chance, not to whichever comes next.
     """
     n_rows, n_classes = p.shape
     n_codes = codes.shape[1]
@@ -79,9 +82,9 @@ def _walk(
         chance[:] = 0.0
         for j in range(n_codes):
             chance += surplus[starts[j] + codes[i, j]]
-        chance = p[i] - balance / n_codes * chance
+        tilt = np.minimum(np.maximum(-balance / n_codes * chance, -_MOST_TILT), _MOST_TILT)
+        chance = p[i] * np.exp(tilt)
         labels[i] = np.argmax(chance)
-        chance = np.maximum(chance, 0.0)
         left = uniform[i] * chance.sum()
         for c in range(n_classes):
             left -= chance[c]

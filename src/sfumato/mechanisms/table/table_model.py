@@ -21,8 +21,8 @@ from sfumato.public.schema import Schema
 
 #: How much more or less a row of the population may weigh for the teacher.
 _LIKELIER = 20.0
-#: At least so many rows differ before any is drawn twice.
-_DIFFERENT_ROWS = 20_000
+#: At least so many rows differ before any is drawn twice, and so many of the rarest class.
+_DIFFERENT_ROWS, _OF_RAREST = 20_000, 1_000
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,7 @@ class TableModel:
         the rarest class: its labels then come near to its chance, and a learner sees less of what is only chance in them.
         """
         binnings, rates = self.fitted.binned.binnings, self.fitted.rates
-        copies = 1
-        if self.scores is not None and n_rows > self.noisy_rows:
-            copies = int(np.clip(1 / max(float(rates[rates > 0].min()), 1e-9), 1, max(n_rows // _DIFFERENT_ROWS, 1)))
+        copies = 1 if self.scores is None or n_rows <= self.noisy_rows else copies_for(rates, n_rows)
         row = np.arange(n_rows) // copies
         chosen = population.draw(-(-n_rows // copies), rng)
         cells = [b.cells_in(population.rows[chosen, j], rng) for j, b in enumerate(binnings)]
@@ -140,3 +138,13 @@ class TableModel:
         labels = draw_labels(self.scores[chosen][row], rates, codes, of_labels)
         mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
         return [at[row[mixed]] for at in cells], labels[mixed]
+
+
+def copies_for(rates: NDArray[np.float64], n_rows: int) -> int:
+    """How often a row is drawn: once for the rarest class, as long as enough rows differ.
+
+    >>> [copies_for(np.array([1 - rate, rate]), 300_000) for rate in (0.5, 0.25, 0.07, 0.01, 0.002)]
+    [2, 4, 14, 3, 1]
+    """
+    rarest = float(rates[rates > 0].min())
+    return max(int(min(1 / rarest, n_rows / _DIFFERENT_ROWS, n_rows * rarest / _OF_RAREST)), 1)
