@@ -13,7 +13,7 @@ _ROUNDS = 200
 _BALANCE = 100.0
 #: No chance is changed by more than this power of e.
 _MOST_TILT = 2.0
-#: Rows in the order of their scores are parted so.
+#: Parts of the rows in the order of their scores.
 _STRETCHES = 64
 
 
@@ -30,26 +30,39 @@ def balanced_intercepts(scores: NDArray[np.float64], rates: NDArray[np.float64])
 
 
 def draw_labels(
-    scores: NDArray[np.float64], rates: NDArray[np.float64], alike: NDArray[np.int32], rng: np.random.Generator
+    scores: NDArray[np.float64],
+    rates: NDArray[np.float64],
+    rng: np.random.Generator,
+    *,
+    alike: NDArray[np.int32],
+    same: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """A label for each row by its scores, with intercepts that keep the rates of the classes.
 
     Rows that are alike share the chance: of those with one category, of one stretch of a number, of one stretch of scores, about
-    as many have a label as should. That leaves a learner less chance to mistake for a rule, above all in large categories.
+    as many have a label as should. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the
+    rarest class has fewer rows than there are categories and stretches, it cannot be dealt out among them, and rows with like
+    scores alone share the chance.
 
     Args:
         scores: By row and class; a single score is that of the second of two classes.
         rates: Of the classes.
-        alike: By row and column, a code: rows are alike in a column where they share it.
         rng: Of the labels.
+        alike: By row and column, a code: rows are alike in a column where they share it.
+        same: The kind of each row: rows of a kind share everything.
     """
     if scores.shape[1] == 1:
         scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
     p = probabilities(scores + balanced_intercepts(scores, rates))
-    place = np.empty(len(p), dtype=np.int64)
-    place[np.argsort(_along(p - p.mean(axis=0)), kind="stable")] = np.arange(len(p))
-    stretch = place * _STRETCHES // max(len(p), 1)
-    codes = np.column_stack([alike, stretch]).astype(np.int32, copy=False)
+    order = np.argsort(_along(p - p.mean(axis=0)), kind="stable")
+    n_codes = sum(len(np.unique(codes)) for codes in alike.T)
+    if not 0 < n_codes < len(p) * float(p.mean(axis=0).min()):
+        labels = np.empty(len(p), dtype=np.int64)
+        labels[order] = _spread_evenly(p[order], rng)
+        return labels
+    stretch = np.empty(len(p), dtype=np.int64)
+    stretch[order] = np.arange(len(p)) * _STRETCHES // len(p)
+    codes = np.column_stack([alike, same, stretch]).astype(np.int32, copy=False)
     starts = np.concatenate([[0], np.cumsum(codes.max(axis=0, initial=0) + 1)])
     return np.asarray(_walk(p, codes, starts, rng.random(len(p)), _BALANCE))
 
@@ -95,4 +108,18 @@ def _walk(
             at = starts[j] + codes[i, j]
             surplus[at] -= p[i]
             surplus[at, labels[i]] += 1.0
+    return labels
+
+
+def _spread_evenly(p: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A label for each row with the given probabilities, of any stretch of rows as many as expected (systematic sampling)."""
+    labels = np.full(len(p), p.shape[1] - 1, dtype=np.int64)
+    left, free = np.ones(len(p)), np.arange(len(p))
+    for c in range(p.shape[1] - 1):
+        chance = np.clip(p[free, c] / np.maximum(left[free], 1e-12), 0.0, 1.0)
+        upto = np.cumsum(chance) + rng.random()
+        chosen = np.floor(upto) > np.floor(upto - chance)
+        labels[free[chosen]] = c
+        left[free] -= p[free, c]
+        free = free[~chosen]
     return labels

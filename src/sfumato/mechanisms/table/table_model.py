@@ -134,8 +134,8 @@ class TableModel:
         if self.scores is None:
             return cells, population.labels[chosen]
         alike = [cells[j] if b.cells.column.is_coded else population.rows[chosen, j] for j, b in enumerate(binnings)]
-        codes = np.stack([*alike, np.arange(len(chosen))], axis=1, dtype=np.int32, casting="same_kind")[row]
-        labels = draw_labels(self.scores[chosen][row], rates, codes, of_labels)
+        codes = np.stack(alike, axis=1, dtype=np.int32, casting="same_kind")[row]
+        labels = draw_labels(self.scores[chosen][row], rates, of_labels, alike=codes, same=row)
         mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
         return [at[row[mixed]] for at in cells], labels[mixed]
 

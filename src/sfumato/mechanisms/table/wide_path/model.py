@@ -69,7 +69,8 @@ class WideModel:
             return classes
         scores = points @ self.weights[:, :-1].T
         scores = scores if self.scores is None else self.scores.spread(scores)
-        taught = draw_labels(scores, self.rates, np.zeros((len(scores), 0), dtype=np.int32), rng)
+        unlike = np.zeros((len(scores), 0), dtype=np.int32)
+        taught = draw_labels(scores, self.rates, rng, alike=unlike, same=np.arange(len(scores)))
         return taught if alpha == 1 else np.where(rng.random(len(classes)) < alpha, taught, classes)
 
 
