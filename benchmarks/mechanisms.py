@@ -139,7 +139,7 @@ def write_page() -> None:
         for dataset in datasets:
             mine = [r for r in runs if (r["method"], r["dataset"]) == (name, dataset) and r.get("value") is not None]
             cells.append(_cell(mine))
-            if mine:
+            if mine and name not in PEERS:
                 value = round(statistics.mean(r["value"] for r in mine), 4)
                 figures.setdefault(name, {})[dataset] = {"value": value, "seeds": len(mine)}
         title = f"{name}, **not private**" if name in BASELINES else name
