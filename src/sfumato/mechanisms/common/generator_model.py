@@ -1,14 +1,14 @@
 """A trained generator as a model: latent draws, then numbers and codes."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.counted_classes import CountedClasses
 from sfumato.mechanisms.common.generator import Generator, Outputs
-from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.model import Synthetic, check_row_count
 from sfumato.public.doors import Measured
 from sfumato.public.torch_extra import need_torch, one_thread
 
@@ -16,27 +16,12 @@ _ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
-class GeneratorModel:
+class GeneratorModel(CountedClasses):
     """A network, its parameters, and the noisy number of rows of each class."""
 
     generator: Generator
     parameters: tuple[NDArray[np.float64], ...] = field(repr=False)
     class_counts: Measured = field(repr=False)
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
-
-    @property
-    def noisy_rows(self) -> float:
-        """The noisy number of private rows."""
-        return float(self.class_counts.values.sum())
-
-    @property
-    def noisy_rows_stddev(self) -> float:
-        """The standard deviation of the noise in it."""
-        return self.class_counts.stddev * math.sqrt(len(self.class_counts.values))
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """A class by its noisy rate, a latent draw, and what the network makes of both."""

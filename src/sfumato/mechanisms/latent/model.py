@@ -1,44 +1,29 @@
 """Rows that are decoded from draws of a latent mixture. No code of a private row is ever decoded."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.counted_classes import CountedClasses
 from sfumato.mechanisms.common.generator_model import class_rates
 from sfumato.mechanisms.latent.decoder import Decoder
 from sfumato.mechanisms.latent.mixture import LatentMixture
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
-from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.model import Synthetic, check_row_count
 from sfumato.public.doors import Measured
 
 _ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
-class LatentModel:
+class LatentModel(CountedClasses):
     """Noisy rows of each class, a mixture of codes, and a decoder."""
 
     rows: LatentRows
     class_counts: Measured = field(repr=False)
     mixture: LatentMixture
     decoder: Decoder
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
-
-    @property
-    def noisy_rows(self) -> float:
-        """The noisy number of private rows."""
-        return float(self.class_counts.values.sum())
-
-    @property
-    def noisy_rows_stddev(self) -> float:
-        """The standard deviation of the noise in it."""
-        return self.class_counts.stddev * math.sqrt(len(self.class_counts.values))
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """A class by its noisy rate, a code from its mixture, and a row from what the decoder says of both."""

@@ -1,0 +1,27 @@
+"""What a model says of its rows when it knows the noisy number of each class."""
+
+import math
+
+from sfumato.model import rows_counted
+from sfumato.public.doors import Measured
+
+
+class CountedClasses:
+    """The noisy number of rows, by the noisy numbers of rows of each class."""
+
+    class_counts: Measured
+
+    @property
+    def default_rows(self) -> int:
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
+
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of private rows."""
+        return float(self.class_counts.values.sum())
+
+    @property
+    def noisy_rows_stddev(self) -> float:
+        """The standard deviation of the noise in it."""
+        return self.class_counts.stddev * math.sqrt(len(self.class_counts.values))
