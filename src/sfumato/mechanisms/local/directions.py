@@ -82,7 +82,7 @@ class NearDirections:
 def lifted(rows: Floats, *, length: float) -> Floats:
     """Rows of a ball of this radius as points of the sphere: one entry more makes up for what a row is short of.
 
-    >>> lifted(np.array([[3.0, 0.0], [0.0, 10.0]]), length=5.0)
+    >>> lifted(np.array([[3.0, 0.0], [0.0, 10.0]]), length=5.0).round(3)
     array([[0.6, 0. , 0.8],
            [0. , 1. , 0. ]])
     """
