@@ -98,6 +98,14 @@ def test_codes_that_repeat_or_lie_outside_count_nothing() -> None:
     assert [sorted(row[row >= 0].tolist()) for row in counted] == [[1], [4], [0, 3]]
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8", "uint16", "int64", "uint64", "float32", "float64"])
+def test_codes_outside_count_nothing_whatever_their_type(kind: str) -> None:
+    """No type may wrap -1 around: a code past the width would be counted in somebody else's memory."""
+    largest = np.finfo(kind).max if kind.startswith("f") else np.iinfo(kind).max
+    counted = distinct_codes(np.array([[largest, 0], [1, largest]], dtype=kind), block=Hot(name="b", width=5, n_hot=2))
+    assert [sorted(row[row != -1].tolist()) for row in counted] == [[0], [1]]
+
+
 @given(st.lists(st.lists(st.integers(-3, 12), min_size=5, max_size=5), min_size=1, max_size=6))
 def test_each_code_of_a_row_counts_once_in_whatever_order(rows: list[list[int]]) -> None:
     block = Hot(name="b", width=9, n_hot=5)

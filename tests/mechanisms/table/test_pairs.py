@@ -51,7 +51,7 @@ def test_each_row_has_one_place_in_every_table() -> None:
 def test_a_planted_pair_is_the_strongest_and_its_table_is_near() -> None:
     first = goals(planted=True, stddev=30.0)[0]
     assert first.columns == (0, 2)
-    exact = LEVELS.code(*rows(planted=True), (0, 2))
+    exact = LEVELS.of_rows(*rows(planted=True)).code((0, 2))
     held = np.bincount(exact, minlength=first.table.size) / TOTAL
     assert np.abs(first.table - held).sum() / 2 < 0.02
     assert first.table.sum() == pytest.approx(1.0)

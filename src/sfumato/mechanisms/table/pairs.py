@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -67,19 +68,51 @@ class Levels:
         of_bin, of_class = side_by_side(self.of_bin).astype(small), self.of_class.astype(small)
 
         def codes(bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int32]:
-            levels, code = of_bin[every, bins], of_class[labels][:, None]
-            for column, size in zip(columns, sizes, strict=True):
-                code = code * size + levels.take(column, axis=1)
-            return code + starts
+            return np.asarray(_places(of_bin[every, bins], of_class[labels], columns, sizes, starts))
 
         return codes
 
-    def code(self, bins: NDArray[np.int64], labels: NDArray[np.int64], group: tuple[int, ...]) -> NDArray[np.int64]:
-        """For each row its place in one table."""
-        code = self.of_class[labels]
+    def of_rows(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> "Levelled":
+        """Rows as levels."""
+        columns = [level.astype(np.int32)[column] for level, column in zip(self.of_bin, bins.T, strict=True)]
+        return Levelled(self.sizes, columns, self.of_class.astype(np.int32)[labels])
+
+
+@dataclass(frozen=True)
+class Levelled:
+    """Rows, column by column: the level in each, and the half of the class."""
+
+    sizes: tuple[int, ...]
+    columns: list[NDArray[np.int32]]
+    half: NDArray[np.int32]
+
+    def code(self, group: tuple[int, ...]) -> NDArray[np.int32]:
+        """For each row its place in the table of one group."""
+        code = self.half
         for j in group:
-            code = code * self.sizes[j] + self.of_bin[j][bins[:, j]]
+            code = code * np.int32(self.sizes[j]) + self.columns[j]
         return code
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _places(
+    levels: NDArray[np.int32],
+    halves: NDArray[np.int32],
+    columns: NDArray[np.int64],
+    sizes: NDArray[np.int32],
+    starts: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """For each row its place in the table of every group: by (place in the group, group) columns and their sizes."""
+    out = np.empty((len(levels), len(starts)), dtype=np.int32)
+    for i in range(len(levels)):
+        row, codes = levels[i], out[i]
+        codes[:] = halves[i]
+        for column, size in zip(columns, sizes):  # noqa: B905 - not in compiled loops
+            for g in range(starts.size):
+                codes[g] = codes[g] * size[g] + row[column[g]]
+        for g in range(starts.size):
+            codes[g] += starts[g]
+    return out
 
 
 @dataclass(frozen=True)

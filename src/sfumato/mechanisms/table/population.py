@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,10 @@ _CHANCE = 4.0
 _MARGIN_ROUNDS = 10
 
 
+#: Of every row its code in a table, and the probability of every code.
+Table = tuple[NDArray[np.integer[Any]], NDArray[np.float64]]
+
+
 @dataclass(frozen=True)
 class Population:
     """Rows of bins, the class of each, how much each weighs, and the Gaussian behind each (see `copula`)."""
@@ -49,7 +54,7 @@ class Population:
         places = (np.arange(n_rows) + rng.random()) / n_rows * upto[-1]
         return rng.permutation(np.minimum(np.searchsorted(upto, places), len(upto) - 1))
 
-    def share_of(self, codes: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    def share_of(self, codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.float64]:
         """The weight at every code, in all 1."""
         return np.bincount(codes, weights=self.weights, minlength=size) / float(self.weights.sum())
 
@@ -158,7 +163,7 @@ def _from_the_roots(n_columns: int, tree: Sequence[Link]) -> list[tuple[int, int
     return order
 
 
-def raked(population: Population, goals: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]]) -> Population:
+def raked(population: Population, goals: Sequence[Table]) -> Population:
     """Weights with which the population holds what each goal says, as far as the goals agree among themselves.
 
     Args:

@@ -23,6 +23,8 @@ from sfumato.public.schema import Schema
 _LIKELIER = 20.0
 #: At least so many rows differ before any is drawn twice, and so many of the rarest class.
 _DIFFERENT_ROWS, _OF_RAREST = 20_000, 1_000
+#: So many copies for each row that it takes to meet the rarest class once: more would cost pairs of columns more than labels gain.
+_COPIES = 0.75
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,8 @@ class TableModel:
     ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
         """The cells of each column and the labels.
 
-        Where more rows are asked for than there were private ones, a row is drawn several times with the same cells, once for
-        the rarest class: its labels then come near to its chance, and a learner sees less of what is only chance in them.
+        Where more rows are asked for than there were private ones, a row is drawn several times with the same cells, about
+        once for the rarest class: its labels then come near to its chance, and a learner sees less of what is only chance in them.
         """
         binnings, rates = self.fitted.binned.binnings, self.fitted.rates
         copies = 1 if self.scores is None or n_rows <= self.noisy_rows else copies_for(rates, n_rows)
@@ -141,10 +143,10 @@ class TableModel:
 
 
 def copies_for(rates: NDArray[np.float64], n_rows: int) -> int:
-    """How often a row is drawn: once for the rarest class, as long as enough rows differ.
+    """How often a row is drawn: about once for the rarest class, as long as enough rows differ.
 
     >>> [copies_for(np.array([1 - rate, rate]), 300_000) for rate in (0.5, 0.25, 0.07, 0.01, 0.002)]
-    [2, 4, 14, 3, 1]
+    [1, 3, 10, 3, 1]
     """
     rarest = float(rates[rates > 0].min())
-    return max(int(min(1 / rarest, n_rows / _DIFFERENT_ROWS, n_rows * rarest / _OF_RAREST)), 1)
+    return max(int(min(_COPIES / rarest, n_rows / _DIFFERENT_ROWS, n_rows * rarest / _OF_RAREST)), 1)

@@ -18,7 +18,7 @@ from sfumato.mechanisms.table.links import Link, fine_link, link_coder, link_lay
 from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
 from sfumato.mechanisms.table.persons import Number, classes_regained, regained, rows_of
-from sfumato.mechanisms.table.population import Population, first_population, population_rows, raked, with_links
+from sfumato.mechanisms.table.population import Population, Table, first_population, population_rows, raked, with_links
 from sfumato.mechanisms.table.rule import Bins
 from sfumato.mechanisms.table.smooth import to_simplex
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, sign_products, sign_tables, strongest_triples
@@ -81,7 +81,7 @@ class GeneratorStage:
             rates, joints, orders, correlation, n_rows=population_rows(self.plan.evidence.rows), seed=0
         )
         generator = Generator(binned, rates, joints, orders, levels, correlation, population)
-        tables = [
+        tables: list[Table] = [
             (population.labels * size + population.rows[:, j], joint.ravel())
             for j, (size, joint) in enumerate(zip(binned.sizes, joints, strict=True))
         ]
@@ -230,9 +230,7 @@ class GeneratorStage:
         unit = self.plan.schema.unit
         return correlations(moments, scores, per_class, stddev=noisy.stddev, by_class=by_class, unit=unit)
 
-    def _with_pairs(
-        self, generator: Generator
-    ) -> tuple[Generator, list[tuple[NDArray[np.int64], NDArray[np.float64]]]]:
+    def _with_pairs(self, generator: Generator) -> tuple[Generator, list[Table]]:
         """Pairs that depart from the population so far, and fine tables for a tree of the strongest."""
         binned, levels, population = generator.binned, generator.levels, generator.population
         pairs = all_pairs(len(binned.sizes))
@@ -248,7 +246,8 @@ class GeneratorStage:
                 population, links, generator.joints, generator.orders, generator.correlation, levels
             )
         rest = goals[: _GOALS * len(binned.sizes)]
-        tables = [(levels.code(population.rows, population.labels, goal.columns), goal.table) for goal in rest]
+        levelled = levels.of_rows(population.rows, population.labels)
+        tables: list[Table] = [(levelled.code(goal.columns), goal.table) for goal in rest]
         tables += [
             (
                 population.rows[:, link.left] * binned.sizes[link.right] + population.rows[:, link.right],
@@ -304,12 +303,13 @@ class GeneratorStage:
     def _held(self, generator: Generator, groups: Sequence[tuple[int, ...]]) -> list[NDArray[np.float64]]:
         """What the population has in the table of each group."""
         population, levels = generator.population, generator.levels
+        levelled = levels.of_rows(population.rows, population.labels)
         return [
-            population.share_of(levels.code(population.rows, population.labels, group), size)
+            population.share_of(levelled.code(group), size)
             for group, size in zip(groups, levels.layout(groups).sizes, strict=True)
         ]
 
-    def _cubes(self, generator: Generator) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    def _cubes(self, generator: Generator) -> list[Table]:
         """Tables of the triples that tell the classes apart together."""
         binned, levels, population = generator.binned, generator.levels, generator.population
         k, most = len(binned.sizes), self.plan.k
@@ -351,7 +351,8 @@ class GeneratorStage:
         counts = scaled(counts, self._regained(binned, held_rows))
         held = self._held(replace(generator, levels=coarse), triples)
         goals = departures(coarse, triples, Sums.of_halves(coarse, triples, counts), held, total=binned.total)
-        return [(coarse.code(population.rows, population.labels, goal.columns), goal.table) for goal in goals]
+        levelled = coarse.of_rows(population.rows, population.labels)
+        return [(levelled.code(goal.columns), goal.table) for goal in goals]
 
     def _regained(self, binned: Binned, counted: Number) -> float:
         return regained(self.plan.schema.unit, rows=Number(binned.total, binned.total_stddev), counted=counted)

@@ -107,27 +107,29 @@ def outer_to_grid(private_sum: Integers, *, block: Outer, units: float) -> Integ
 
 def distinct_codes(private_codes: Values, *, block: Hot) -> Integers:
     """Codes of a hot block with everything that would count twice, or outside, set to -1."""
-    values = np.asarray(private_codes)[:, : block.n_hot]
-    inside = (values >= 0) & (values < block.width)  # what is not a number is not inside
-    codes = np.where(inside, values, -1).astype(np.int64)
-    if block.n_hot > 1:
-        _drop_repeats(codes)
-    return codes
+    return np.asarray(_inside_and_once(np.asarray(private_codes)[:, : block.n_hot], block.width))
 
 
 @compile_kernel
-def _drop_repeats(codes: Integers) -> None:
+def _inside_and_once(values: Values, width: int) -> Integers:
     """Keep each code of a row once. Codes that rise along the row, as most tables give them, need no sorting."""
-    for i in range(codes.shape[0]):
+    n_rows, n_codes = values.shape
+    codes = np.empty((n_rows, n_codes), dtype=np.int64)
+    for i in range(n_rows):
         last, rising = -1, True
-        for j in range(codes.shape[1]):
-            if codes[i, j] >= 0:
+        for j in range(n_codes):
+            value = values[i, j]
+            if value >= 0 and value < width:  # what is not a number is not inside
+                codes[i, j] = np.int64(value)
                 rising = rising and codes[i, j] > last
                 last = codes[i, j]
+            else:
+                codes[i, j] = -1
         if not rising:
             ordered = np.sort(codes[i])
-            for j in range(codes.shape[1]):
+            for j in range(n_codes):
                 codes[i, j] = -1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]
+    return codes
 
 
 def weights_in_units(values: Values, codes: Integers, *, block: Hot, units: float) -> Integers:

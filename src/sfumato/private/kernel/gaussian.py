@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from sfumato.private.kernel.arrays import Integers, Small, Words, compile_kernel
 from sfumato.private.kernel.inversion import InversionTable
+from sfumato.private.kernel.normal_cells import CELLS_PER_STDDEV, cell_thresholds
 from sfumato.private.kernel.randomness import NoiseSource
 
-CELLS_PER_STDDEV = 512
 _FINE_BITS = 11  # 512 * 2^11 = 2^20, the NOISE_STDDEV of the public grid
 _COMPARE_BITS = 20
 # Written out, since the compiler would otherwise raise to a power at every draw.
@@ -34,13 +34,8 @@ _CHUNK = 1 << 17  # draws at a time: all buffers stay in the processor's cache
 
 @cache
 def cell_table() -> InversionTable:
-    """Thresholds of the cells of |X|: erf(k / (512 sqrt 2)) for k = 1, 2, ... until 2^-128 is left."""
-    thresholds: list[int] = []
-    with mpmath.workprec(200):
-        scale = 1 / (CELLS_PER_STDDEV * mpmath.sqrt(2))
-        while (tail := mpmath.erfc((len(thresholds) + 1) * scale) * mpmath.mpf(2) ** 128) >= 1:
-            thresholds.append(2**128 - int(mpmath.ceil(tail)))
-    return InversionTable.from_thresholds(thresholds)
+    """Thresholds of the cells of |X|."""
+    return InversionTable.from_thresholds(cell_thresholds())
 
 
 def rounded_gaussian(count: int, *, source: NoiseSource) -> Integers:
