@@ -14,6 +14,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +107,8 @@ def run_missing(options: argparse.Namespace) -> None:
             continue  # the zoo scores rows of mechanisms
         private = {"epsilon": EPSILON, "delta": DELTA} if name not in BASELINES else {"epsilon": None, "delta": None}
         record: Record = {"method": name, "dataset": dataset, "seed": seed, **private}
-        schema = CASES[dataset].load().schema if dataset in TABLES else load(dataset).schema
         try:
-            check(name, schema)
+            check(name, schema_of(dataset))
             record |= runner(name, dataset)(name, dataset, seed)
         except SfumatoError as error:
             record |= {"refused": str(error)}
@@ -141,11 +141,27 @@ def write_page() -> None:
             cells.append(_cell(mine))
             if mine and name not in PEERS:
                 value = round(statistics.mean(r["value"] for r in mine), 4)
-                figures.setdefault(name, {})[dataset] = {"value": value, "seeds": len(mine)}
+                figures.setdefault(name, {})[dataset] = {"value": value, "seeds": len(mine), **_cost(mine, dataset)}
         title = f"{name}, **not private**" if name in BASELINES else name
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+def _cost(runs: list[Record], dataset: str) -> Record:
+    """What a release took, and of what data: `sfumato plan` tells it."""
+    schema = schema_of(dataset)
+    means = {
+        short: round(statistics.mean(known), 1)
+        for short, key in (("seconds", "release_seconds"), ("memory_mb", "peak_memory_mb"))
+        if (known := [r[key] for r in runs if r.get(key) is not None])
+    }
+    return {"rows": schema.rows, "columns": len(schema.columns), "image": bool(schema.images), **means}
+
+
+@cache
+def schema_of(dataset: str) -> sf.Schema:
+    return CASES[dataset].load().schema if dataset in TABLES else load(dataset).schema
 
 
 def _cell(runs: list[Record]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Learner, Mechanism, mechanism_for
+from sfumato.outlook.duration import Duration, duration_of
 from sfumato.outlook.forecast import Outlook, outlook
 from sfumato.outlook.layout import as_html, as_text
 from sfumato.outlook.preview import advice, discovery_of, noise_of, plan_if_known
@@ -14,6 +15,7 @@ from sfumato.outlook.sections import (
     Section,
     curve_section,
     discovery_section,
+    duration_section,
     noise_section,
     outline_section,
     outlook_section,
@@ -62,6 +64,11 @@ class PlannedRelease:
     def rows(self) -> PlannedRows:
         """How many rows the release will have, by default and where many are asked for."""
         return planned_rows(self.mechanism, sketch(self.schema))
+
+    @property
+    def duration(self) -> Duration:
+        """How long a release took on data like this, and what a GPU would do."""
+        return duration_of(self.mechanism, self.schema)
 
     @property
     def advice(self) -> list[str]:
@@ -118,7 +125,7 @@ class PlannedRelease:
             told.append(outline_section(self.mechanism.name, self.outline, is_open=is_open))
         if self.discovery is not None:
             told.append(discovery_section(self.discovery))
-        told.append(rows_section(self.rows))
+        told += [rows_section(self.rows), duration_section(self.duration)]
         if self.outlook is not None:
             told += [outlook_section(self.outlook), *([curve_section(self.outlook)] if curve else [])]
         return told
@@ -138,6 +145,7 @@ class PlannedRelease:
             "claim": None if self.plan is None else claim_of(self.plan).in_words,
             "column_noise": self.noise,
             "rows": self.rows.to_json(),
+            "duration": self.duration.to_json(),
             "outline": None if self.outline is None else self.outline.to_json(),
             "expectation": None if self.outlook is None else self.outlook.to_json(),
             "discovery": self.discovery,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sfumato.outlook.duration import Duration
 from sfumato.outlook.forecast import SIZES, Outlook
 from sfumato.outlook.row_counts import PlannedRows
 from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, percent, simulated_another
@@ -81,6 +82,11 @@ def outline_section(mechanism: str, outline: Outline, *, is_open: bool) -> Secti
 def rows_section(rows: PlannedRows) -> Section:
     """How many rows the release will have."""
     return Section(title="Rows of the release", before=tuple(rows.sentences))
+
+
+def duration_section(duration: Duration) -> Section:
+    """How long it takes."""
+    return Section(title="How long it takes", before=tuple(duration.sentences))
 
 
 def noise_section(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:

@@ -21,6 +21,7 @@ from sfumato.mechanisms.gan.discriminator import Discriminator
 from sfumato.public.block import Dense, Hot
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
+from sfumato.public.hardware import GRADIENTS_ON_GPU
 from sfumato.public.schema import Schema
 from sfumato.public.step import Poisson, Step
 from sfumato.public.torch_extra import need_torch, one_thread
@@ -47,6 +48,7 @@ class DPGan:
     """
 
     name: ClassVar[str] = "dp-gan"
+    on_gpu: ClassVar[str] = GRADIENTS_ON_GPU
     n_steps: int = 600
     batch: int = 1000
     clip: float = 1.0

@@ -56,6 +56,7 @@ class ThreeAImage:
     """
 
     name: ClassVar[str] = "3a-image"
+    on_gpu: ClassVar[str] = "Synthetic images are labelled on a GPU where torch finds one; private ones never are."
     coefficients: int | None = None
     clusters: int | None = None
     rounds: int = 3

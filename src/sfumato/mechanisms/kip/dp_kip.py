@@ -23,6 +23,7 @@ from sfumato.model import FixedModel
 from sfumato.public.block import Dense
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors, Loss, Tensor
+from sfumato.public.hardware import GRADIENTS_ON_GPU
 from sfumato.public.schema import Schema
 from sfumato.public.step import Poisson, Step
 from sfumato.public.torch_extra import need_torch
@@ -49,6 +50,7 @@ class DPKip:
     """
 
     name: ClassVar[str] = "dp-kip"
+    on_gpu: ClassVar[str] = GRADIENTS_ON_GPU
     points: int = 10
     n_steps: int = 200
     batch: int = 512

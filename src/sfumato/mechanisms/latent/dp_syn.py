@@ -19,6 +19,7 @@ from sfumato.mechanisms.latent.principal import codes_along, directions_step, me
 from sfumato.mechanisms.latent.rows import LatentRows, rows_of
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
+from sfumato.public.hardware import GRADIENTS_ON_GPU
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
@@ -45,6 +46,7 @@ class DPSyn:
     """
 
     name: ClassVar[str] = "dp-syn"
+    on_gpu: ClassVar[str] = f"With encoder='network': {GRADIENTS_ON_GPU}"
     encoder: Literal["directions", "network"] = "directions"
     latent: int | None = None
     components: int | None = None

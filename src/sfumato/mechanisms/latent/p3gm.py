@@ -17,6 +17,7 @@ from sfumato.mechanisms.latent.principal import codes_along, directions_step, me
 from sfumato.mechanisms.latent.rows import LatentRows, rows_of
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
+from sfumato.public.hardware import GRADIENTS_ON_GPU
 from sfumato.public.schema import Schema
 from sfumato.public.step import Step
 
@@ -42,6 +43,7 @@ class P3GM:
     """
 
     name: ClassVar[str] = "p3gm"
+    on_gpu: ClassVar[str] = GRADIENTS_ON_GPU
     latent: int | None = None
     components: int | None = None
     rounds: int = 3

@@ -30,6 +30,7 @@ from sfumato.model import Classifier, Weights, refuse_diverged
 from sfumato.public.block import Dense
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors, Loss, Measured, Tensor, Tensors
+from sfumato.public.hardware import GRADIENTS_ON_GPU
 from sfumato.public.reading import Reading
 from sfumato.public.schema import Batch, Schema
 from sfumato.public.step import Poisson, Step
@@ -56,6 +57,7 @@ class Cnn:
     """
 
     name: ClassVar[str] = "cnn"
+    on_gpu: ClassVar[str] = GRADIENTS_ON_GPU
     batch: int = 4096
     epochs: float = 25.0
     clip: float = 0.5
