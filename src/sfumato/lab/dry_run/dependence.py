@@ -83,10 +83,10 @@ class Dependences:
         n_rows = int(next(iter(self._counts.values()), np.zeros(1)).sum())
         values = {name: int(np.count_nonzero(count)) for name, count in self._counts.items()}
         unusual = {name: n_rows - int(count.max()) for name, count in self._counts.items()}
-        real = {
+        real = [
             (a, b) for a, b in self._images
             if values[a] > 1 and n_rows >= _ROWS_EACH * values[a] and min(unusual[a], unusual[b]) >= _UNUSUAL
-        }  # fmt: skip
+        ]  # fmt: skip
         out, told = [], set()
         for name in self._columns:
             by = sorted((a for a, b in real if b == name and frozenset((a, b)) not in told), key=values.__getitem__)

@@ -46,6 +46,8 @@ class NumberTally:
         absent = np.isnan(numbers)
         if absent.any():
             self._add_absent(rows_where(values, absent))
+        if column.special:  # codes lie where they like
+            numbers = numbers[~np.isin(numbers, column.special)]
         if column.bounds is not None:
             self._below += int(np.count_nonzero(numbers < column.low))
             self._above += int(np.count_nonzero(numbers > column.high))

@@ -64,6 +64,8 @@ def _conform_column(values: Values, column: Column) -> NDArray[Any]:
         )
     if column.is_number:
         numbers = to_numbers(values, parse=parse_date if column.kind == "datetime" else parse_number)
+        if column.special:
+            numbers = np.where(np.isin(numbers, column.special), np.nan, numbers)
         return np.clip(numbers, -LARGEST, LARGEST) if column.discover else _bounded(numbers, column)
     return _discoverable_texts(values, column) if column.discover else _codes(values, column)
 
