@@ -265,3 +265,11 @@ def test_a_release_obeys_the_new_keys(tmp_path: Path, method: str) -> None:
     assert (rows.groupby("level", observed=True)["years"].nunique() == 1).all()
     sf.release(fitted, to=tmp_path / "out")
     assert sf.verify(tmp_path / "out", rebuild=True).ok
+
+
+def test_a_plan_says_what_has_no_effect() -> None:
+    schema = parse_schema(f"[dataset]\nrows = 4000\n{ALL}")
+    budget = sf.Budget(epsilon=1.0, delta=1e-6)
+    said = [line for line in sf.plan("dpmix", schema, budget).advice if "has no effect" in line]
+    assert [line.split(": ")[1].split(" of ")[0] for line in said] == ["decimals", "depends_on", "special"]
+    assert not [line for line in sf.plan("auto", schema, budget).advice if "has no effect" in line]

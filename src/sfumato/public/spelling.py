@@ -1,7 +1,19 @@
-"""A guess at what was meant by a misspelt word, for the end of a refusal."""
+"""Words: those that a name is made of, and a guess at what was meant by a misspelt one."""
 
 import difflib
+import re
 from collections.abc import Iterable
+
+_WORD = re.compile(r"[A-ZÄÖÜ]?[^\W\d_A-ZÄÖÜ]+\d*|[A-ZÄÖÜ]+\d*(?![^\W\d_A-ZÄÖÜ])|\d+")
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column's name, in lower case, whether marks or capitals set them apart.
+
+    >>> words_of("PatientId"), words_of("date_of birth"), words_of("icd10-chapter")
+    (['patient', 'id'], ['date', 'of', 'birth'], ['icd10', 'chapter'])
+    """
+    return [word.lower() for word in _WORD.findall(name)]
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
