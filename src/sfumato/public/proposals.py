@@ -1,7 +1,7 @@
 """What a column probably holds, told by its name and by the type that a format declares: public, and free of rows."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -50,11 +50,10 @@ def propose(name: str, kind: Kind | None, *, is_known: bool = True) -> Proposal:
     plain = Proposal(name=name, kind=kind, is_known=is_known)
     if kind is None or kind in ("boolean", "image"):
         return plain
-    for family, fact in _facts():
-        if _fits(fact, name):
-            proposed = _FAMILIES[family](plain, fact)
-            if proposed is not None:
-                return proposed
+    for fact in _facts_for(name):
+        proposed = _FAMILIES[fact.family](plain, fact.told)
+        if proposed is not None:
+            return proposed
     if not is_known and words_of(name)[:1] and words_of(name)[0] in _TRUTH_BEGINS:
         return replace(plain, kind="boolean", missing=True, note=_GUESS)
     return plain
@@ -99,19 +98,33 @@ def _code(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
 _FAMILIES = {"drop": _dropped, "number": _number, "date": _date, "truth": _truth, "code": _code}
 
 
+@dataclass(frozen=True)
+class _Fact:
+    family: str
+    words: frozenset[str]
+    whole: frozenset[str]
+    told: Mapping[str, Any]
+
+
 @cache
-def _facts() -> tuple[tuple[str, Mapping[str, Any]], ...]:
-    text = files("sfumato.public").joinpath("well_known.toml").read_text(encoding="utf-8")
-    tree = tomllib.loads(text)
-    return tuple((family, fact) for family in _FAMILIES for fact in tree[family])
+def _facts() -> tuple[_Fact, ...]:
+    tree = tomllib.loads(files("sfumato.public").joinpath("well_known.toml").read_text(encoding="utf-8"))
+    return tuple(
+        _Fact(family, frozenset(told["words"]), frozenset(told.get("whole", ())), told)
+        for family in _FAMILIES
+        for told in tree[family]
+    )
 
 
-def _fits(fact: Mapping[str, Any], name: str) -> bool:
+def _facts_for(name: str) -> Iterator[_Fact]:
+    """The facts of which a word is the last of the name, or all of it."""
     words = words_of(name)
     while words and (words[-1] in _UNITS or words[-1].isdigit()):
         words = words[:-1]
     if not words:
-        return False
+        return
     last = {" ".join(words[-n:]) for n in range(1, _LONGEST_PHRASE + 1)}
     last |= {"".join(words), words[-1].rstrip("0123456789")}
-    return bool(last & set(fact["words"])) or " ".join(words) in fact.get("whole", ())
+    for fact in _facts():
+        if not last.isdisjoint(fact.words) or " ".join(words) in fact.whole:
+            yield fact
