@@ -1,5 +1,7 @@
 """A draft shows the first line of a file only where it is a line of column names, and never quotes it otherwise."""
 
+import re
+
 import pytest
 from typer.testing import CliRunner
 
@@ -45,7 +47,12 @@ ROWS = {
 @pytest.mark.parametrize("line", HEADERS)
 def test_usual_headers_are_shown(tmp_path, line):
     (tmp_path / "t.csv").write_text(f"{line}\n" + ",".join("1" * (line.count(",") + 1)))
-    assert [c.name for c in parse_schema(draft_schema(tmp_path / "t.csv")).columns] == line.split(",")
+    draft = draft_schema(tmp_path / "t.csv")
+    names = re.findall(
+        r'^(?:# )?\[columns\."(.*)"\]', draft, re.MULTILINE
+    )  # with those that are proposed to be left out
+    assert names == line.split(",")
+    assert {c.name for c in parse_schema(draft).columns} <= set(names)
 
 
 @pytest.mark.parametrize("case", ROWS)

@@ -1,10 +1,11 @@
-"""The command line: demo, schema, plan, release, sample, train, predict, methods, verify, keys, account, data, bench, study."""
+"""The command line: demo, schema, check, plan, release, sample, train, predict, methods, verify, keys, account, data, bench, study."""
 
 import typer
 from typer.main import get_command
 
 from sfumato.cli.commands.account_command import account
 from sfumato.cli.commands.bench_command import bench
+from sfumato.cli.commands.check_command import check
 from sfumato.cli.commands.data_command import data
 from sfumato.cli.commands.demo_command import demo
 from sfumato.cli.commands.keys_command import keys
@@ -32,6 +33,7 @@ app = typer.Typer(
 
 app.command(epilog="Example: sfumato demo --out demo-release")(demo)
 app.command(epilog="Example: sfumato schema patients.csv > schema.toml")(schema)
+app.command(epilog="Example: sfumato check patients.csv --schema schema.toml")(check)
 app.command(epilog="Example: sfumato plan schema.toml --epsilon 1")(plan)
 app.command(epilog="Example: sfumato release patients.csv --schema schema.toml --epsilon 1 --out release")(release)
 app.command(epilog="Example: sfumato sample release -n 100000 --out more.parquet")(sample)

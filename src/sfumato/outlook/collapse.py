@@ -157,6 +157,7 @@ def _is_one_value(values: "pd.Series[Any]", column: Column, *, rows: int, noise:
 def _end_of_range(values: "pd.Series[Any]", column: Column) -> str | None:
     """`lower` or `upper`, where nearly all values that there are lie."""
     known = values.dropna()
+    known = known if column.special_as is None else known[known != column.special_as]
     if column.kind == "datetime":
         known = (known - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
     place = (known.to_numpy(dtype=np.float64) - column.low) / (column.high - column.low)

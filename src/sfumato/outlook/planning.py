@@ -22,6 +22,7 @@ from sfumato.outlook.sections import (
     rows_section,
     steps_section,
 )
+from sfumato.outlook.unused_keys import keys_without_effect
 from sfumato.public.accounting import Spent
 from sfumato.public.budget import Budget
 from sfumato.public.claim import claim_of
@@ -76,7 +77,8 @@ class PlannedRelease:
         # Where the mechanism itself was simulated, that says more than the noise of single counts.
         known = self.outlook
         judged = None if known is None or known.mechanism == known.simulated else self.plan
-        return advice(judged, schema=self.schema, budget=self.budget)
+        said = advice(judged, schema=self.schema, budget=self.budget)
+        return [*said, *keys_without_effect(self.mechanism, self.schema)]
 
     @property
     def warning(self) -> str | None:

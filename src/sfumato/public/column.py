@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.public.spelling import did_you_mean
 
 Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
 NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
@@ -36,6 +37,9 @@ class Column:
     """One column. `datetime` bounds are seconds since 1970-01-01 UTC.
 
     `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words.
+    `special` numbers are codes and no amounts: 999 for "not asked". A row that holds one has the place of a missing value,
+    and such rows are released as `special_as`, the first of them, unless missing values are declared besides.
+    `decimals` is how many a released number has. `depends_on` names the columns that this one is a function of.
 
     >>> Column(name="age", kind="integer", bounds=(17, 90)).centre
     53.5
@@ -43,6 +47,9 @@ class Column:
     3
     >>> Column(name="ill", kind="boolean", true_words=("positive",), false_words=("negative",)).categories
     ('false', 'true')
+    >>> days = Column(name="days", kind="integer", bounds=(0, 30), special=(999, -1))
+    >>> days.missing, days.decode(np.array([7.0, np.nan])).tolist()
+    (True, [7, 999])
     """
 
     name: str
@@ -54,13 +61,18 @@ class Column:
     discover: bool = False
     true_words: tuple[str, ...] = ()
     false_words: tuple[str, ...] = ()
+    special: tuple[float, ...] = ()
+    special_as: float | None = None
+    decimals: int | None = None
+    depends_on: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
         if self.bounds is not None:  # floats always, so that equal schemas have equal digests
             object.__setattr__(self, "bounds", (float(self.bounds[0]) + 0.0, float(self.bounds[1]) + 0.0))
         if self.kind not in KINDS:
-            raise SchemaError(f"column {self.name!r} has type {self.kind!r}. Use one of {', '.join(KINDS)}.")
+            near = did_you_mean(self.kind, KINDS)
+            raise SchemaError(f"column {self.name!r} has type {self.kind!r}.{near} Use one of {', '.join(KINDS)}.")
         if self.kind == "boolean":
             object.__setattr__(self, "categories", ("false", "true"))
         if self.discover and self.kind in ("boolean", "image"):
@@ -74,6 +86,47 @@ class Column:
         if self.kind == "image":
             self._check_image()
         self._check_words()
+        self._check_special()
+        self._check_decimals()
+
+    def _check_special(self) -> None:
+        if not self.special:
+            return
+        if self.kind not in ("numeric", "integer"):
+            raise SchemaError(
+                f"column {self.name!r} is {self.kind}, and special belongs to numeric and integer columns. Remove it."
+            )
+        codes = tuple(float(code) + 0.0 for code in self.special)
+        if not all(math.isfinite(code) for code in codes) or len(set(codes)) != len(codes):
+            raise SchemaError(f"column {self.name!r}: special must hold finite numbers, each once, such as [999, -1].")
+        if self.kind == "integer" and not all(code.is_integer() and abs(code) < 2**53 for code in codes):
+            raise SchemaError(f"column {self.name!r} is integer, and so must its special values be.")
+        object.__setattr__(self, "special", codes)
+        if not self.missing:
+            object.__setattr__(self, "special_as", codes[0])
+            object.__setattr__(self, "missing", True)
+
+    def _check_decimals(self) -> None:
+        if self.decimals is None:
+            return
+        if self.kind != "numeric" or type(self.decimals) is not int or not 0 <= self.decimals <= 12:
+            raise SchemaError(
+                f"column {self.name!r}: decimals = {self.decimals!r} must be a whole number from 0 to 12, and the column "
+                'numeric. For whole numbers set type = "integer".'
+            )
+        if self.bounds is not None and self._rounded_bounds()[0] > self._rounded_bounds()[1]:
+            raise SchemaError(
+                f"column {self.name!r} has no number of {self.decimals} decimals between its bounds. Give more decimals."
+            )
+
+    def _rounded_bounds(self) -> tuple[float, float]:
+        """The outermost numbers within the bounds that have the declared decimals."""
+        if self.decimals is None:
+            return self.low, self.high
+        unit = 10.0**self.decimals
+        low, high = round(self.low, self.decimals), round(self.high, self.decimals)
+        low = low if low >= self.low else (math.floor(self.low * unit) + 1) / unit
+        return low, high if high <= self.high else (math.ceil(self.high * unit) - 1) / unit
 
     def _check_words(self) -> None:
         for key, words in (("true", self.true_words), ("false", self.false_words)):
@@ -175,10 +228,14 @@ class Column:
         numbers = pd.Series(np.clip(values.astype(np.float64), self.low, self.high), name=self.name)
         if self.kind == "integer":
             whole = numbers.round().clip(math.ceil(self.low), math.floor(self.high))
+            if self.special_as is not None:
+                return whole.fillna(self.special_as).astype("int64")
             return whole.astype("Int64") if self.missing else whole.astype("int64")
         if self.kind == "datetime":
             return pd.to_datetime(numbers.round(), unit="s").astype("datetime64[s]").rename(self.name)
-        return numbers
+        if self.decimals is not None:
+            numbers = numbers.round(self.decimals).clip(*self._rounded_bounds())
+        return numbers if self.special_as is None else numbers.fillna(self.special_as)
 
 
 def _plain_words(words: Iterable[str]) -> set[str]:

@@ -1,6 +1,6 @@
 """Groups of yes-or-no columns of which one is set: a category that is spelled out, declared as a public fact."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.column import Column
+from sfumato.public.spelling import did_you_mean
 
 #: Columns of each group, as a schema declares them.
 Groups = tuple[tuple[str, ...], ...]
@@ -74,27 +75,37 @@ def groups_declared(value: object, *, key: str) -> Groups:
     return tuple(tuple(group) for group in value)
 
 
-def check_groups(groups: Mapping[str, Groups], *, columns: Sequence[Column], target: str | None) -> None:
-    """Refuse groups that are none. `groups` by the key under which they were declared."""
+def group_faults(
+    groups: Mapping[str, Groups], *, columns: Sequence[Column], target: str | None, unread: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with groups that are none, by the key under which they were declared; `unread` columns are not judged."""
     by_name = {column.name: column for column in columns}
     seen: set[str] = set()
     for key, declared in groups.items():
         for group in declared:
             if len(group) < 2:
-                raise SchemaError(f"a group of {key} has {len(group)} columns. List at least two, or remove it.")
+                yield key, f"a group of {key} has {len(group)} columns. List at least two, or remove it."
             for name in group:
-                if name not in by_name:
-                    raise SchemaError(f"{key} names {name!r}, which is not a column of the schema. Check the spelling.")
-                if name == target:
-                    raise SchemaError(f"{key} names the target {name!r}. List the other columns only.")
-                if name in seen:
-                    raise SchemaError(f"column {name!r} is listed twice in one_of or at_most_one_of. List it once.")
-                if not is_yes_or_no(by_name[name]):
-                    raise SchemaError(
-                        f"{key} names {name!r}, which is no yes or no: its columns are boolean, or integer with bounds = "
-                        "[0, 1], and never missing. Change its type, or remove it from the group."
-                    )
+                fault = _member_fault(key, name, by_name, target) if name not in unread else None
+                if fault is None and name in seen:
+                    fault = f"column {name!r} is listed twice in one_of or at_most_one_of. List it once."
+                if fault is not None:
+                    yield key, fault
                 seen.add(name)
+
+
+def _member_fault(key: str, name: str, by_name: Mapping[str, Column], target: str | None) -> str | None:
+    if name not in by_name:
+        near = did_you_mean(name, by_name) or " Check the spelling."
+        return f"{key} names {name!r}, which is not a column of the schema.{near}"
+    if name == target:
+        return f"{key} names the target {name!r}. List the other columns only."
+    if not is_yes_or_no(by_name[name]):
+        return (
+            f"{key} names {name!r}, which is no yes or no: its columns are boolean, or integer with bounds = "
+            "[0, 1], and never missing. Change its type, or remove it from the group."
+        )
+    return None
 
 
 def is_yes_or_no(column: Column) -> bool:

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.column import CODED_KINDS, KINDS, NUMBER_KINDS, Column, Kind
-from sfumato.public.one_of import Groups, OneOf, check_groups, groups_declared
+from sfumato.public.following import followed
+from sfumato.public.one_of import Groups, OneOf, groups_declared
 from sfumato.public.schema_toml import Declared, from_toml, read_schema_file, to_toml
+from sfumato.public.schema_whole import contradictions
 
 __all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "sketch"]
 
@@ -43,29 +45,12 @@ class Schema:
 
     def __post_init__(self) -> None:
         """Refuse a schema that contradicts itself."""
-        names = [column.name for column in self.columns]
-        if not names:
-            raise SchemaError("the schema has no columns. Declare at least one under [columns.NAME].")
-        if len(set(names)) != len(names):
-            raise SchemaError("the schema names a column twice. Declare each column once.")
-        if self.target is not None and self.target not in names:
-            raise SchemaError(
-                f"target {self.target!r} is not a column of the schema. Columns: {', '.join(names[:20])}."
-            )
-        if self.rows is not None and self.rows < 1:
-            raise SchemaError(f"rows = {self.rows} must be at least 1. It is the public, approximate size of the data.")
-        if self.unit.person in names:
-            raise SchemaError(
-                f"column {self.unit.person!r} identifies a person, so it cannot be released. Remove it from [columns]."
-            )
         for key in ("one_of", "at_most_one_of"):
             object.__setattr__(self, key, groups_declared(getattr(self, key), key=key))
-        declared = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
-        check_groups(declared, columns=self.columns, target=self.target)
-        if self.images and (len(self.images) > 1 or any(not c.is_coded for c in self.features if c.kind != "image")):
-            raise SchemaError(
-                "a schema with an image may hold one image column and a categorical target. Remove the others."
-            )
+        groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
+        found = contradictions(self.columns, target=self.target, rows=self.rows, unit=self.unit, groups=groups)
+        for fault in found:  # the first; a file is told all of them when it is read
+            raise SchemaError(fault.sentence)
 
     def __getitem__(self, name: str) -> Column:
         """The column of that name."""
@@ -116,8 +101,9 @@ class Schema:
         return column
 
     def decode(self, batch: Batch) -> pd.DataFrame:
-        """Encoded rows as a table. Declared groups hold, whatever the rows say."""
+        """Encoded rows as a table. Declared groups and dependences hold, whatever the rows say."""
         held = {**batch, **{name: values for group in self.groups for name, values in group.obeyed(batch).items()}}
+        held = followed(held, self.columns)
         return pd.DataFrame({c.name: c.decode(held[c.name]) for c in self.columns})
 
     def to_json(self) -> dict[str, Any]:
@@ -138,6 +124,12 @@ class Schema:
                 entry["true"] = list(c.true_words)
             if c.false_words:
                 entry["false"] = list(c.false_words)
+            if c.special:
+                entry |= {"special": list(c.special), "special_as": c.special_as}
+            if c.decimals is not None:
+                entry["decimals"] = c.decimals
+            if c.depends_on:
+                entry["depends_on"] = list(c.depends_on)
             columns.append(entry)
         body = {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
@@ -149,8 +141,9 @@ class Schema:
 
     @staticmethod
     def load(path: str | Path) -> "Schema":
-        """Read and check a schema.toml."""
-        return Schema.parse(read_schema_file(path))
+        """Read and check a schema.toml, and the files of categories that it names."""
+        declared = from_toml(read_schema_file(path), name=Path(path).name, folder=Path(path).parent)
+        return Schema(**declared._asdict())
 
     @staticmethod
     def parse(text: str) -> "Schema":

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.console import AsJson, answer
+from sfumato.cli.interactive import ask
 from sfumato.cli.refusals import refusing
-from sfumato.private.intake.drafts import draft_schema
+from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
 
 
 @refusing
@@ -16,12 +17,20 @@ def schema(
     header: Annotated[
         bool, typer.Option("--header", help="The first line of a CSV file holds names, though it may look like a row.")
     ] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Ask for each column of a table, on the terminal.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print a draft of schema.toml: column names and types.
+    """Print a draft of schema.toml: column names and types, and what names suggest.
 
-    Bounds and categories are for a person to fill in from public knowledge: no row is looked at.
+    Other bounds and categories are for a person to fill in from public knowledge: no row is looked at.
     """
-    text = draft_schema(data, header=header)
+    if interactive:
+        proposals, shown = proposals_for(data, header=header)
+        columns, answers = ask(proposals)
+        text = draft_of(columns, shown=shown, answers=answers)
+    else:
+        text = draft_schema(data, header=header)
     payload = {"data": str(data), "schema_toml": text}
     answer(payload, as_json=as_json, show=lambda console: typer.echo(text, nl=not text.endswith("\n")))

@@ -17,6 +17,7 @@ from sfumato.mechanisms.table.rhythm import with_rhythm
 from sfumato.mechanisms.table.to_labels import Labels
 from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.budget import PrivacyUnit
+from sfumato.public.following import followed
 from sfumato.public.schema import Schema
 
 #: How much more or less a row of the population may weigh for the teacher.
@@ -117,6 +118,7 @@ class TableModel:
             }
             if drawn:
                 values[column.name] = with_rhythm(values[column.name].astype(np.float64), drawn, column, rng)
+        values = followed(values, self.schema.columns)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))
 

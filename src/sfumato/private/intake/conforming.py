@@ -7,7 +7,7 @@ decides its encoding.
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -64,6 +64,8 @@ def _conform_column(values: Values, column: Column) -> NDArray[Any]:
         )
     if column.is_number:
         numbers = to_numbers(values, parse=parse_date if column.kind == "datetime" else parse_number)
+        if column.special:
+            numbers = np.where(np.isin(numbers, column.special), np.nan, numbers)
         return np.clip(numbers, -LARGEST, LARGEST) if column.discover else _bounded(numbers, column)
     return _discoverable_texts(values, column) if column.discover else _codes(values, column)
 
@@ -83,9 +85,23 @@ def _bounded(numbers: NDArray[np.float64], column: Column) -> NDArray[np.float64
 def _codes(values: Values, column: Column) -> NDArray[np.int64]:
     private_texts = to_texts(values)
     unknown = len(column.categories) if column.missing else 0
-    code_of, table = (_truth, truth_table(column)) if column.kind == "boolean" else (_code, _code_table(column))
-    codes = [code_of(text, table, unknown) for text in private_texts.private_values]
+    read = coder(column)
+    codes = [unknown if (code := read(text)) is None else code for text in private_texts.private_values]
     return np.array([*codes, unknown], dtype=np.int64)[private_texts.private_codes]
+
+
+def coder(column: Column) -> Callable[[str | None], int | None]:
+    """How a coded column reads a text: its code, or None where it knows no such value.
+
+    >>> read = coder(Column(name="sex", kind="categorical", categories=("f", "m")))
+    >>> read(" m "), read("x"), read(None)
+    (1, None, None)
+    """
+    if column.kind == "boolean":
+        truths = truth_table(column)
+        return lambda text: None if text is None else truths.get(plain_word(text))
+    table = _code_table(column)
+    return lambda text: None if text is None else _code(text, table)
 
 
 @lru_cache(maxsize=1024)
@@ -102,16 +118,10 @@ def _code_table(column: Column) -> dict[str, int]:
     return table
 
 
-def _code(text: str | None, table: Mapping[str, int], unknown: int) -> int:
-    if text is None:
-        return unknown
+def _code(text: str, table: Mapping[str, int]) -> int | None:
     if text in table:
         return table[text]
-    return next((table[spelling] for spelling in _spellings(text) if spelling in table), unknown)
-
-
-def _truth(text: str | None, table: Mapping[str, int], unknown: int) -> int:
-    return unknown if text is None else table.get(plain_word(text), unknown)
+    return next((table[spelling] for spelling in _spellings(text) if spelling in table), None)
 
 
 def _spellings(text: str) -> Iterator[str]:

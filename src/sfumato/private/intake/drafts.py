@@ -1,11 +1,12 @@
-"""A first schema.toml from the structure of a file: names and types, and nothing that any row holds.
+"""A first schema.toml from the structure of a file: names, types and what they suggest, and nothing that any row holds.
 
-Bounds and categories are left to a person who knows them from elsewhere, or to `discover`, which is charged.
+Other bounds and categories are left to a person who knows them from elsewhere, or to `discover`, which is charged.
 """
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,31 +19,53 @@ from sfumato.private.intake.header import looks_like_names
 from sfumato.private.intake.pictures import FolderSource, IdxSource
 from sfumato.private.intake.sources import open_path
 from sfumato.private.intake.tables import CsvSource, NpzSource, TableSource
+from sfumato.public.proposals import Proposal, propose
 from sfumato.public.schema import Kind
+from sfumato.public.spelling import words_of
 
 _TOP = """\
-# A draft: it holds what the structure of the data shows ({shown}), and nothing from any row.
-# It loads as it stands, but `discover = true` spends privacy budget on every column that has it.
+# A draft: it holds what the structure of the data shows ({shown}),
+# what names of columns suggest, and nothing from any row. It loads as it stands, but `discover = true`
+# spends privacy budget on every column that has it.
 # Where you know them from PUBLIC knowledge (never by looking at the rows), replace that line by
 #   bounds = [low, high]            for numeric, integer (numbers) and datetime (dates such as 2020-01-31)
-#   categories = ["a", "b", "c"]    for categorical, and for ordinal in its order
+#   categories = ["a", "b", "c"]    for categorical, and for ordinal in its order; or categories_file = "codes.csv"
 # and add `missing = true` where a value may be missing. Remove columns that need not be released.
+# Then try it on the rows, for your eyes alone: sfumato check DATA --schema schema.toml
 
 [dataset]
 {target:<34} # the column that models shall predict
-# rows = 10000                     # an approximate number of rows, if that is public
+{rows:<34} # an approximate number of rows, if that is public
 
 [privacy]
 relation = "add_or_remove"         # or replace_one: then the number of rows is public
-# person = "NAME"                  # the column that says whose row it is, if a person can have several;
-# max_rows = 1                     # remove that column below
+{person:<34} # the column that says whose row it is, if a person can have several;
+{max_rows:<34} # remove that column below
 """
 _HINTS: dict[str, str] = {
     "numeric": "bounds = [?, ?]",
     "integer": "bounds = [?, ?]",
     "datetime": "bounds = [????-01-01, ????-01-01]",
     "categorical": 'categories = ["?", "?"]',
+    "ordinal": 'categories = ["?", "?"]',
 }
+#: Whose identifiers tell persons apart.
+_PERSONS = frozenset(
+    """
+    patient person subject customer client user member pupil student employee passenger respondent
+    """.split()  # noqa: SIM905  a list of quoted words is harder to read
+)
+_LINE = 100
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What only a person knows of a table as a whole."""
+
+    target: str | None = None
+    rows: int | None = None
+    person: str | None = None
+    max_rows: int = 1
 
 
 def draft_schema(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = False) -> str:
@@ -52,21 +75,16 @@ def draft_schema(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = 
         data: a path, or a frame, whose names and types are shown.
         header: say that the first line of a CSV file holds names, where that cannot be told from its words.
 
-    >>> print(draft_schema(pd.DataFrame({"age": [41]})).split("[columns")[1])
-    ."age"]
+    >>> print(draft_schema(pd.DataFrame({"gain": [41]})).split("[columns")[1])
+    ."gain"]
     type = "integer"
     discover = true                    # or: bounds = [?, ?]
     <BLANKLINE>
     """
-    if isinstance(data, pd.DataFrame):
-        dtypes = list(data.dtypes)
-        return _draft([_entry(str(n), _kind_of_pandas(t)) for n, t in zip(data.columns, dtypes, strict=True)], "types")
-    source = open_path(Path(data), None)
-    if isinstance(source, CsvSource):
-        _require_header(source.names, data, header=header)
-        return _draft([_entry_of_unknown(name) for name in source.names], "the header line; a CSV file shows no types")
-    if isinstance(source, TableSource):
-        return _draft([_entry(name, _kind_of_arrow(kind)) for name, kind in source.types.items()], "names and types")
+    source = None if isinstance(data, pd.DataFrame) else open_path(Path(data), None)
+    if not isinstance(source, NpzSource | IdxSource | FolderSource):
+        proposals, shown = proposals_for(data, header=header)
+        return draft_of(proposals, shown=shown)
     if isinstance(source, NpzSource):
         return _draft(*_entries_of_arrays(source))
     entries = [_entry_of_image("image", source.shapes["image"][1:])] if isinstance(source, IdxSource) else []
@@ -76,12 +94,50 @@ def draft_schema(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = 
         entries = [_entry_of_image("image", (28, 28), note=note)]
     if "label" not in source.names:
         return _draft(entries, "shapes")
-    return _draft([*entries, _entry("label", "categorical")], "shapes", target="label")
+    return _draft([*entries, entry_of(Proposal(name="label", kind="categorical"))], "shapes", Answers(target="label"))
 
 
-def _draft(entries: Sequence[str], shown: str, target: str | None = None) -> str:
-    line = '# target = "NAME"' if target is None else f"target = {_quoted(target)}"
-    return _TOP.format(shown=shown, target=line) + "".join("\n" + entry for entry in entries)
+def proposals_for(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = False) -> tuple[list[Proposal], str]:
+    """What may be proposed for each column of a table, and what it was told by."""
+    if isinstance(data, pd.DataFrame):
+        kinds = {str(name): _kind_of_pandas(kind) for name, kind in zip(data.columns, data.dtypes, strict=True)}
+        return _some_kept([propose(name, kind) for name, kind in kinds.items()]), "types"
+    source = open_path(Path(data), None)
+    if isinstance(source, CsvSource):
+        _require_header(source.names, data, header=header)
+        shown = "the header line; a CSV file shows no types"
+        return _some_kept([propose(name, "categorical", is_known=False) for name in source.names]), shown
+    if isinstance(source, TableSource):
+        found = [propose(name, _kind_of_arrow(kind)) for name, kind in source.types.items()]
+        return _some_kept(found), "names and types"
+    raise SourceError(f"{data} is no table, and there is nothing to ask for pictures. Leave out --interactive.")
+
+
+def _some_kept(proposals: list[Proposal]) -> list[Proposal]:
+    """A table of identifiers alone keeps them: a schema without columns is none."""
+    if any(p.kind is not None and not p.dropped for p in proposals):
+        return proposals
+    return [replace(p, dropped="") for p in proposals]
+
+
+def draft_of(proposals: Sequence[Proposal], *, shown: str, answers: Answers | None = None) -> str:
+    """The text of a draft with these columns."""
+    likely = [p.name for p in proposals if p.dropped and _PERSONS & set(words_of(p.name))]
+    return _draft([entry_of(proposal) for proposal in proposals], shown, answers, person=likely[:1])
+
+
+def _draft(entries: Sequence[str], shown: str, answers: Answers | None = None, *, person: Sequence[str] = ()) -> str:
+    said = answers or Answers()
+    top = _TOP.format(
+        shown=shown,
+        target='# target = "NAME"' if said.target is None else f"target = {_quoted(said.target)}",
+        rows="# rows = 10000" if said.rows is None else f"rows = {said.rows}",
+        person=f"# person = {_quoted(next(iter(person), 'NAME'))}"
+        if said.person is None
+        else f"person = {_quoted(said.person)}",
+        max_rows="# max_rows = 1" if said.person is None else f"max_rows = {said.max_rows}",
+    )
+    return top + "".join("\n" + entry for entry in entries)
 
 
 def _require_header(names: Sequence[str], path: object, *, header: bool) -> None:
@@ -104,20 +160,51 @@ def _quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _entry(name: str, kind: Kind | None) -> str:
-    if kind is None:
+def entry_of(proposal: Proposal) -> str:
+    """A column of the draft; one that is dropped is a comment that a person can undo."""
+    section = _section(proposal.name)
+    if proposal.kind is None:
         # Commented out: a schema has no type for it.
-        return f"# {_section(name)}   # a type that no column can have: split it, or leave it out\n"
-    if kind == "boolean":
-        return f'{_section(name)}\ntype = "boolean"\n'
-    return f'{_section(name)}\ntype = "{kind}"\n{"discover = true":<34} # or: {_HINTS[kind]}\n'
+        return f"# {section}   # a type that no column can have: split it, or leave it out\n"
+    lines = [section, _kind_line(proposal), *_value_lines(proposal), *(["missing = true"] if proposal.missing else [])]
+    if proposal.dropped:
+        why = f"{section:<34} # {proposal.dropped}. To release it, uncomment these lines"
+        lines = [f"# {line}" for line in (why, *lines[1:])]
+    return "\n".join(lines) + "\n"
 
 
-def _entry_of_unknown(name: str) -> str:
-    kinds = 'type = "categorical"               # or numeric, integer, datetime, ordinal, boolean'
-    hints = f"or: {_HINTS['categorical']}; for numbers {_HINTS['numeric']}; for boolean: no line"
-    hint = f"{'discover = true':<34} # {hints}"
-    return f"{_section(name)}\n{kinds}\n{hint}\n"
+def _kind_line(proposal: Proposal) -> str:
+    line = f'type = "{proposal.kind}"'
+    if proposal.is_known or proposal.note:
+        return line if proposal.is_known else f"{line:<34} # {proposal.note}"
+    return f"{line:<34} # or numeric, integer, datetime, ordinal, boolean"
+
+
+def _value_lines(proposal: Proposal) -> list[str]:
+    kind, note = proposal.kind, f" # {proposal.note}" if proposal.note and proposal.is_known else ""
+    if kind == "boolean" or kind is None:
+        return []
+    if proposal.bounds:
+        line = f"bounds = {proposal.bounds}"
+        return [f"{line:<34}{note}" if note else line]
+    if proposal.categories_file:
+        return [f"categories_file = {_quoted(proposal.categories_file)}"]
+    if proposal.categories:
+        return [*([note.strip()] if note else []), *_wrapped("categories = [", map(_quoted, proposal.categories))]
+    unknown = not (proposal.is_known or proposal.note)
+    more = f"; for numbers {_HINTS['numeric']}; for boolean: no line" if unknown else ""
+    return [f"{'discover = true':<34} # or: {_HINTS[kind]}{more}"]
+
+
+def _wrapped(begin: str, values: Iterable[str]) -> list[str]:
+    """A list, in several lines where it is long."""
+    lines = [begin]
+    for value in values:
+        if len(lines[-1]) + len(value) > _LINE:
+            lines.append("    ")
+        lines[-1] += f"{value}, "
+    lines[-1] = lines[-1].removesuffix(", ") + "]"
+    return [line.rstrip() for line in lines]
 
 
 def _entry_of_image(name: str, shape: Sequence[int], *, note: str = "", fractions: bool = False) -> str:
@@ -126,7 +213,7 @@ def _entry_of_image(name: str, shape: Sequence[int], *, note: str = "", fraction
     return f'{_section(name)}\ntype = "image"\n{f"{size:<34} {note}" if note else size}\n{bounds}\n'
 
 
-def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, str | None]:
+def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, Answers | None]:
     """The entries, what they were made of, and the target: the labels beside pictures, where there is one such array."""
     shown = "names, types and shapes"
     headers = source.headers
@@ -135,7 +222,7 @@ def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, str | None]:
         kinds = {
             name: _kind_of_numpy(dtype) if len(shape) == 1 else None for name, (shape, dtype, _) in headers.items()
         }
-        return [_entry(name, kind) for name, kind in kinds.items()], shown, None
+        return [entry_of(propose(name, kind)) for name, kind in kinds.items()], shown, None
     # Beside a picture a schema holds coded columns only, and one picture.
     (n_rows, *shape), dtype, _ = headers[pictures[0]]
     entries, labels = [_entry_of_image(pictures[0], shape, fractions=dtype.kind == "f")], []
@@ -143,8 +230,8 @@ def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, str | None]:
         if name != pictures[0]:
             is_label = shape_beside == (n_rows,) and kind.kind in "biuUS"
             labels += [name] if is_label else []
-            entries.append(_entry(name, "categorical" if is_label else None))
-    return entries, shown, labels[0] if len(labels) == 1 else None
+            entries.append(entry_of(Proposal(name=name, kind="categorical" if is_label else None)))
+    return entries, shown, Answers(target=labels[0]) if len(labels) == 1 else None
 
 
 def _kind_of_numpy(dtype: np.dtype[Any]) -> Kind | None:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from sfumato.private.intake.scalars import MISSING_TEXTS, parse_date, parse_number
 from sfumato.private.intake.truth import FALSE_WORDS, TRUE_WORDS
+from sfumato.public.spelling import words_of
 
 #: A letter, then letters, digits, spaces and the marks that names have.
 _NAME = re.compile(r"[^\W\d][\w \-./()%#:&+\[\]°']{0,63}")
 #: A telephone number, a postcode or a customer's number, but no year.
 _LONG_NUMBER = re.compile(r"\d{5}")
-_WORD = re.compile(r"[A-ZÄÖÜ]?[^\W\d_A-ZÄÖÜ]+|[A-ZÄÖÜ]+(?![^\W\d_A-ZÄÖÜ])")
 _NUMBERED = re.compile(r"(.*\D|)(\d{1,4})")
 #: The cells that must be usual names: one in so many.
 _ONE_IN = 3
@@ -73,7 +73,7 @@ def _could_be_a_name(cell: str) -> bool:
 
 
 def _has_a_usual_word(cell: str) -> bool:
-    return any(word.casefold() in _USUAL for word in _WORD.findall(cell))
+    return any(word.rstrip("0123456789") in _USUAL for word in words_of(cell))
 
 
 def _numbered_names(cells: Sequence[str]) -> set[str]:

@@ -5,12 +5,11 @@ import os
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.private.intake.scalars import MISSING_TEXTS
 from sfumato.private.intake.sources import Source
-from sfumato.private.intake.values import Coded, Values, to_texts
+from sfumato.private.intake.values import Values, rows_where, to_texts
 from sfumato.private.kernel.randomness import NoiseSource
 
 
@@ -58,7 +57,7 @@ class LimitedSource:
             start += n_rows
             kept = numbers >= 0
             if kept.any():
-                yield {name: _filter(values, kept) for name, values in private_chunk.items()}, numbers[kept]
+                yield {name: rows_where(values, kept) for name, values in private_chunk.items()}, numbers[kept]
 
     def numbers(self, *, rows: int) -> NDArray[np.int64]:
         """The persons of all rows that are kept, numbered from 0 in the order of their first rows."""
@@ -120,9 +119,3 @@ def _hash(text: str | None, key: bytes) -> bytes:
     if stripped in MISSING_TEXTS:
         return bytes(16)
     return hashlib.blake2b(stripped.encode("utf-8", errors="surrogatepass"), key=key, digest_size=16).digest()
-
-
-def _filter(values: Values, mask: NDArray[np.bool_]) -> Values:
-    if isinstance(values, Coded):
-        return Coded(values.private_values, values.private_codes[mask])
-    return values.filter(pa.array(mask)) if isinstance(values, pa.Array | pa.ChunkedArray) else values[mask]

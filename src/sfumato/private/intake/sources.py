@@ -12,8 +12,10 @@ import pyarrow as pa
 from sfumato.errors import SourceError
 from sfumato.private.intake.pictures import FolderSource, IdxSource
 from sfumato.private.intake.tables import ArraySource, CsvSource, NpzSource, TableSource, frame_source
+from sfumato.private.intake.unread_formats import unread_suffix
 from sfumato.private.intake.values import Values
 from sfumato.public.schema import Schema
+from sfumato.public.spelling import did_you_mean, words_of
 
 KNOWN = ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures"
 
@@ -21,6 +23,10 @@ _WHERE_LABELS = (
     "Labels are an array of an npz file, the labels-idx1 file beside an IDX file of images, or the names of the "
     "subfolders of a folder of pictures. For pictures without labels, remove the column and the target."
 )
+
+
+#: A longer name in a header is not repeated: it may be rows behind a quote that does not close.
+_LONGEST_NAME = 100
 
 
 class Source(Protocol):
@@ -68,8 +74,7 @@ def open_source(data: Any, schema: Schema) -> Source:
     is_path = isinstance(data, str | os.PathLike)
     private_source = open_path(Path(data), schema) if is_path else _open_object(data, schema)
     renamed = _image_names(private_source, schema)
-    needed = [column.name for column in schema.columns]
-    needed += [schema.unit.person] if schema.unit.person is not None else []
+    needed = _needed(schema)
     named = Renamed(private_source, names=renamed) if renamed else private_source
     is_named_by_hand = isinstance(private_source, NpzSource | IdxSource | FolderSource)
     _require_columns(named.names, needed, schema, may_show_a_row=not is_named_by_hand)
@@ -97,7 +102,7 @@ def open_path(path: Path, schema: Schema | None) -> Source:
     name = path.name.lower().removesuffix(".gz")
     packed = name != path.name.lower()
     if name.endswith((".csv", ".tsv")):
-        return CsvSource(path)
+        return CsvSource(path, wanted=[] if schema is None else _needed(schema))
     if name.endswith((".parquet", ".pq")) and not packed:
         return TableSource(path)
     if name.endswith(".npz") and not packed:
@@ -108,7 +113,7 @@ def open_path(path: Path, schema: Schema | None) -> Source:
         raise SourceError(
             f"{path} holds labels. Give the images-idx3 file: the labels beside it are found by its name."
         )
-    raise SourceError(f"{path} has a suffix that is not known. Known: {KNOWN}.")
+    raise SourceError(f"{path} has a suffix that is not known. {unread_suffix(path)}Known: {KNOWN}.")
 
 
 def _open_object(data: Any, schema: Schema) -> Source:
@@ -163,18 +168,35 @@ def _picture_and_label(source: Source) -> tuple[str | None, str | None]:
     )
 
 
+def _needed(schema: Schema) -> list[str]:
+    """The columns that the data must have."""
+    person = schema.unit.person
+    return [*(column.name for column in schema.columns), *([person] if person is not None else [])]
+
+
 def _require_columns(names: Sequence[str], needed: Sequence[str], schema: Schema, *, may_show_a_row: bool) -> None:
-    missing = [name for name in needed if name not in names]
+    there = set(names)
+    missing = [name for name in needed if name not in there]
     if not missing:
         return
     name = missing[0]
     role = "the target " if name == schema.target else "the person column " if name == schema.unit.person else ""
-    if len(missing) == len(needed) and may_show_a_row:
+    more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+    # A name that is in the schema but for capitals or spaces is public; whatever else a first line holds may be a row.
+    alike = next((theirs for theirs in names if _folded(theirs) == _folded(name) != ""), None)
+    if alike is not None:
+        has = f"It has {alike!r}: names must agree to the letter."
+    elif len(missing) == len(needed) and may_show_a_row:
         # A table without a header shows its first row where names should be, and that row is private.
-        has = "It has none of the schema's columns: is the header missing?"
+        has = "It has none of the schema's columns: is the header missing? Or is the schema that of another file?"
     else:
-        more = ", ..." if len(names) > 20 else ""
-        has = f"It has: {', '.join(map(str, names[:20]))}{more}."
+        shown = [theirs for theirs in names[:20] if len(theirs) <= _LONGEST_NAME and theirs.isprintable()]
+        rest = ", ..." if len(names) > len(shown) else ""
+        has = f"It has: {', '.join(shown)}{rest}.{did_you_mean(name, shown)}"
     if schema.images and name not in {column.name for column in schema.images}:
         has += f" {_WHERE_LABELS}"
-    raise SourceError(f"the data has no column for {role}{name!r} of the schema. {has}")
+    raise SourceError(f"the data has no column for {role}{name!r} of the schema{more}. {has}")
+
+
+def _folded(name: str) -> str:
+    return "".join(words_of(name))

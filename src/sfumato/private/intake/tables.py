@@ -4,13 +4,12 @@ What a source may say in an error is public structure: a path, a format, the nam
 row holds, how many rows there are, or which of them is odd; Arrow's own messages do, so they are replaced.
 """
 
-import csv
 import gzip
 import io
 import math
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from lzma import LZMAError
 from pathlib import Path
@@ -25,6 +24,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.header_line import read_header
+from sfumato.private.intake.unread_formats import unread_content
 from sfumato.private.intake.utf8 import Utf8Stream
 from sfumato.private.intake.values import Coded, Values
 
@@ -154,29 +155,35 @@ class CsvSource:
     number of fields is left out; that depends on this row alone.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Read the header line."""
+    def __init__(self, path: Path, *, wanted: Collection[str] = ()) -> None:
+        """Read the header line; `wanted` names of columns help to tell its separator."""
         self._path = path
         with no_details(path, "a readable CSV file"), open_binary(path) as stream:
             head = stream.read(_HEADER_BYTES)
         if not head:
             raise SourceError(f"{path} is empty: it has no header line.")
-        if head.startswith((b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x89PNG", b"\xff\xfe", b"\xfe\xff")):
-            raise SourceError(f"{path} is not a CSV file in UTF-8, whatever its name says. Save it as one.")
-        text = head.decode("utf-8-sig", errors="replace")
-        first = text.lstrip("\r\n").splitlines()[:1]
-        self._delimiter = _delimiter(first[0] if first else "", path)
-        lines = io.StringIO(text, newline="")
-        reader = csv.reader(lines, delimiter=self._delimiter)
-        try:
-            header = next((row for row in reader if row), [])
-        except csv.Error:
-            header = []
-        if not header or any("\0" in cell for cell in header):
-            raise SourceError(f"{path} has no header line of column names. Put one above the rows.")
-        self._names = tuple(cell.strip() for cell in header)
-        self._header_lines = reader.line_num
-        self._ends_after_header = len(head) < _HEADER_BYTES and not lines.read(1)
+        if (what := unread_content(head)) is not None:
+            raise SourceError(f"{path} is not a CSV file in UTF-8, whatever its name says: {what}")
+        lines = io.StringIO(head.decode("utf-8-sig", errors="replace"), newline="")
+        header = read_header(lines, tabs=".tsv" in path.name.lower(), wanted=wanted)
+        if header is None or any("\0" in cell for cell in header.names):
+            raise SourceError(
+                f"{path} has no header line of column names in UTF-8. Put one above the rows, with quotes that close; "
+                "a file in UTF-16 has to be saved as UTF-8 first."
+            )
+        if any("\ufffd" in cell for cell in header.names):
+            raise SourceError(
+                f"the header line of {path} is not UTF-8. Save the file as UTF-8, for instance with: "
+                "iconv -f latin1 -t utf-8 OLD > NEW"
+            )
+        is_whole = len(head) < _HEADER_BYTES
+        self._ends_after_header = not lines.read(1)
+        if self._ends_after_header and not is_whole:
+            raise SourceError(f"the header line of {path} is longer than a million bytes. Shorten the names.")
+        self._names, self._delimiter, self._header_lines = header
+        require_distinct(self._names, str(path))
+        #: Lines that the last reading left out, for a custodian's dry run; a release never asks.
+        self.private_odd_lines = 0
         require_distinct(self._names, str(path))
 
     @property
@@ -190,6 +197,7 @@ class CsvSource:
             return
         done = 0
         for block_bytes in _BLOCK_BYTES:
+            self.private_odd_lines = 0
             try:
                 with pa.input_stream(str(self._path), compression=_compression(self._path)) as stream:
                     repaired = pa.PythonFile(Utf8Stream(stream), mode="r")
@@ -206,7 +214,8 @@ class CsvSource:
 
     def _batches(self, stream: Any, names: Sequence[str], block_bytes: int) -> Iterator[Any]:
         # Columns go by place: a header's names need not be valid or convenient for Arrow.
-        places = [str(self._names.index(name)) for name in names]
+        place_of = {name: str(at) for at, name in enumerate(self._names)}
+        places = [place_of[name] for name in names]
         return iter(
             pa_csv.open_csv(
                 stream,
@@ -216,7 +225,7 @@ class CsvSource:
                     block_size=block_bytes,
                 ),
                 parse_options=pa_csv.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=lambda row: "skip"
+                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=self._left_out
                 ),
                 convert_options=pa_csv.ConvertOptions(
                     check_utf8=False,
@@ -227,12 +236,9 @@ class CsvSource:
             )
         )
 
-
-def _delimiter(header: str, path: Path) -> str:
-    """Comma, unless the header (public structure) has none and shows another."""
-    if ".tsv" in path.name.lower():
-        return "\t"
-    return next((mark for mark in (",", ";", "\t", "|") if mark in header), ",")
+    def _left_out(self, private_line: object) -> str:
+        self.private_odd_lines += 1 + str(getattr(private_line, "text", "")).count("\n")
+        return "skip"
 
 
 def _skip(batches: Iterator[Any], done: int) -> Iterator[Any]:

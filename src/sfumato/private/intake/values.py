@@ -109,6 +109,13 @@ def to_texts(values: Values) -> Coded:
     return Coded(list(distinct), codes.astype(np.int64))
 
 
+def rows_where(values: Values, mask: NDArray[np.bool_]) -> Values:
+    """The values of some rows, in the form that they have."""
+    if isinstance(values, Coded):
+        return Coded(values.private_values, values.private_codes[mask])
+    return values.filter(pa.array(mask)) if isinstance(values, pa.Array | pa.ChunkedArray) else values[mask]
+
+
 def _plain(values: Values) -> Values:
     """Unwrap Arrow's containers, and refuse a type (public structure) that holds no single value."""
     if isinstance(values, pa.ChunkedArray):

@@ -1,0 +1,111 @@
+"""Columns that determine each other, found by refutation: a pair is dropped at the first row that speaks against it.
+
+NOT private. Nearly all pairs fall in the first few rows, so the cost is that of one reading.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.lab.dry_run.finding import Finding
+from sfumato.public.column import Column
+
+#: Columns of more values, and tables of more columns, are not looked at.
+_MOST_VALUES, _MOST_COLUMNS = 2_000, 200
+#: Rows that refute most pairs.
+_FIRST = 1_000
+#: So many rows for each value of the one, and so many rows besides the usual value of the other, or it may be chance.
+_ROWS_EACH, _UNUSUAL = 20, 20
+
+
+def code_count(column: Column) -> int | None:
+    """How many codes a column has, the missing one with them; None for what is not coded.
+
+    >>> code_count(Column(name="age", kind="integer", bounds=(0, 110)))
+    112
+    """
+    if column.discover or column.kind == "image":
+        return None
+    if column.is_coded:
+        return column.size + 1
+    if column.kind != "integer":
+        return None
+    n_codes = math.floor(column.high) - math.ceil(column.low) + 2
+    return n_codes if n_codes <= _MOST_VALUES else None
+
+
+def codes_of(column: Column, values: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Encoded values as codes from 0; a missing number has the last."""
+    if column.is_coded:
+        return values.astype(np.int64)
+    numbers = values.astype(np.float64)
+    last = math.floor(column.high) - math.ceil(column.low) + 1
+    return np.where(np.isnan(numbers), last, np.nan_to_num(numbers) - math.ceil(column.low)).astype(np.int64)
+
+
+class Dependences:
+    """Which coded columns are a function of another one, as far as the rows go."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        """Every pair may be one."""
+        sizes = {c.name: size for c in columns if (size := code_count(c)) is not None and size <= _MOST_VALUES}
+        self._columns = {c.name: c for c in columns if c.name in sizes}
+        self._counts = {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
+        self._images: dict[tuple[str, str], NDArray[np.int64] | None] = {}
+        if len(sizes) <= _MOST_COLUMNS:
+            self._images = dict.fromkeys(itertools.permutations(sizes, 2))
+
+    def add(self, batch: Mapping[str, NDArray[np.generic]]) -> None:
+        """Drop the pairs that these rows refute."""
+        codes = {name: codes_of(column, batch[name]) for name, column in self._columns.items()}
+        for name, count in self._counts.items():
+            count += np.bincount(codes[name], minlength=len(count))
+        for rows in (slice(None, _FIRST), slice(_FIRST, None)):
+            part = {name: values[rows] for name, values in codes.items()}
+            kept = {pair: self._extended(pair, part) for pair in self._images}
+            self._images = {pair: image for pair, image in kept.items() if image is not None}
+
+    def _extended(self, pair: tuple[str, str], codes: Mapping[str, NDArray[np.int64]]) -> NDArray[np.int64] | None:
+        """For each value of the first column the one value of the second; None where there are two."""
+        at, to = codes[pair[0]], codes[pair[1]]
+        known = self._images[pair]
+        image = np.full(len(self._counts[pair[0]]), -1) if known is None else known
+        wider = image.copy()
+        wider[at] = to
+        wider = np.where(image >= 0, image, wider)
+        return wider if np.array_equal(wider[at], to) else None
+
+    def findings(self) -> list[Finding]:
+        """Each determined column once, by the column of fewest values that determines it."""
+        n_rows = int(next(iter(self._counts.values()), np.zeros(1)).sum())
+        values = {name: int(np.count_nonzero(count)) for name, count in self._counts.items()}
+        unusual = {name: n_rows - int(count.max()) for name, count in self._counts.items()}
+        real = [
+            (a, b) for a, b in self._images
+            if values[a] > 1 and n_rows >= _ROWS_EACH * values[a] and min(unusual[a], unusual[b]) >= _UNUSUAL
+        ]  # fmt: skip
+        out, told = [], set()
+        for name in self._columns:
+            by = sorted((a for a, b in real if b == name and frozenset((a, b)) not in told), key=values.__getitem__)
+            if not by:
+                continue
+            mutual = (name, by[0]) in real
+            told.add(frozenset((name, by[0])))
+            what = f"says the same as {by[0]!r}" if mutual else f"follows from {by[0]!r}"
+            remedy = (
+                "Leave one out and add it again after the release" if mutual else "Leave it out and add it again after"
+            )
+            out.append(
+                Finding(
+                    column=name,
+                    what=f"{what}, in every row",
+                    rows=n_rows,
+                    share=1.0,
+                    remedy=f"{remedy}, if the rule is public: what is released would break it here and there.",
+                    is_fault=False,
+                )
+            )
+        return out

@@ -1,0 +1,152 @@
+"""The dry run itself: one reading of all rows, chunk by chunk, through the same intake that a release uses.
+
+NOT private: it looks at rows outside of the doors, for the custodian alone, and writes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.lab.dry_run.dependence import Dependences
+from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding, found
+from sfumato.lab.dry_run.groups import Groups
+from sfumato.lab.dry_run.tallies import tally_of
+from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.persons import LimitedSource
+from sfumato.private.intake.sources import Source, open_source
+from sfumato.private.intake.tables import CsvSource
+from sfumato.public.schema import Schema
+
+#: Values that are held at once.
+_CHUNK_CELLS = 1 << 21
+#: A declared size that is rounded to one digit is off by less than this.
+_FACTOR = 1.5
+#: More than any person has.
+_NO_LIMIT = 1 << 60
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """How a file and its schema fit. Not private."""
+
+    rows: int
+    left_out: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def faults(self) -> tuple[Finding, ...]:
+        """What should be mended before a release."""
+        return tuple(finding for finding in self.findings if finding.is_fault)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "warning": NOT_PRIVATE,
+            "rows": self.rows,
+            "faults": len(self.faults),
+            "columns_left_out": list(self.left_out),
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+def dry_run(data: Any, schema: Schema) -> DryRun:
+    """Read all rows once and say what a release would map, cut or leave out in silence.
+
+    Args:
+        data: what `Sensitive.read` takes.
+        schema: what is public about the data.
+
+    >>> import numpy as np
+    >>> from sfumato.public.schema import Column
+    >>> schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 110)),))
+    >>> [(f.what, f.rows) for f in dry_run({"age": np.array([41, 250])}, schema).findings]
+    [('above the bounds, and cut to them', 1)]
+    """
+    source = open_source(data, schema)
+    # Pictures are brought to the schema's shape, and there is nothing to say about one of them.
+    columns = tuple(column for column in schema.columns if column.kind != "image")
+    known = tuple(column for column in columns if not column.discover)
+    tallies = {column.name: tally_of(column) for column in columns}
+    dependences, groups, target = Dependences(known), Groups(schema), _Target(schema)
+    names = [column.name for column in columns] or [schema.columns[0].name]
+    encoded = replace(schema, columns=known, target=None, one_of=(), at_most_one_of=()) if known else None
+    n_rows = 0
+    for chunk in source.chunks(names, rows=max(1, min(1 << 16, _CHUNK_CELLS // len(names)))):
+        n_rows += len(chunk[names[0]])
+        for name, tally in tallies.items():
+            tally.add(chunk[name])
+        if encoded is not None:
+            batch = conform(chunk, encoded)
+            dependences.add(batch)
+            groups.add(batch)
+            target.add(batch)
+    findings = _findings_of_lines(source, n_rows) + _findings_of_persons(source, schema, n_rows)
+    if schema.unit.person is None:
+        findings += _findings_of_size(n_rows, schema)
+    findings += target.findings(n_rows)
+    findings += [finding for tally in tallies.values() for finding in tally.findings(n_rows)]
+    findings += groups.findings(n_rows) + dependences.findings()
+    used = {*(column.name for column in schema.columns), schema.unit.person}
+    ordered = sorted(findings, key=lambda finding: not finding.is_fault)
+    return DryRun(n_rows, tuple(name for name in source.names if name not in used), tuple(ordered))
+
+
+class _Target:
+    """Whether the target has more than one value left."""
+
+    def __init__(self, schema: Schema) -> None:
+        column = schema.target_column
+        self._column = None if column is None or column.discover else column
+        self._values: set[float] = set()
+
+    def add(self, batch: Mapping[str, NDArray[np.generic]]) -> None:
+        if self._column is not None and len(self._values) < 2:
+            self._values.update(np.unique(np.nan_to_num(batch[self._column.name].astype(np.float64), nan=np.inf))[:2])
+
+    def findings(self, rows: int) -> list[Finding]:
+        if self._column is None or len(self._values) != 1:
+            return []
+        remedy = "Is its list of categories, words or bounds that of the file? A model can learn nothing from it."
+        return found(self._column.name, "the target has one value in all rows", rows=rows, of=rows, remedy=remedy)
+
+
+def _findings_of_lines(source: Source, rows: int) -> list[Finding]:
+    odd = source.private_odd_lines if isinstance(source, CsvSource) else 0
+    what = "lines with too many or too few fields, which are left out"
+    remedy = "Do all lines have the header's separator, and do quotes close? Put texts with separators into quotes."
+    return found(None, what, rows=odd, of=rows + odd, remedy=remedy)
+
+
+def _findings_of_size(rows: int, schema: Schema) -> list[Finding]:
+    declared = schema.rows
+    if declared is None or rows == declared:
+        return []
+    exact = schema.unit.relation == "replace_one"
+    if not exact and declared / _FACTOR <= rows <= declared * _FACTOR:
+        return []
+    what = f"rows, of the {declared:,} that the schema declares"
+    remedy = (
+        "Under replace_one the number of rows is public: declare it exactly."
+        if exact
+        else "Is this the whole file? Correct rows under [dataset] by what is publicly known: delta is judged by it."
+    )
+    return [Finding(column=None, what=what, rows=rows, share=rows / declared, remedy=remedy, is_fault=True)]
+
+
+def _findings_of_persons(source: Source, schema: Schema, rows: int) -> list[Finding]:
+    person, most = schema.unit.person, schema.unit.max_rows
+    if person is None:
+        return []
+    everybody = LimitedSource(source, person=person, max_rows=_NO_LIMIT).numbers(rows=1 << 16)
+    each = np.bincount(everybody) if len(everybody) else np.zeros(0, dtype=np.int64)
+    over = each[each > most]
+    left_out = int((over - most).sum())
+    what = f"rows left out: {len(over):,} of {len(each):,} persons have more than max_rows = {most}"
+    remedy = "A larger max_rows keeps more rows and adds noise to all. Choose it by what is known in public."
+    out = found(person, what, rows=left_out, of=rows, remedy=remedy)
+    what = "rows without a person, which are left out"
+    out += found(person, what, rows=rows - len(everybody), of=rows, remedy="Give every row the id of its person.")
+    return out + _findings_of_size(len(everybody) - left_out, schema)

@@ -1,0 +1,131 @@
+"""All faults of a schema file at once, each with the line that it stands in.
+
+The reader of TOML tells no lines, so they are found by a scan of the text: tables and keys begin lines, where no
+bracket and no text of several lines is open.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sfumato.errors import SchemaError
+
+#: Where a fault stands: the names of a section, and of a key in it.
+Place = tuple[str, ...]
+
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{}]|\n', re.DOTALL
+)
+_HEADER = re.compile(r"\s*\[[^\[].*")
+_KEY = re.compile(r"""\s*((?:"(?:\\.|[^"\\])*"|'[^']*'|[\w-]+|\s*\.\s*)+)\s*=""", re.ASCII)
+
+
+class Fault(NamedTuple):
+    """A sentence, and where it belongs."""
+
+    place: Place
+    sentence: str
+
+
+class Faults:
+    r"""Faults, collected while a schema is read.
+
+    >>> faults = Faults()
+    >>> with faults.at("dataset", "rows"):
+    ...     raise SchemaError("rows must be a whole number.")
+    >>> faults.refuse("[dataset]\nrows = 'many'", name="schema.toml")
+    Traceback (most recent call last):
+    sfumato.errors.SchemaError: schema.toml line 2, [dataset]: rows must be a whole number.
+    """
+
+    def __init__(self) -> None:
+        """None yet."""
+        self.found: list[Fault] = []
+
+    def at(self, *place: str) -> "_Kept":
+        """A `with` block that keeps the refusal of what is read inside, and goes on after it."""
+        return _Kept(self.found, place)
+
+    def refuse(self, text: str, *, name: str) -> None:
+        """Raise one error for all of them, in the order of their lines; nothing where there is none."""
+        if not self.found:
+            return
+        lines = lines_of(text)
+        told = sorted(dict.fromkeys((_line(lines, fault.place), _section(fault.place), fault) for fault in self.found))
+        said = [f"{f' line {line}' if line else ''}{section}: {fault.sentence}" for line, section, fault in told]
+        if len(said) == 1:
+            raise SchemaError(f"{name}{said[0]}")
+        raise SchemaError(f"{name} has {len(said)} faults:\n" + "\n".join(f" {sentence}" for sentence in said))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    found: list[Fault]
+    place: Place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, SchemaError):
+            return False
+        self.found.append(Fault(self.place, str(error)))
+        return True
+
+
+def lines_of(text: str) -> dict[Place, int]:
+    r"""The line of every table and key of a text that is valid TOML.
+
+    >>> lines_of('[columns."a b"]\ntype = "boolean"')
+    {('columns', 'a b'): 1, ('columns', 'a b', 'type'): 2}
+    """
+    found: dict[Place, int] = {}
+    table: Place = ()
+    for number, line in _statements(text):
+        if _HEADER.match(line):
+            table = _path(line)
+            found.setdefault(table, number)
+        elif key := _KEY.match(line):
+            found.setdefault((*table, *_path(f"{key[1]} = 0")), number)
+    return found
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Each line that begins a statement, with its number."""
+    lines = text.split("\n")
+    number, depth = 1, 0
+    yield 1, lines[0]
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+        elif token[0] in "]}":
+            depth -= 1
+        else:
+            number += token[0].count("\n")
+            if token[0] == "\n" and not depth:
+                yield number, lines[number - 1]
+
+
+def _path(statement: str) -> Place:
+    try:
+        tree = tomllib.loads(statement)
+    except tomllib.TOMLDecodeError:  # a table in an array of tables, which no schema has
+        return ()
+    names = []
+    while isinstance(tree, dict) and tree:
+        name, tree = next(iter(tree.items()))
+        names.append(name)
+    return tuple(names)
+
+
+def _line(lines: dict[Place, int], place: Place) -> int:
+    """The line of the place, or of what it lies in; 0 where that is the whole text."""
+    return next((lines[place[:n]] for n in range(len(place), 0, -1) if place[:n] in lines), 0)
+
+
+def _section(place: Place) -> str:
+    """How the section of a place is written: [columns.age], or [dataset]."""
+    names = place[:2] if place[:1] == ("columns",) else place[:1]
+    return f", [{'.'.join(names)}]" if names else ""

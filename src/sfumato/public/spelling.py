@@ -1,0 +1,27 @@
+"""Words: those that a name is made of, and a guess at what was meant by a misspelt one."""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+_WORD = re.compile(r"[A-ZÄÖÜ]?[^\W\d_A-ZÄÖÜ]+\d*|[A-ZÄÖÜ]+\d*(?![^\W\d_A-ZÄÖÜ])|\d+")
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column's name, in lower case, whether marks or capitals set them apart.
+
+    >>> words_of("PatientId"), words_of("date_of birth"), words_of("icd10-chapter")
+    (['patient', 'id'], ['date', 'of', 'birth'], ['icd10', 'chapter'])
+    """
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """A sentence with the known word that is nearest, with a space before it; nothing where none is near.
+
+    >>> did_you_mean("bound", ["type", "bounds"]), did_you_mean("colour", ["type", "bounds"])
+    (" Did you mean 'bounds'?", '')
+    """
+    folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(str(word).casefold(), folded, n=1, cutoff=0.6)
+    return f" Did you mean {folded[near[0]]!r}?" if near else ""
