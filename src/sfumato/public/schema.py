@@ -27,7 +27,7 @@ def n_rows_of(batch: Batch) -> int:
     return len(next(iter(batch.values())))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Schema:
     """All columns, the target to predict, the public size (if any) and the unit of privacy.
 
@@ -66,6 +66,12 @@ class Schema:
             raise SchemaError(
                 "a schema with an image may hold one image column and a categorical target. Remove the others."
             )
+
+    def __repr__(self) -> str:
+        """One line; `to_toml` has it all."""
+        target = "" if self.target is None else f", target {self.target!r}"
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        return f"<Schema: {len(self.columns)} column{'s' * (len(self.columns) > 1)}{target}{rows}>"
 
     def __getitem__(self, name: str) -> Column:
         """The column of that name."""

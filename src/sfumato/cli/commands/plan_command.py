@@ -13,7 +13,7 @@ from sfumato.cli.refusals import refusing
 from sfumato.cli.show_plan import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.outlook.planning import plan as plan_release
-from sfumato.public.budget import Budget, default_delta
+from sfumato.public.budget import budget_of
 from sfumato.public.non_private import BASELINES
 from sfumato.public.schema_file import load_schema
 
@@ -44,7 +44,7 @@ def plan(
     if is_baseline(mechanism_name, non_private=mechanism_name in BASELINES, epsilon=epsilon, delta=delta):
         plan_baseline(chosen_baseline(mechanism_name, schema=schema, settings=settings or ()), as_json=as_json)
         return
-    budget = Budget(epsilon=needed(epsilon), delta=default_delta(schema.rows) if delta is None else delta)
+    budget = budget_of(needed(epsilon), rows=schema.rows, delta=delta)
     if learner is None:
         mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
     elif mechanism_name == "auto":

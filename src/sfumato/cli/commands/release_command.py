@@ -27,7 +27,7 @@ from sfumato.folder import release as write_release
 from sfumato.outlook.planning import plan
 from sfumato.outlook.warnings import verdict_on
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.budget import Budget, default_delta
+from sfumato.public.budget import budget_of
 from sfumato.public.schema_file import load_schema
 
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
@@ -68,7 +68,7 @@ def release(
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
     schema = load_schema(schema_file)
-    budget = Budget(epsilon=needed(epsilon), delta=default_delta(schema.rows) if delta is None else delta)
+    budget = budget_of(needed(epsilon), rows=schema.rows, delta=delta)
     mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
     with progress(title="release") as step:
         step("calibrating the noise")

@@ -18,7 +18,7 @@ from sfumato.folder import release as write_release
 from sfumato.outlook.planning import plan
 from sfumato.outlook.warnings import verdict_on
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.budget import Budget, default_delta
+from sfumato.public.budget import budget_of
 from sfumato.public.schema_file import load_schema
 from sfumato.training import train as train_model
 
@@ -45,7 +45,7 @@ def train(
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
     schema = load_schema(schema_file)
-    budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
+    budget = budget_of(epsilon, rows=schema.rows, delta=delta)
     chosen = chosen_learner(learner, settings=settings or ())
     with progress(title="train") as step:
         step("calibrating the noise")

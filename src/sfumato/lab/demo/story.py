@@ -17,7 +17,7 @@ from sfumato.lab.demo.population import demo_schema, holdout_population, patient
 from sfumato.present.demo_pages import demo_page
 from sfumato.present.marginals import marginal
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.budget import Budget, default_delta
+from sfumato.public.budget import budget_of
 from sfumato.public.schema import Schema
 from sfumato.verification.verifying import Verification, verify
 
@@ -44,7 +44,7 @@ def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
     Everything is made beside its place and moved there at the end, so that a demo that is stopped leaves nothing.
     """
     schema = demo_schema()
-    budget = Budget(epsilon=EPSILON, delta=default_delta(schema.rows))
+    budget = budget_of(EPSILON, rows=schema.rows)
     with writing(out):
         workshop = tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent)
     with workshop as folder:
