@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sfumato.cli.console import AsJson, answer, progress
+from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
 from sfumato.cli.options import MechanismName, Settings, chosen_learner, chosen_mechanism
 from sfumato.cli.refusals import refusing
@@ -37,6 +37,7 @@ def plan(
     ] = None,
     settings: Settings = None,
     curve: Annotated[bool, typer.Option("--curve", help="Show the trade-off of alpha as well.")] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Show every access to private rows, its noise, and what to expect of the release. No data is read."""
@@ -51,7 +52,7 @@ def plan(
         mechanism = chosen_learner(learner, settings=settings or ())
     else:
         raise PlanError("--method releases rows and --learner a model. Give one of them.")
-    with progress(title="plan") as step:
+    with progress(title="plan", quiet=quiet) as step:
         step("calibrating the noise")
         planned = plan_release(mechanism, schema, budget)
 
