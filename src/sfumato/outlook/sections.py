@@ -5,7 +5,14 @@ from typing import Any
 
 from sfumato.outlook.forecast import SIZES, Outlook
 from sfumato.outlook.row_counts import PlannedRows
-from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, percent, simulated_another
+from sfumato.outlook.words import (
+    NUMBER_NOT_SIMULATED,
+    in_sentences,
+    noise_by_column,
+    noise_notes,
+    percent,
+    simulated_another,
+)
 from sfumato.public.claim import claim_of
 from sfumato.public.layout import Grid, Section
 from sfumato.public.outline import Outline
@@ -95,6 +102,7 @@ def outlook_section(expected: Outlook) -> Section:
     another = simulated_another(expected)
     before = [] if another is None else [another]
     if expected.rows is None:
+        before += [NUMBER_NOT_SIMULATED] if expected.predicts_number else []
         before.append("rows is not declared, so this is by the number of rows:")
     else:
         before += in_sentences(expected, expected.rows)
