@@ -16,7 +16,7 @@ ROOMS = {
     *("mechanisms", "mechanisms/table", "mechanisms/image", "mechanisms/clustmix", "mechanisms/kip"),
     *("mechanisms/marginals", "mechanisms/gan", "mechanisms/merf", "mechanisms/learners", "mechanisms/local"),
     *("mechanisms/latent", "mechanisms/common", "learn"),
-    *("check", "verification", "present", "cli", "cli/commands"),
+    *("check", "verification", "present", "cli", "cli/commands", "frames"),
     *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo", "lab/dry_run"),
 }
 STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training"}

@@ -1,5 +1,7 @@
 """Release a private dataset as a differentially private one that models can be trained on, or a model itself."""
 
+from typing import TYPE_CHECKING, Any
+
 from sfumato.errors import SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
@@ -41,8 +43,12 @@ from sfumato.public.plan import Plan
 from sfumato.public.schema import Column, Schema
 from sfumato.public.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 from sfumato.signing import load_signing_key, new_keys
+from sfumato.synthesizing import Synthesis, synthesize
 from sfumato.training import Trained, TrainedModel, load_model, train
 from sfumato.verification.verifying import Verification, verify
+
+if TYPE_CHECKING:
+    from sfumato.estimator import Synthesizer
 
 __version__ = "0.1.0"
 
@@ -97,6 +103,8 @@ __all__ = [
     "Sensitive",
     "SfumatoError",
     "Step",
+    "Synthesis",
+    "Synthesizer",
     "Synthetic",
     "ThreeAImage",
     "ThreeATable",
@@ -114,6 +122,16 @@ __all__ = [
     "plan",
     "register",
     "release",
+    "synthesize",
     "train",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`Synthesizer` when it is asked for: scikit-learn takes a while to import, and few need it."""
+    if name == "Synthesizer":
+        from sfumato.estimator import Synthesizer
+
+        return Synthesizer
+    raise AttributeError(f"module 'sfumato' has no attribute {name!r}")

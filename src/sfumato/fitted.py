@@ -1,6 +1,6 @@
 """What `fit` hands on: nothing in it has seen a private row except through a door."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from sfumato.errors import ModelError
@@ -13,16 +13,16 @@ from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fitted:
     """Everything that has passed the boundary: the doors' noisy answers, the model built from them, the certificate."""
 
     mechanism: Mechanism
     schema: Schema
     plan: Plan
-    answers: Answers = field(repr=False)
-    model: Product = field(repr=False)
-    certificate: Certificate = field(repr=False)
+    answers: Answers
+    model: Product
+    certificate: Certificate
 
     @cached_property
     def measurements(self) -> Measurements:
@@ -41,3 +41,11 @@ class Fitted:
             raise ModelError(f"{self.mechanism.name} has trained a model, which predicts and gives no rows.")
         n_rows = rows_to_release(rows, schema=self.schema, mechanism=self.mechanism, model=self.model)
         return self.model.sample(n_rows, seed=self.certificate.seed if seed is None else seed)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Fitted: {self.certificate.summary}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.certificate._repr_html_()

@@ -2,28 +2,30 @@
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from sfumato.fitted import Fitted
-from sfumato.mechanism import Mechanism, mechanism_for, record_of
+from sfumato.mechanism import Mechanism, as_mechanism, record_of
 from sfumato.private.discovering import discover
 from sfumato.private.doors_only import doors_of
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
-from sfumato.private.sensitive import Sensitive
+from sfumato.private.sensitive import Sensitive, opened
 from sfumato.public.answers import Answers
-from sfumato.public.budget import Budget
+from sfumato.public.budget import Budget, budget_of
 from sfumato.public.certificate import DiscoveryRecord, make_certificate
 from sfumato.public.plan import make_plan, refuse_sampling
-from sfumato.public.schema import sketch
+from sfumato.public.schema import Schema, sketch
 from sfumato.public.software import installed_software
 
 
 def fit(
     mechanism: Mechanism | str,
-    data: Sensitive,
-    budget: Budget,
+    data: Any,
+    budget: Budget | float,
     *,
+    schema: Schema | None = None,
     seed: int | None = None,
     source: NoiseSource | None = None,
     on_step: Callable[[str], None] = lambda name: None,
@@ -32,14 +34,18 @@ def fit(
 
     Args:
         mechanism: A mechanism, or the name of one (`auto` for the default).
-        data: The private rows.
-        budget: The guarantee to meet.
+        data: The private rows: a `Sensitive`, or with a schema whatever `Sensitive.read` takes.
+        budget: The guarantee to meet. A number is an epsilon, with the delta that the command line would choose.
+        schema: What is public about data that was not opened yet.
         seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         on_step: Told the name of each step as it begins.
     """
+    private = opened(data, schema)
+    chosen = as_mechanism(mechanism, private.schema)
+    asked = budget_of(budget, rows=private.schema.rows)
     primitives = Primitives(source or NoiseSource())
-    return fit_with(primitives, mechanism, data, budget, seed=seed, on_step=on_step)
+    return fit_with(primitives, chosen, private, asked, seed=seed, on_step=on_step)
 
 
 def fit_with(
@@ -53,7 +59,7 @@ def fit_with(
 ) -> Fitted:
     """The same with other primitives than the package's own: for twins. The certificate then says `non_private`."""
     schema = data.schema
-    chosen = mechanism_for(mechanism, schema) if isinstance(mechanism, str) else mechanism
+    chosen = as_mechanism(mechanism, schema)
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     record = record_of(chosen)
 

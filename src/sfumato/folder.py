@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.contents import (
@@ -25,7 +25,7 @@ from sfumato.contents import (
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import Learner, mechanism_from
-from sfumato.model import Classifier, Product, Synthetic, notes_of, refuse_diverged
+from sfumato.model import Classifier, Model, Product, Synthetic, notes_of, refuse_diverged
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.outlook.warnings import model_warnings, release_warnings
 from sfumato.present.loading import load_lines
@@ -33,6 +33,7 @@ from sfumato.present.model_report import public_model_report
 from sfumato.present.report import public_report
 from sfumato.public.answers import AnsweredDoors, Answers
 from sfumato.public.certificate import NAME, Certificate
+from sfumato.public.layout import Section, as_html
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 from sfumato.public.schema_file import parse_schema, schema_to_toml
@@ -45,14 +46,14 @@ CERTIFICATE, ANSWERS, SCHEMA, REPORT = NAME, "answers.npz", "schema.toml", "repo
 GARBLED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release:
     """A release folder that was written or read."""
 
     path: Path
     schema: Schema
     certificate: Certificate
-    answers: Answers = field(repr=False)
+    answers: Answers
 
     def model(self) -> Product:
         """Build the model again from the doors' answers: no data needed, no budget spent."""
@@ -93,6 +94,19 @@ class Release:
         """For each tool, one line of Python that loads the rows from where this process runs; the tool is enough."""
         return load_lines(read_head(self.path)[1], self.schema, folder=self.path)
 
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Release: {self.path}, {self.certificate.summary}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = self.certificate.rows
+        held = "a trained model" if rows is None else f"{rows:,} synthetic rows"
+        place = Section(
+            title=str(self.path), subtitle=f", {held}", notes=(f"Anyone can check it: sfumato verify {self.path}",)
+        )
+        return as_html([place, *self.certificate.sections()])
+
 
 def release(
     fitted: Fitted,
@@ -128,14 +142,7 @@ def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[s
     if isinstance(fitted.model, Classifier):
         return _contents_of_model(fitted, fitted.model, rows=rows)
     name, content, synthetic = settled_file(fitted.sample(rows))
-    warnings = release_warnings(
-        schema=fitted.schema,
-        plan=fitted.certificate.plan(),
-        mechanism=fitted.mechanism,
-        model=fitted.model,
-        synthetic=synthetic,
-    )
-    certificate = fitted.certificate.for_rows(len(synthetic), warnings=warnings, notes=notes_of(fitted.model))
+    certificate = certificate_of(fitted, fitted.model, synthetic)
     files = {
         name: content,
         ANSWERS: archive_of(fitted.answers.to_arrays()),
@@ -143,6 +150,18 @@ def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[s
         REPORT: report_of(certificate, schema=fitted.schema, synthetic=synthetic),
     }
     return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
+
+
+def certificate_of(fitted: Fitted, model: Model, synthetic: Synthetic) -> Certificate:
+    """The certificate of these rows, with what their maker and receiver should be told. It names no files yet."""
+    warnings = release_warnings(
+        schema=fitted.schema,
+        plan=fitted.certificate.plan(),
+        mechanism=fitted.mechanism,
+        model=model,
+        synthetic=synthetic,
+    )
+    return fitted.certificate.for_rows(len(synthetic), warnings=warnings, notes=notes_of(model))
 
 
 def _contents_of_model(fitted: Fitted, model: Classifier, *, rows: AskedRows) -> tuple[Certificate, dict[str, bytes]]:

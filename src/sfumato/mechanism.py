@@ -84,6 +84,20 @@ def mechanism_for(name: str, schema: Schema) -> Mechanism:
     return registered(name)()
 
 
+def as_mechanism(asked: Mechanism | str, schema: Schema) -> Mechanism:
+    """A mechanism as people ask for one: itself, or its name. Anything else is answered with what to give."""
+    if isinstance(asked, str):
+        return mechanism_for(asked, schema)
+    if isinstance(asked, type) and hasattr(asked, "steps"):
+        raise PlanError(f"{asked.__name__} is a class of mechanisms. Give one of them: {asked.__name__}().")
+    if not hasattr(asked, "steps"):
+        raise PlanError(
+            f"a mechanism of type {type(asked).__name__} is not known. Give one, or its name, such as 'auto', before the data; "
+            "or call sf.synthesize(data, schema, epsilon=1), which chooses for you."
+        )
+    return asked
+
+
 def learner_for(name: str) -> Mechanism:
     """A learner with its default settings."""
     mechanism = registered(name)()

@@ -1,7 +1,7 @@
 """Train a classifier on private rows, and predict with it: from private rows to a model that is itself released."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,22 @@ from sfumato.model import Classifier
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.sources import open_source
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.schema import Batch, Schema
 
 _ROWS_AT_ONCE = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrainedModel:
     """A classifier and the schema of the rows that it reads."""
 
     schema: Schema
-    classifier: Classifier = field(repr=False)
+    classifier: Classifier
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<TrainedModel: predicts {self.schema.target!r} from {len(self.schema.features)} columns>"
 
     def predict(self, data: Any) -> pd.DataFrame:
         """For each row the likeliest class, under the name of the target, and the probability of every class.
@@ -58,18 +61,27 @@ class TrainedModel:
         return pd.DataFrame({target.name: likeliest, **columns})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trained(TrainedModel):
     """A model that was trained here: `fitted` has what `sfumato.release` writes."""
 
-    fitted: Fitted = field(repr=False)
+    fitted: Fitted
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Trained: {self.fitted.certificate.summary}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.fitted.certificate._repr_html_()
 
 
 def train(
     learner: Mechanism | str,
-    data: Sensitive,
-    budget: Budget,
+    data: Any,
+    budget: Budget | float,
     *,
+    schema: Schema | None = None,
     seed: int | None = None,
     source: NoiseSource | None = None,
     on_step: Callable[[str], None] = lambda name: None,
@@ -78,8 +90,9 @@ def train(
 
     Args:
         learner: A learner, or the name of one: `logistic`, `scattering`, `cnn`.
-        data: The private rows.
-        budget: The guarantee to meet.
+        data: The private rows: a `Sensitive`, or with a schema whatever `Sensitive.read` takes.
+        budget: The guarantee to meet. A number is an epsilon, with the delta that the command line would choose.
+        schema: What is public about data that was not opened yet.
         seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         on_step: Told the name of each step as it begins.
@@ -87,7 +100,7 @@ def train(
     chosen = learner_for(learner) if isinstance(learner, str) else learner
     if not isinstance(chosen, Learner):
         raise ModelError(f"{chosen.name} releases rows and trains no model. Use sfumato.fit.")
-    fitted = fit(chosen, data, budget, seed=seed, source=source, on_step=on_step)
+    fitted = fit(chosen, data, budget, schema=schema, seed=seed, source=source, on_step=on_step)
     if not isinstance(fitted.model, Classifier):
         raise ModelError(f"{chosen.name} has built no classifier, though it is a learner.")
     return Trained(fitted.schema, fitted.model, fitted)

@@ -18,7 +18,7 @@ from sfumato.outlook import forecast as outlook_module
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import load_expectations
 from sfumato.outlook.forecast import HOPELESS
-from sfumato.outlook.words import in_units
+from sfumato.outlook.words import NUMBER_NOT_SIMULATED, in_units
 from sfumato.public.reading import ASSUMED_ROWS, column_noise, readings_of
 from sfumato.public.schema import Column, Schema
 
@@ -317,3 +317,14 @@ def test_plan_without_a_target_tells_of_columns_and_pairs_alone(place: Path) -> 
     said = " ".join(run("plan", "schema.toml", "--epsilon", 1).stdout.split())
     assert "of a pair of columns by" in said
     assert "Expect a learner" not in said
+
+
+@pytest.mark.parametrize("rows", ["rows = 400\n", ""])
+def test_plan_of_a_number_says_that_learners_were_not_simulated(place: Path, rows: str) -> None:
+    Path("schema.toml").write_text(SCHEMA.replace('target = "ill"', 'target = "weight"').replace("rows = 400\n", rows))
+    said = " ".join(run("plan", "schema.toml", "--epsilon", 1).stdout.split())
+    assert NUMBER_NOT_SIMULATED in said
+    assert "Expect a learner" not in said
+    assert answer_of(run("plan", "schema.toml", "--epsilon", 1, "--json"))["expectation"]["predicts_number"]
+    Path("schema.toml").write_text(SCHEMA)
+    assert "not simulated" not in run("plan", "schema.toml", "--epsilon", 1).stdout

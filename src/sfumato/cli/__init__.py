@@ -1,8 +1,11 @@
 """The command line: demo, schema, check, plan, release, sample, train, predict, methods, verify, keys, account, data, bench, study."""
 
+from typing import Annotated
+
 import typer
 from typer.main import get_command
 
+from sfumato import __version__
 from sfumato.cli.commands.account_command import account
 from sfumato.cli.commands.bench_command import bench
 from sfumato.cli.commands.check_command import check
@@ -18,18 +21,32 @@ from sfumato.cli.commands.schema_command import schema
 from sfumato.cli.commands.study_command import study
 from sfumato.cli.commands.train_command import train
 from sfumato.cli.commands.verify_command import verify
-from sfumato.cli.refusals import stop_cleanly, withhold_details
+from sfumato.cli.refusals import EXIT_CODES, stop_cleanly, withhold_details
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="sfumato",
-    help="Release a private dataset as a differentially private one that models can be trained on.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"sfumato {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog=f"Exit codes: {', '.join(f'{code} {what}' for code, what in EXIT_CODES.items())}.")
+def _every_command(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Release a private dataset as a differentially private one that models can be trained on."""
+
 
 app.command(epilog="Example: sfumato demo --out demo-release")(demo)
 app.command(epilog="Example: sfumato schema patients.csv > schema.toml")(schema)

@@ -17,8 +17,13 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-#: The option that every command has.
+from sfumato.cli.agenda import Agenda
+from sfumato.outlook.stages import in_words
+
+#: The options that every command has.
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else there.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress. Warnings and refusals are still said.")]
 
 
 def answers() -> Console:
@@ -54,18 +59,24 @@ def answer(payload: Mapping[str, Any], *, as_json: bool, show: Callable[[Console
 
 
 @contextmanager
-def progress(*, title: str) -> Iterator[Callable[[str], None]]:
-    """A spinner with the name of the step that runs; where there is no terminal, one line for each step.
+def progress(
+    *, title: str, stages: Mapping[str, int] | None = None, quiet: bool = False
+) -> Iterator[Callable[[str], None]]:
+    """A spinner with the stage that runs, its number and the time that is left; in a log, one line for each stage.
 
     Never a count of rows or a share of them: how many there are is private. Say nothing else while it turns.
+
+    Args:
+        title: What all stages are part of.
+        stages: Those that are planned, in their order, each with the number of times that it comes.
+        quiet: Say nothing.
     """
-    console = notices()
+    agenda, console = Agenda(stages or {}), notices()
+    if quiet:
+        yield lambda stage: None
+        return
     if not console.is_terminal:
-
-        def line(step: str) -> None:
-            console.print(f"{title}: {step}", markup=False, soft_wrap=True)
-
-        yield line
+        yield _in_a_log(console, agenda, title)
         return
     spinner = Spinner("dots", text=f"{title} ...")
     # Nothing else that the process says is sent to this terminal: it would be heard from behind the doors.
@@ -73,7 +84,20 @@ def progress(*, title: str) -> Iterator[Callable[[str], None]]:
         _own_terminal() as terminal,
         Live(spinner, console=terminal, transient=True, redirect_stdout=False, redirect_stderr=False),
     ):
-        yield lambda step: spinner.update(text=f"{title}: {escape(step)} ...")
+        yield lambda stage: spinner.update(text=f"{title}: {escape(agenda.begin(stage))} ...")
+
+
+def _in_a_log(console: Console, agenda: Agenda, title: str) -> Callable[[str], None]:
+    """Each stage once, as it begins: no spinner and no time that is left, which would be stale when it is read."""
+    told: set[str] = set()
+
+    def line(stage: str) -> None:
+        if stage not in told:
+            told.add(stage)
+            place = f"{agenda.place_of(stage)}, " if stage in agenda.stages else ""
+            console.print(f"{title}: {place}{in_words(stage)}", markup=False, soft_wrap=True)
+
+    return line
 
 
 @contextmanager

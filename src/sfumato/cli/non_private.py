@@ -83,13 +83,14 @@ def release_baseline(
     rows: AskedRows,
     seed: int | None,
     force: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Train on rows as they are, and write a folder that `verify` refuses."""
     check_target(out, force=force)
     warn(NOT_PRIVATE)
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
-    with progress(title="not private") as step:
+    with progress(title="not private", quiet=quiet) as step:
         fitted = baseline.fit(data, schema, seed=seed, on_step=step)
         step("writing the folder")
         paper = release_non_private(fitted, to=out, rows=rows, force=force)

@@ -17,7 +17,19 @@ import sfumato
 from sfumato.cli.console import answer, notices
 from sfumato.errors import SfumatoError, VerificationError
 
-REFUSED, NOT_VERIFIED, FAULTS_FOUND, UNEXPECTED, INTERRUPTED, TERMINATED = 1, 3, 4, 70, 130, 143
+REFUSED, MISUSED, NOT_VERIFIED, FAULTS_FOUND, UNEXPECTED, INTERRUPTED, TERMINATED = 1, 2, 3, 4, 70, 130, 143
+
+#: What a script may rely on. Whatever is not 0 has written nothing.
+EXIT_CODES = {
+    0: "done",
+    REFUSED: "refused, with a sentence on stderr",
+    MISUSED: "the command line is wrong",
+    NOT_VERIFIED: "a release does not bear out its claim",
+    FAULTS_FOUND: "done, and faults were found in the data",
+    UNEXPECTED: "unforeseen; the message is withheld",
+    INTERRUPTED: "stopped by Ctrl-C",
+    TERMINATED: "asked to end",
+}
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -42,6 +42,7 @@ class Outlook:
     delta: float
     noise_growth: float
     current: bool
+    predicts_number: bool = False
 
     def shares(self, rows: int) -> dict[float, Range]:
         """How much of a learner's lift is kept, by the share of the rarest class: even classes first."""
@@ -110,6 +111,7 @@ class Outlook:
                 }
                 for rows in sizes
             ],
+            "predicts_number": self.predicts_number,
             "warning": self.warning,
             "alpha": [dict(point) for point in self.found.alpha],
         }
@@ -137,6 +139,7 @@ def outlook(mechanism: Named, *, schema: Schema, budget: Budget, planned: Plan |
         delta=budget.delta,
         noise_growth=growth,
         current=found.digest == constants_digest(type(default).__module__),
+        predicts_number=target is not None and target.is_number,
     )
 
 

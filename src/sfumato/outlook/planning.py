@@ -5,14 +5,12 @@ from functools import cached_property
 from typing import Any
 
 from sfumato.errors import PlanError
-from sfumato.mechanism import Learner, Mechanism, mechanism_for
+from sfumato.mechanism import Learner, Mechanism, as_mechanism
 from sfumato.outlook.duration import Duration, duration_of
 from sfumato.outlook.forecast import Outlook, outlook
-from sfumato.outlook.layout import as_html, as_text
 from sfumato.outlook.preview import advice, discovery_of, noise_of, plan_if_known
 from sfumato.outlook.row_counts import PlannedRows, planned_rows
 from sfumato.outlook.sections import (
-    Section,
     curve_section,
     discovery_section,
     duration_section,
@@ -24,8 +22,9 @@ from sfumato.outlook.sections import (
 )
 from sfumato.outlook.unused_keys import keys_without_effect
 from sfumato.public.accounting import Spent
-from sfumato.public.budget import Budget
+from sfumato.public.budget import Budget, budget_of
 from sfumato.public.claim import claim_of
+from sfumato.public.layout import Section, as_html, as_text
 from sfumato.public.outline import Outline, outline_of
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema, sketch
@@ -175,11 +174,11 @@ class PlannedRelease:
         return [Section(title=word.capitalize(), before=(sentence,)) for word, sentence in self.remarks]
 
 
-def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget) -> PlannedRelease:
+def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget | float) -> PlannedRelease:
     """Every access to private rows, its noise and what to expect, before any row is read.
 
-    Refuses what `fit` would refuse. Where the schema leaves bounds or categories open it says what is to be
-    discovered instead of the steps.
+    Refuses what `fit` would refuse, and reads a number as `fit` does: as an epsilon. Where the schema leaves bounds or
+    categories open it says what is to be discovered instead of the steps.
 
     >>> from sfumato.public.schema import Column
     >>> age = Column(name="age", kind="integer", bounds=(0, 99))
@@ -189,7 +188,7 @@ def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget) -> PlannedR
     >>> print(planned)  # doctest: +ELLIPSIS
     Plan of 3a-table, by the accountant ...
     """
-    chosen = mechanism_for(mechanism, schema) if isinstance(mechanism, str) else mechanism
+    chosen, budget = as_mechanism(mechanism, schema), budget_of(budget, rows=schema.rows)
     known = plan_if_known(chosen, schema=schema, budget=budget)
     learns = isinstance(chosen, Learner)
     expected = None if learns else outlook(chosen, schema=schema, budget=budget, planned=known)

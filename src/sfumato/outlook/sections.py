@@ -1,41 +1,27 @@
 """A plan as sections of plain text: what Python, notebooks and the command line each lay out in their own way."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sfumato.outlook.duration import Duration
 from sfumato.outlook.forecast import SIZES, Outlook
 from sfumato.outlook.row_counts import PlannedRows
-from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, percent, simulated_another
+from sfumato.outlook.words import (
+    NUMBER_NOT_SIMULATED,
+    in_sentences,
+    noise_by_column,
+    noise_notes,
+    percent,
+    simulated_another,
+)
 from sfumato.public.claim import claim_of
+from sfumato.public.layout import Grid, Section
 from sfumato.public.outline import Outline
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 
 #: Columns that are shown; to_json and --json have them all.
 _SHOWN = 12
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table of words. The last `numbers` columns are set to the right."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A title, sentences before the table, the table, small print below it, and sentences after that."""
-
-    title: str
-    subtitle: str = ""
-    before: tuple[str, ...] = ()
-    grid: Grid | None = None
-    notes: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
 
 
 def steps_section(mechanism: str, plan: Plan) -> Section:
@@ -122,6 +108,7 @@ def outlook_section(expected: Outlook) -> Section:
     another = simulated_another(expected)
     before = [] if another is None else [another]
     if expected.rows is None:
+        before += [NUMBER_NOT_SIMULATED] if expected.predicts_number else []
         before.append("rows is not declared, so this is by the number of rows:")
     else:
         before += in_sentences(expected, expected.rows)

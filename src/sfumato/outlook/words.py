@@ -10,6 +10,12 @@ from sfumato.public.schema import Column, Schema
 
 _DAY = 86_400.0
 
+#: Said where a line on learners would stand for a target of classes.
+NUMBER_NOT_SIMULATED = (
+    "The target is a number: what a learner keeps of it was not simulated, since the made-up data has classes. Columns and "
+    "pairs, the target among them, are expected as follows."
+)
+
 
 def noise_by_column(noise: Sequence[dict[str, Any]], schema: Schema) -> dict[str, str]:
     """For each column what is told of it, and give or take how much: one standard deviation."""
@@ -74,6 +80,7 @@ def in_sentences(expected: Outlook, rows: int) -> list[str]:
         else:
             said.append(f"{percent(share)} if a class has {100 * rate:.0f} % of the rows{end}")
     sentences = [" ".join(said)] if said else []
+    sentences += [NUMBER_NOT_SIMULATED] if expected.predicts_number else []
     distances = expected.distances(rows)
     if distances:
         sentences.append(

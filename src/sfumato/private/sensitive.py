@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from sfumato.errors import PrivacyError
+from sfumato.errors import PrivacyError, SchemaError
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
@@ -84,6 +84,25 @@ class Sensitive:
     __array__ = __dlpack__ = to_numpy = _refuse("an array")
     __dataframe__ = __arrow_c_stream__ = __arrow_c_array__ = to_pandas = _refuse("a table")
     __dict__ = property(_refuse("the insides"))  # what vars() looks up
+
+
+def opened(data: Any, schema: Schema | None) -> Sensitive:
+    """Private rows as people hand them over: opened already, or with the schema that they are to be read by."""
+    if isinstance(data, Sensitive):
+        if schema is not None and schema != data.schema:
+            raise SchemaError("the data was opened under another schema. Leave out schema, or open the data with it.")
+        return data
+    if isinstance(data, Schema):
+        raise SchemaError(
+            "a schema stands in the place of the data. Write sf.fit('auto', data, budget, schema=schema), or "
+            "sf.synthesize(data, schema, epsilon=1)."
+        )
+    if schema is None:
+        raise SchemaError(
+            f"data of type {type(data).__name__} has no schema, which says what is public about it. Give schema=..., as "
+            "sf.Schema.load('schema.toml') reads one; sfumato schema drafts it."
+        )
+    return Sensitive.read(data, schema)
 
 
 #: Attributes are reached through these two, here and nowhere else.

@@ -1,6 +1,7 @@
 """The promise: how much may leak (`Budget`) and about whom (`PrivacyUnit`)."""
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -98,6 +99,25 @@ class Budget:
                 "promises nothing, because publishing one row at random would meet it. "
                 f"Use at most a tenth of that, {1 / (10 * rows):.2g}."
             )
+
+
+def budget_of(asked: Budget | float, *, rows: int | None, delta: float | None = None) -> Budget:
+    """A budget as people ask for one: a number is an epsilon, and a delta that nobody chose is the default.
+
+    >>> budget_of(1, rows=50_000_000)
+    Budget(epsilon=1.0, delta=2e-09)
+    >>> budget_of("1", rows=None)
+    Traceback (most recent call last):
+    sfumato.errors.BudgetError: a budget of type str is not known. Give an epsilon, or sf.Budget(epsilon=..., delta=...).
+    """
+    if isinstance(asked, Budget):
+        return asked
+    number: Any = asked  # people give texts as well
+    if isinstance(number, bool) or not isinstance(number, numbers.Real):
+        raise BudgetError(
+            f"a budget of type {type(asked).__name__} is not known. Give an epsilon, or sf.Budget(epsilon=..., delta=...)."
+        )
+    return Budget(epsilon=float(number), delta=default_delta(rows) if delta is None else delta)
 
 
 def default_delta(rows: int | None) -> float:

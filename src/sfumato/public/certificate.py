@@ -16,6 +16,7 @@ from sfumato.errors import SfumatoError, VerificationError
 from sfumato.public.accounting import Spent, event_from_json, event_to_json
 from sfumato.public.assumptions import ASSUMPTIONS, Assumption
 from sfumato.public.claim import Claim, claim_of
+from sfumato.public.layout import Section, as_html
 from sfumato.public.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.non_private import NOT_A_CLAIM
 from sfumato.public.plan import Plan
@@ -50,7 +51,7 @@ class MechanismRecord:
     parameters: dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Certificate:
     """A claim and its evidence. `rows` and `files` are those of the folder: none before it is written.
 
@@ -85,6 +86,27 @@ class Certificate:
     def delta(self) -> float:
         """The claimed delta."""
         return self.claim.delta
+
+    @property
+    def summary(self) -> str:
+        """The mechanism, the promise and the status in a few words."""
+        kind = "" if self.status == "certified" else f", {self.status.upper()}"
+        warned = "" if not self.warnings else f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"
+        return f"{self.mechanism.name}, epsilon {self.epsilon:g}, delta {self.delta:g}{kind}{warned}"
+
+    def sections(self) -> list[Section]:
+        """What a person should read first: the claim, and whatever speaks against the release."""
+        told = [Section(title=self.status.replace("_", " ").capitalize(), before=(self.claim.in_words,))]
+        told += [Section(title="Warnings", before=self.warnings)] if self.warnings else []
+        return [*told, *([Section(title="Notes", before=self.notes)] if self.notes else [])]
+
+    def __repr__(self) -> str:
+        """One line; `to_text` has it all."""
+        return f"<Certificate: {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return as_html(self.sections())
 
     def plan(self) -> Plan:
         """The plan that the certificate was issued for, from its steps and their scale."""

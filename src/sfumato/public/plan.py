@@ -16,7 +16,7 @@ from sfumato.public.step import Step
 _MOST_NUMBERS = 2**28  # 2 GB of sums
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Plan:
     """Steps with a noise scale that meets the budget. `prior` is what was spent before, on discovery."""
 
@@ -45,6 +45,11 @@ class Plan:
     def noise_stddev(self, name: str, block: str) -> float:
         """Noise on each entry of a block, in the block's own units."""
         return grid.noise_stddev(self.step(name).block(block), noise_multiplier=self.noise_multiplier(name))
+
+    def __repr__(self) -> str:
+        """One line; `to_json` has it all."""
+        names = ", ".join(step.name for step in self.steps)
+        return f"<Plan: epsilon {self.budget.epsilon:g}, delta {self.budget.delta:g}, steps {names}>"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, one entry for each block of each step."""

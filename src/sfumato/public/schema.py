@@ -29,7 +29,7 @@ def n_rows_of(batch: Batch) -> int:
     return len(next(iter(batch.values())))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Schema:
     """All columns, the target to predict, the public size (if any) and the unit of privacy.
 
@@ -51,6 +51,12 @@ class Schema:
         found = contradictions(self.columns, target=self.target, rows=self.rows, unit=self.unit, groups=groups)
         for fault in found:  # the first; a file is told all of them when it is read
             raise SchemaError(fault.sentence)
+
+    def __repr__(self) -> str:
+        """One line; `to_toml` has it all."""
+        target = "" if self.target is None else f", target {self.target!r}"
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        return f"<Schema: {len(self.columns)} column{'s' * (len(self.columns) > 1)}{target}{rows}>"
 
     def __getitem__(self, name: str) -> Column:
         """The column of that name."""

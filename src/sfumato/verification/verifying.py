@@ -1,11 +1,12 @@
 """Check a release without the data: recompute every field that can be recomputed, and say which cannot."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import VerificationError
 from sfumato.folder import CERTIFICATE, Release
 from sfumato.public.certificate import Certificate
+from sfumato.public.layout import Section, as_html
 from sfumato.safetensors_file import WEIGHTS
 from sfumato.verification.account_checks import check_account, check_delta
 from sfumato.verification.answer_checks import check_answers
@@ -17,7 +18,7 @@ from sfumato.verification.row_checks import Rows, check_report, is_quick, read_r
 from sfumato.verification.signature_checks import SignatureState, Signer, check_signature
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """What a check found. `ok` means: marked certified, and nothing that was recomputed differs.
 
@@ -41,8 +42,8 @@ class Verification:
     delta: float
     replayed_epsilon: float | None
     claim: str
-    checked: tuple[str, ...] = field(repr=False)
-    declared: tuple[str, ...] = field(repr=False)
+    checked: tuple[str, ...]
+    declared: tuple[str, ...]
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     signature: SignatureState = "absent"
@@ -52,6 +53,29 @@ class Verification:
     def ok(self) -> bool:
         """Whether the release is certified and everything that was recomputed agrees."""
         return not self.problems
+
+    @property
+    def verdict(self) -> str:
+        """One phrase: whether the folder bears out its claim."""
+        if self.ok:
+            return "bears out its claim"
+        return f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}, not to be believed"
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Verification: {self.path}, epsilon {self.epsilon:g}, delta {self.delta:g}: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        told = [Section(title=str(self.path), subtitle=f": {self.verdict}", before=(self.claim,) if self.ok else ())]
+        listed = {
+            "Problems": self.problems,
+            "Warnings": self.warnings,
+            "Recomputed": self.checked,
+            "Only declared": self.declared,
+        }
+        told += [Section(title=title, before=sentences) for title, sentences in listed.items() if sentences]
+        return as_html(told)
 
     def raise_if_bad(self) -> None:
         """Raise with the first problem, if there is one."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from sfumato.cli.console import answer, answers, progress, table_of
+from sfumato.cli.console import Quiet, answer, answers, progress, table_of
 from sfumato.cli.non_private import (
     EpsilonIfPrivate,
     NonPrivate,
@@ -47,6 +47,7 @@ def bench(
         bool, typer.Option("--fetch", help="Download the dataset first, into $SFUMATO_DATA or the cache folder.")
     ] = False,
     non_private: NonPrivate = False,
+    quiet: Quiet = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object a line, as runs are finished.")
     ] = False,
@@ -62,7 +63,7 @@ def bench(
         if each not in _LEARNERS:
             raise BenchmarkError(f"there is no learner {each!r}. Known: {', '.join(_LEARNERS)}.")
     records = []
-    with progress(title="bench") as step:
+    with progress(title="bench", quiet=quiet) as step:
         if fetch_first:
             fetch(dataset, on_step=step)
         step("reading the dataset")

@@ -7,12 +7,12 @@ import typer
 from rich.console import Console
 
 from sfumato.cli.commands.release_command import Force
-from sfumato.cli.console import AsJson, answer, progress, table_of, warn
+from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
 from sfumato.cli.files import check_file_target, whole_or_absent
 from sfumato.cli.refusals import refusing
 from sfumato.cli.show_plan import grid_as_table
 from sfumato.folder import check_target
-from sfumato.lab.demo.story import Story, tell
+from sfumato.lab.demo.story import Story, stages, tell
 from sfumato.outlook.sections import steps_grid
 from sfumato.outlook.warnings import verdict_on
 
@@ -25,13 +25,14 @@ def demo(
         Path, typer.Option(help="The release folder to make; the page is put beside it.", metavar="DIR")
     ] = Path("demo-release"),
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Release an embedded population at epsilon 1, verify it, and compare a learner on real and synthetic rows."""
     page = out.absolute().parent / PAGE if out.is_absolute() else out.parent / PAGE
     check_target(out, force=force)
     check_file_target(page, force=force)
-    with progress(title="demo") as step:
+    with progress(title="demo", stages=stages(), quiet=quiet) as step:
         story = tell(out=out, on_step=step)
         with whole_or_absent(page) as file:
             file.write(story.page.encode())

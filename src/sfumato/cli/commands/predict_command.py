@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from sfumato.cli.commands.release_command import Force
-from sfumato.cli.console import AsJson, answer, progress
+from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.files import check_file_target, whole_or_absent
 from sfumato.cli.refusals import refusing
 from sfumato.errors import ReleaseError
@@ -23,13 +23,14 @@ def predict(
     data: Annotated[Path, typer.Argument(help="Rows with the columns of the schema; the target may be missing.")],
     out: Annotated[Path, typer.Option(help="The file to make: .csv or .parquet.", metavar="FILE")],
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the class of each row, and the probability of every class. No budget is spent."""
     check_file_target(out, force=force)
     if out.suffix.lower() not in SUFFIXES:
         raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(SUFFIXES)}.")
-    with progress(title="predict") as step:
+    with progress(title="predict", quiet=quiet) as step:
         step("checking the model")
         verify_release(model, rebuild=False).raise_if_bad()  # a tampered folder says nothing about anybody
         step("predicting")

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from sfumato.cli.commands.keys_command import PassphraseFile, signing_key
 from sfumato.cli.commands.plan_command import Delta
-from sfumato.cli.console import AsJson, answer, progress, warn
+from sfumato.cli.console import AsJson, Quiet, answer, progress, warn
 from sfumato.cli.non_private import (
     EpsilonIfPrivate,
     NonPrivate,
@@ -25,15 +25,19 @@ from sfumato.fitting import fit
 from sfumato.folder import REPORT, Release, check_target
 from sfumato.folder import release as write_release
 from sfumato.outlook.planning import plan
+from sfumato.outlook.stages import fit_stages
 from sfumato.outlook.warnings import verdict_on
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.budget import Budget, default_delta
+from sfumato.public.budget import budget_of
 from sfumato.public.schema_file import load_schema
 
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Seed = Annotated[
     int | None, typer.Option(help="Public randomness of the model, not of the noise. Default: fresh.", min=0)
 ]
+
+
+_WRITING = "writing the folder"
 
 
 @refusing
@@ -53,6 +57,7 @@ def release(
     ] = None,
     passphrase_file: PassphraseFile = None,
     non_private: NonPrivate = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure private rows within the budget, and write synthetic ones with a certificate."""
@@ -63,20 +68,23 @@ def release(
             raise PlanError(f"{mechanism_name} is not private: there is no claim to sign. Leave out --sign.")
         schema = load_schema(schema_file)
         baseline = chosen_baseline(mechanism_name, schema=schema, settings=settings or ())
-        release_baseline(baseline, data, schema, out=out, rows=n_rows, seed=seed, force=force, as_json=as_json)
+        release_baseline(
+            baseline, data, schema, out=out, rows=n_rows, seed=seed, force=force, quiet=quiet, as_json=as_json
+        )
         return
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
     schema = load_schema(schema_file)
-    budget = Budget(epsilon=needed(epsilon), delta=default_delta(schema.rows) if delta is None else delta)
+    budget = budget_of(needed(epsilon), rows=schema.rows, delta=delta)
     mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
-    with progress(title="release") as step:
+    with progress(title="release", quiet=quiet) as step:
         step("calibrating the noise")
         expected = plan(mechanism, schema, budget).warning
     warn(expected)  # before any budget is spent
-    with progress(title="release") as step:
+    stages = {**fit_stages(mechanism, schema, budget), _WRITING: 1}
+    with progress(title="release", stages=stages, quiet=quiet) as step:
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
-        step("writing the folder")
+        step(_WRITING)
         written = write_release(fitted, to=out, rows=n_rows, force=force, sign=key)
     payload = describe_release(written)
     for sentence in payload["warnings"]:

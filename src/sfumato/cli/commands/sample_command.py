@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from sfumato.cli.commands.release_command import Force, Seed
-from sfumato.cli.console import AsJson, answer, progress
+from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.files import check_file_target, whole_or_absent
 from sfumato.cli.options import RowsOption, asked_rows
 from sfumato.cli.refusals import refusing
@@ -20,6 +20,12 @@ from sfumato.model import Classifier, Synthetic
 from sfumato.outlook.row_counts import rows_to_release
 from sfumato.verification.verifying import verify as verify_release
 
+_STAGES = _CHECKING, _BUILDING, _DRAWING, _WRITING = (
+    "checking the release",
+    "building the model",
+    "drawing rows",
+    "writing the file",
+)
 SUFFIXES = (".parquet", ".csv", ".npz")
 
 
@@ -30,6 +36,7 @@ def sample(
     rows: RowsOption = None,
     seed: Seed = None,
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw rows from the model that the measurements of a release give. No data needed, no budget spent."""
@@ -38,19 +45,19 @@ def sample(
     if out.suffix.lower() not in SUFFIXES:
         raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(SUFFIXES)}.")
     drawn_seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
-    with progress(title="sample") as step:
-        step("checking the release")
+    with progress(title="sample", stages=dict.fromkeys(_STAGES, 1), quiet=quiet) as step:
+        step(_CHECKING)
         verify_release(release, rebuild=False).raise_if_bad()  # a tampered folder gives nobody's rows
-        step("building the model")
+        step(_BUILDING)
         released = load_release(release)
         mechanism = mechanism_from(released.certificate.mechanism)
         if isinstance(mechanism, Learner) or isinstance(model := released.model(), Classifier):
             raise ModelError(f"{release} is a trained model, which gives no rows. Use sfumato predict.")
         n_rows = rows_to_release(asked, schema=released.schema, mechanism=mechanism, model=model)
-        step("drawing rows")
+        step(_DRAWING)
         synthetic = model.sample(n_rows, seed=drawn_seed)
         check_format(synthetic, out)
-        step("writing the file")
+        step(_WRITING)
         with whole_or_absent(out) as file:
             write_rows(synthetic, file, suffix=out.suffix.lower())
     payload = {"out": str(out), "rows": len(synthetic), "seed": drawn_seed}

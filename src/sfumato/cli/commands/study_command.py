@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from sfumato.cli.commands.plan_command import Epsilon
-from sfumato.cli.console import answer, progress, table_of
+from sfumato.cli.console import Quiet, answer, progress, table_of
 from sfumato.cli.options import Settings, chosen_mechanism
 from sfumato.cli.refusals import refusing
 from sfumato.lab.benchmark.datasets import DELTA, load, names
@@ -32,11 +32,12 @@ def clustmix(
     seeds: Annotated[int, typer.Option(help="How many runs of each version.", min=1)] = 1,
     delta: Annotated[float, typer.Option(help="Of the sound version; the published one claims 1/rows.")] = DELTA,
     settings: Settings = None,
+    quiet: Quiet = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object with all runs.")] = False,
 ) -> None:
     """ClustMix as published (not private) beside the sound one, on a public dataset."""
     Budget(epsilon=epsilon, delta=delta)
-    with progress(title="study") as step:
+    with progress(title="study", quiet=quiet) as step:
         step("reading the dataset")
         benchmark = load(dataset)
         sound = chosen_mechanism("clustmix", schema=benchmark.schema, settings=settings or ())

@@ -10,17 +10,20 @@ from rich.markup import escape
 from sfumato.cli.commands.keys_command import PassphraseFile, signing_key
 from sfumato.cli.commands.plan_command import Delta, Epsilon
 from sfumato.cli.commands.release_command import Force, Seed, describe_release
-from sfumato.cli.console import AsJson, answer, progress, warn
+from sfumato.cli.console import AsJson, Quiet, answer, progress, warn
 from sfumato.cli.options import LearnerName, Settings, chosen_learner
 from sfumato.cli.refusals import refusing
 from sfumato.folder import REPORT, check_target
 from sfumato.folder import release as write_release
 from sfumato.outlook.planning import plan
+from sfumato.outlook.stages import fit_stages
 from sfumato.outlook.warnings import verdict_on
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.budget import Budget, default_delta
+from sfumato.public.budget import budget_of
 from sfumato.public.schema_file import load_schema
 from sfumato.training import train as train_model
+
+_WRITING = "writing the folder"
 
 
 @refusing
@@ -38,6 +41,7 @@ def train(
         Path | None, typer.Option(help="Sign the certificate with this private key (NAME.key).", metavar="FILE")
     ] = None,
     passphrase_file: PassphraseFile = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a classifier within the budget, and write it with a certificate. No rows are released."""
@@ -45,13 +49,15 @@ def train(
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
     schema = load_schema(schema_file)
-    budget = Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
+    budget = budget_of(epsilon, rows=schema.rows, delta=delta)
     chosen = chosen_learner(learner, settings=settings or ())
-    with progress(title="train") as step:
+    with progress(title="train", quiet=quiet) as step:
         step("calibrating the noise")
         plan(chosen, schema, budget)
+    stages = {**fit_stages(chosen, schema, budget), _WRITING: 1}
+    with progress(title="train", stages=stages, quiet=quiet) as step:
         trained = train_model(chosen, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
-        step("writing the folder")
+        step(_WRITING)
         written = write_release(trained.fitted, to=out, force=force, sign=key)
     payload = {**describe_release(written), "model": str(out)}
     for sentence in payload["warnings"]:

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from sfumato.cli.console import AsJson, answer, progress
+from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.refusals import NOT_VERIFIED, refusing
 from sfumato.verification.verifying import Verification
 from sfumato.verification.verifying import verify as verify_release
@@ -25,10 +25,11 @@ def verify(
     signer: Annotated[
         Path | None, typer.Option(help="The public key (NAME.pub) of whoever must have signed.", metavar="FILE")
     ] = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a release: everything that can be recomputed from the folder, and no word about the rest. No data needed."""
-    with progress(title="verify") as step:
+    with progress(title="verify", quiet=quiet) as step:
         step("recomputing the release")
         found = verify_release(release, rebuild=rebuild, signer=signer)
     payload = {

@@ -14,10 +14,12 @@ from sfumato.fitting import fit
 from sfumato.folder import load_release, release, writing
 from sfumato.lab.assess.utility import Score, train_and_score
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
+from sfumato.mechanism import mechanism_for
+from sfumato.outlook.stages import fit_stages
 from sfumato.present.demo_pages import demo_page
 from sfumato.present.marginals import marginal
 from sfumato.private.sensitive import Sensitive
-from sfumato.public.budget import Budget, default_delta
+from sfumato.public.budget import budget_of
 from sfumato.public.schema import Schema
 from sfumato.verification.verifying import Verification, verify
 
@@ -38,25 +40,40 @@ class Story:
     page: str
 
 
+_MAKING, _WRITING, _VERIFYING = (
+    "making 30,000 people",
+    "writing the release",
+    "verifying it, with a rebuild of the model",
+)
+_REAL, _SYNTHETIC, _DRAWING = "training on real rows", "training on synthetic rows", "drawing the page"
+
+
+def stages() -> dict[str, int]:
+    """All that the demo tells of, in its order, and how often."""
+    schema = demo_schema()
+    fitting = fit_stages(mechanism_for("auto", schema), schema, budget_of(EPSILON, rows=schema.rows))
+    return {_MAKING: 1, **fitting, **dict.fromkeys((_WRITING, _VERIFYING, _REAL, _SYNTHETIC, _DRAWING), 1)}
+
+
 def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
     """Release the demo population to `out`, which must not exist or be a release folder that may be replaced.
 
     Everything is made beside its place and moved there at the end, so that a demo that is stopped leaves nothing.
     """
     schema = demo_schema()
-    budget = Budget(epsilon=EPSILON, delta=default_delta(schema.rows))
+    budget = budget_of(EPSILON, rows=schema.rows)
     with writing(out):
         workshop = tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent)
     with workshop as folder:
-        on_step("making 30,000 people")
+        on_step(_MAKING)
         private_rows = patient_population()
         private_file, staged = Path(folder) / "patients.csv", Path(folder) / "release"
         with writing(out):
             private_rows.to_csv(private_file, index=False)
         fitted = fit("auto", Sensitive.read(private_file, schema), budget, on_step=on_step)
-        on_step("writing the release")
+        on_step(_WRITING)
         release(fitted, to=staged)
-        on_step("verifying it, with a rebuild of the model")
+        on_step(_VERIFYING)
         verification = verify(staged, rebuild=True)
         verification.raise_if_bad()
         story = _compare(fitted, verification, staged, private_rows, schema, out=out, on_step=on_step)
@@ -80,11 +97,11 @@ def _compare(
     released = load_release(staged)
     synthetic, warnings = _table(released.synthetic().table), released.certificate.warnings
     private_test = holdout_population()
-    on_step("training on real rows")
+    on_step(_REAL)
     real_score = train_and_score(private_rows, private_test, schema)
-    on_step("training on synthetic rows")
+    on_step(_SYNTHETIC)
     synthetic_score = train_and_score(synthetic, private_test, schema)
-    on_step("drawing the page")
+    on_step(_DRAWING)
     aucs = {"real": real_score.auc, "synthetic": synthetic_score.auc, "coin": 0.5}
     rows = {"train": len(private_rows), "synthetic": len(synthetic), "test": len(private_test)}
     claim: dict[str, Any] = {

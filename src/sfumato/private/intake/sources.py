@@ -67,8 +67,8 @@ def open_source(data: Any, schema: Schema) -> Source:
     """Open a path or in-memory data, and check that its header has what the schema declares.
 
     Args:
-        data: a path (CSV, TSV, Parquet, npz, IDX, folder of pictures), a pandas frame, an Arrow table, a dict
-            of arrays, a structured array, a 2-D array with the schema's columns in order, (images, labels).
+        data: a path (CSV, TSV, Parquet, npz, IDX, folder of pictures), a frame of pandas or polars, an Arrow table, a
+            dict of arrays, a structured array, a 2-D array with the schema's columns in order, (images, labels).
         schema: the public description of the data.
     """
     is_path = isinstance(data, str | os.PathLike)
@@ -121,6 +121,8 @@ def _open_object(data: Any, schema: Schema) -> Source:
         return frame_source(data)
     if isinstance(data, pa.Table):
         return TableSource(data)
+    if hasattr(data, "__arrow_c_stream__"):  # polars, DuckDB and whoever else speaks Arrow
+        return TableSource(pa.table(data))
     if isinstance(data, Mapping):
         if not data:
             raise SourceError("the data has no arrays. Give one array for each column of the schema.")

@@ -2,13 +2,33 @@
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from sfumato.outlook.sections import Grid, Section
-
 _WIDTH = 80
 _GAP = "  "
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of words. The last `numbers` columns are set to the right."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A title, sentences before the table, the table, small print below it, and sentences after that."""
+
+    title: str
+    subtitle: str = ""
+    before: tuple[str, ...] = ()
+    grid: Grid | None = None
+    notes: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
 
 def as_text(sections: Iterable[Section]) -> str:

@@ -1,0 +1,127 @@
+"""From a frame to synthetic rows in one call: what a notebook wants, with the same certificate as a release."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sfumato.contents import settled_file
+from sfumato.errors import ModelError
+from sfumato.fitted import Fitted
+from sfumato.fitting import fit
+from sfumato.folder import Release, certificate_of, release
+from sfumato.frames.kinds import FrameKind, kind_of
+from sfumato.mechanism import Mechanism, as_mechanism, refuse_learner
+from sfumato.model import Classifier, Model, Synthetic
+from sfumato.outlook.row_counts import AskedRows
+from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.sensitive import opened
+from sfumato.public.budget import budget_of
+from sfumato.public.certificate import Certificate
+from sfumato.public.layout import as_html
+from sfumato.public.schema import Schema
+from sfumato.signing import SigningKey
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, repr=False)
+class Synthesis:
+    """Synthetic rows in memory, and what `save` needs to make a release folder of them.
+
+    Attributes:
+        fitted: What `sfumato.fit` gave.
+        kind: The kind of frame that `table` comes as.
+        asked: The number of rows that was asked for.
+    """
+
+    fitted: Fitted
+    kind: FrameKind
+    asked: AskedRows = None
+
+    @property
+    def schema(self) -> Schema:
+        """What is public about the rows, with what was discovered."""
+        return self.fitted.schema
+
+    @cached_property
+    def synthetic(self) -> Synthetic:
+        """The rows to the last digit as `save` writes them: a table, or images and labels."""
+        return settled_file(self.fitted.sample(self.asked))[2]
+
+    @cached_property
+    def table(self) -> Any:
+        """The rows as a frame of the kind that came in, with its types where these can hold what the schema allows."""
+        return self._dressed(self.synthetic)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What is claimed about the rows. It names no files before they are saved."""
+        return certificate_of(self.fitted, _model_of(self.fitted), self.synthetic)
+
+    def sample(self, rows: AskedRows = None, *, seed: int | None = None) -> Any:
+        """More rows, at no cost, as a frame of the same kind; see `Fitted.sample`."""
+        return self._dressed(self.fitted.sample(rows, seed=seed))
+
+    def save(self, to: str | Path, *, force: bool = False, sign: str | Path | SigningKey | None = None) -> Release:
+        """Write a release folder of these rows; see `sfumato.release`. Its types follow from the schema alone."""
+        return release(self.fitted, to=to, rows=self.asked, force=force, sign=sign)
+
+    def __len__(self) -> int:
+        """How many rows."""
+        return len(self.synthetic)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Synthesis: {len(self):,} rows by {self.certificate.summary}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the claim, the warnings and the first rows."""
+        told = as_html(self.certificate.sections())
+        table = self.synthetic.table
+        return told if table is None else told + str(table.head(_SHOWN).to_html(index=False, escape=True))
+
+    def _dressed(self, synthetic: Synthetic) -> Any:
+        if synthetic.table is None:
+            raise ModelError("the rows are images and have no table. See synthetic.images and synthetic.labels.")
+        return self.kind.dress(synthetic.table, self.schema)
+
+
+def synthesize(
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    method: Mechanism | str = "auto",
+    rows: AskedRows = None,
+    seed: int | None = None,
+    source: NoiseSource | None = None,
+    on_step: Callable[[str], None] = lambda name: None,
+) -> Synthesis:
+    """Measure private rows within the budget, and draw synthetic ones.
+
+    Args:
+        data: The private rows: a frame of pandas or polars, an Arrow table, a path, whatever `Sensitive.read` takes, or a
+            `Sensitive`.
+        schema: What is public about them, or the path of its file. A `Sensitive` has its own.
+        epsilon: How much may leak. 1 is a usual choice.
+        delta: The probability of an exception. By default 1e-6, or a tenth of 1/rows if that is smaller.
+        method: A mechanism, or the name of one (`auto` for the default).
+        rows: How many; `many` for the number that is recommended for training. By default as many as declared.
+        seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
+        source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
+        on_step: Told the name of each step as it begins.
+    """
+    private = opened(data, Schema.load(schema) if isinstance(schema, str | Path) else schema)
+    mechanism = as_mechanism(method, private.schema)
+    refuse_learner(mechanism)
+    budget = budget_of(epsilon, rows=private.schema.rows, delta=delta)
+    return Synthesis(fit(mechanism, private, budget, seed=seed, source=source, on_step=on_step), kind_of(data), rows)
+
+
+def _model_of(fitted: Fitted) -> Model:
+    if isinstance(fitted.model, Classifier):
+        raise ModelError(f"{fitted.mechanism.name} has trained a model, which predicts and gives no rows.")
+    return fitted.model
