@@ -19,6 +19,7 @@ from sfumato.cli.non_private import (
     release_baseline,
 )
 from sfumato.cli.options import MechanismName, RowsOption, Settings, asked_rows, chosen_mechanism
+from sfumato.cli.private_page import PrivatePage, PrivateTest, asked_page
 from sfumato.cli.refusals import refusing
 from sfumato.errors import PlanError
 from sfumato.fitting import fit
@@ -52,6 +53,8 @@ def release(
         Path | None, typer.Option(help="Sign the certificate with this private key (NAME.key).", metavar="FILE")
     ] = None,
     passphrase_file: PassphraseFile = None,
+    page: PrivatePage = None,
+    private_test: PrivateTest = None,
     non_private: NonPrivate = False,
     as_json: AsJson = False,
 ) -> None:
@@ -61,6 +64,10 @@ def release(
     if is_baseline(mechanism_name, non_private=non_private, epsilon=epsilon, delta=delta):
         if sign is not None:
             raise PlanError(f"{mechanism_name} is not private: there is no claim to sign. Leave out --sign.")
+        if page is not None or private_test is not None:
+            raise PlanError(
+                f"--private-page compares a private release, and {mechanism_name} makes none. Leave it out."
+            )
         schema = load_schema(schema_file)
         baseline = chosen_baseline(mechanism_name, schema=schema, settings=settings or ())
         release_baseline(baseline, data, schema, out=out, rows=n_rows, seed=seed, force=force, as_json=as_json)
@@ -68,6 +75,7 @@ def release(
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
     schema = load_schema(schema_file)
+    asked = asked_page(page, private_test, out=out, schema=schema, force=force)
     budget = Budget(epsilon=needed(epsilon), delta=default_delta(schema.rows) if delta is None else delta)
     mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
     with progress(title="release") as step:
@@ -78,9 +86,13 @@ def release(
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
         step("writing the folder")
         written = write_release(fitted, to=out, rows=n_rows, force=force, sign=key)
-    payload = describe_release(written)
+        if asked is not None:
+            step("comparing with the private rows, without privacy, for your page")
+            asked.write(written, data)
+    payload = describe_release(written) | ({} if asked is None else {"private_page": str(asked.page)})
     for sentence in payload["warnings"]:
         warn(sentence if sentence != expected else None)
+    warn(None if asked is None else asked.warning)
 
     def show(console: Console) -> None:
         verdict = verdict_on(payload["warnings"])
