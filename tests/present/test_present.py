@@ -149,7 +149,9 @@ def _contrast(a, b):
 
 def test_texts_stand_out_in_light_and_dark(fitted):
     page = page_of(fitted, fitted.model.sample(10, seed=1))
-    light, dark = (dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in re.findall(r":root \{(.*?)\}", page, re.S))
+    light, dark = (
+        dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in re.findall(r":root \{(.*?)\}", page, re.S)
+    )
     assert light.keys() == dark.keys()
     for colours in (light, dark):
         for text, paper in (("ink", "paper"), ("ink", "card"), ("soft", "paper"), ("soft", "card"), ("real", "card")):
@@ -211,20 +213,20 @@ def test_pictures_are_shown_as_a_sheet(fitted):
     assert picture_grid(np.zeros((1, 5, 5)), darkest=0.0, lightest=0.0).startswith("data:image/png")
 
 
-def test_every_column_of_a_wide_table_is_shown_and_the_page_stays_small(fitted):
+def test_every_column_of_a_wide_table_is_shown_and_the_page_stays_small(fitted, monkeypatch):
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(2_000, 250)), columns=[f"number{i}" for i in range(250)])
+    table = pd.DataFrame(rng.normal(size=(300, 250)), columns=[f"number{i}" for i in range(250)])
     names = [f"a category with quite a long name {i}" for i in range(800)]
     for at in range(250):
-        table[f"category{at}"] = pd.Categorical(rng.choice(names, 2_000), categories=names)
+        table[f"category{at}"] = pd.Categorical(rng.choice(names, 300), categories=names)
     page = page_of(fitted, Synthetic(table=table.copy()))
     assert "10 of 500 columns" in page
     assert page.count('<details class="column"') == 500
     assert page.count('<details class="column" open>') == 12
     assert page.count("790 more") == 250
     assert len(page.encode()) < 3_000_000
-    more = Synthetic(table=pd.DataFrame(np.zeros((3, 1_200)), columns=[f"pixel{i}" for i in range(1_200)]))
-    assert "The first 1,000 of 1,200 columns." in page_of(fitted, more)
+    monkeypatch.setattr(sfumato.present.columns, "MOST_COLUMNS", 3)
+    assert "The first 3 of 4 columns." in page_of(fitted, Synthetic(table=table.iloc[:, :4].copy()))
 
 
 def test_the_line_for_pandas_reads_the_released_rows(fitted, tmp_path, monkeypatch):
@@ -272,12 +274,14 @@ def test_a_long_tail_does_not_flatten_the_drawing():
     rng = np.random.default_rng(0)
     values = np.append(rng.normal(50, 10, 5_000), [1e6] * 5)
     card = column_card("income", {"synthetic": pd.Series(values)})
-    assert "0.6 % lie beyond what is drawn." in card.sentences[0] or "lie beyond" in card.sentences[0]
+    assert "lie beyond what is drawn." in card.sentences[0]
     assert "to 1,000,000" in card.sentences[0]
     marks = [float(text) for text in re.findall(r'class="mark"[^>]*>([^<]*)<', card.drawing)]
     assert max(marks) < 100
     assert len(marks) >= 2
-    zeros = column_card("gain", {"synthetic": pd.Series(np.where(rng.random(1_000) < 0.9, 0, rng.integers(1, 999, 1_000)))})
+    zeros = column_card(
+        "gain", {"synthetic": pd.Series(np.where(rng.random(1_000) < 0.9, 0, rng.integers(1, 999, 1_000)))}
+    )
     assert re.search(r"(89|90|91) % are 0\.", zeros.sentences[0])
 
 

@@ -66,7 +66,7 @@ def numbers_of(values: "pd.Series[Any]") -> NDArray[np.float64]:
     """Numbers as they are, dates as days since 1970, and NaN for what is missing."""
     if pd.api.types.is_datetime64_any_dtype(values):
         return np.asarray((values - pd.Timestamp(0)) / pd.Timedelta(days=1), dtype=np.float64)
-    return np.asarray(values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def _of_numbers(
@@ -86,21 +86,27 @@ def _of_numbers(
 def _of_texts(name: str, sets: Mapping[str, "pd.Series[Any]"]) -> Marginal:
     """Ordered categories in their order, others by frequency; those beyond the first are summed, and missing ones last."""
     known = _known_labels(sets)
-    shares = {key: values.dropna().astype(str).value_counts() / max(1, len(values)) for key, values in sets.items()}
-    of_all = sum(np.array([float(share.get(label, 0.0)) for label in known]) for share in shares.values())
+    shares = {key: _shares(values) for key, values in sets.items()}
+    of_all = np.sum([[share.get(label, 0.0) for label in known] for share in shares.values()], axis=0)
     is_ordered = any(isinstance(v.dtype, pd.CategoricalDtype) and v.dtype.ordered for v in sets.values())
     labels = list(known)
     if not (is_ordered and len(known) <= _MOST_LABELS):
-        labels = [known[at] for at in np.argsort(-np.asarray(of_all), kind="stable")]
+        labels = [known[at] for at in np.argsort(-of_all, kind="stable")]
     kept = labels if len(labels) <= _MOST_LABELS else labels[: _MOST_LABELS - 2]
     n_rest = len(labels) - len(kept)
     missing = {key: float(values.isna().sum()) / max(1, len(values)) for key, values in sets.items()}
     heights = {}
     for key, share in shares.items():
-        of_kept = [float(share.get(label, 0.0)) for label in kept]
-        rest = [max(0.0, float(share.sum()) - sum(of_kept))] if n_rest else []
+        of_kept = [share.get(label, 0.0) for label in kept]
+        rest = [max(0.0, sum(share.values()) - sum(of_kept))] if n_rest else []
         heights[key] = np.array([*of_kept, *rest])
     return Marginal(name, heights, labels=tuple(kept), n_rest=n_rest, missing=missing)
+
+
+def _shares(values: "pd.Series[Any]") -> dict[str, float]:
+    counted = values.value_counts()
+    shares = (counted.to_numpy(np.float64) / max(1, len(values))).tolist()
+    return dict(zip(map(str, counted.index.tolist()), shares, strict=True))
 
 
 def _known_labels(sets: Mapping[str, "pd.Series[Any]"]) -> list[str]:
@@ -108,8 +114,8 @@ def _known_labels(sets: Mapping[str, "pd.Series[Any]"]) -> list[str]:
     # Columns that know the order of their categories are asked first.
     for values in sorted(sets.values(), key=lambda values: not isinstance(values.dtype, pd.CategoricalDtype)):
         is_coded = isinstance(values.dtype, pd.CategoricalDtype)
-        known = values.cat.categories if is_coded else sorted(values.dropna().unique(), key=str)
-        labels |= dict.fromkeys(str(label) for label in known)
+        known = values.cat.categories.tolist() if is_coded else sorted(values.dropna().unique(), key=str)
+        labels |= dict.fromkeys(map(str, known))
     return list(labels)
 
 
