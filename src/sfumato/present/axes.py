@@ -54,7 +54,8 @@ def date_marks(low: float, high: float, *, most: int) -> list[tuple[float, str]]
         if span > 2 * days:
             step = next((step for step in steps if span / (step * days) < most), steps[-1])
             return _calendar_marks(low, high, unit=unit, step=step, length=length)
-    return _calendar_marks(low, high, unit="h", step=max(1, math.ceil(span * 24 / most)), length=16)
+    hours = max(1, math.ceil(span * 24 / 2))  # their texts are long
+    return _calendar_marks(low, high, unit="h", step=hours, length=16)
 
 
 def _calendar_marks(low: float, high: float, *, unit: Any, step: int, length: int) -> list[tuple[float, str]]:

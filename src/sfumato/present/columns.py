@@ -101,6 +101,8 @@ def _sentence(values: "pd.Series[Any]", counted: Marginal, key: str) -> str:
     low, lower, upper, high = map(float, np.quantile(there, [0, 0.25, 0.75, 1], method="nearest"))
     text = _date_text if counted.is_date else value_text
     said = [f"From {text(low)} to {text(high)}, the middle half from {text(lower)} to {text(upper)}."]
+    if low == high:
+        said = [f"All that there are are {text(low)}." if missing else f"All are {text(low)}."]
     often, n_often = _most_frequent(there)
     if low < high and n_often >= _SPIKE * len(values) and not counted.is_date:
         said.append(f"{percent_text(n_often / len(values))} are {text(often)}.")
