@@ -251,7 +251,7 @@ def test_marginals_share_their_cells():
     card = column_card("x", {"real": pd.Series([0.0, 1.0, np.nan]), "synthetic": pd.Series([5.0, 5.0, 5.0])})
     assert 'class="real"' in card.drawing
     assert 'class="synthetic"' in card.drawing
-    assert card.sentences[0].startswith("real: From 0 to 1")
+    assert card.sentences[0].startswith("Real: from 0 to 1")
     assert "<script" not in str(column_card(EVIL, {"synthetic": pd.Series([1.0, 2.0])}).drawing)
 
 

@@ -64,7 +64,9 @@ def column_card(
     """One column of one or several sets of rows."""
     counted = marginal(name, columns)
     told = {key: _sentence(values, counted, key) for key, values in columns.items()}
-    sentences = list(told.values()) if len(told) == 1 else [f"{key}: {words}" for key, words in told.items() if words]
+    sentences = list(told.values())
+    if len(told) > 1:
+        sentences = [f"{key.capitalize()}: {words[0].lower()}{words[1:]}" for key, words in told.items() if words]
     if counted.edges is None:
         return ColumnCard(name, kind or "category", target, [s for s in sentences if s], None, _bars(counted))
     label = f"Histogram of {name}. {' '.join(sentences)}"
