@@ -93,7 +93,7 @@ def test_a_demo_that_is_stopped_leaves_nothing(tmp_path, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(story, "train_and_score", interrupted)
+    monkeypatch.setattr(story, "compare", interrupted)
     result = run("--out", tmp_path / "demo-release")
     assert result.exit_code == 130
     assert "stopped; nothing was written" in result.stderr

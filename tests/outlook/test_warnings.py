@@ -118,6 +118,17 @@ def test_bounds_in_another_unit_are_told() -> None:
     assert said == "Column 'cost' has nearly all rows at the lower bound. Are bounds and units right?"
 
 
+@pytest.mark.parametrize("mechanism", ["independent-histograms", "auto"])
+def test_numbers_and_dates_that_cannot_be_read_are_told(mechanism: str) -> None:
+    frame = patients()
+    written = frame.assign(
+        cost=[f"{value:.2f}".replace(".", ",") for value in frame["cost"]], seen=frame["seen"].dt.strftime("%d.%m.%Y")
+    )
+    (said,) = warnings_of(written, mechanism=mechanism)
+    assert said.startswith("Columns 'cost' and 'seen' have nearly all rows in the middle of the bounds")
+    assert "decimal points" in said
+
+
 def test_some_rare_classes_among_many_are_named_and_the_rest_is_of_use() -> None:
     frame, names = patients(), tuple("abcdefgh")
     kind = np.random.default_rng(1).choice(names[:6], ROWS)

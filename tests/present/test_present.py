@@ -1,7 +1,11 @@
 """The pages: complete, self-contained, and made of public things alone."""
 
 import ast
+import base64
+import hashlib
+import itertools
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,8 +16,12 @@ import pytest
 import sfumato as sf
 import sfumato.present
 from sfumato.model import Synthetic
+from sfumato.present.axes import date_marks
+from sfumato.present.columns import column_card, percent_text
+from sfumato.present.correlations import correlations, correlations_svg
 from sfumato.present.marginals import marginal
-from sfumato.present.plots import marginal_svg, picture_grid
+from sfumato.present.plots import picture_grid
+from sfumato.present.promise import plain_promise
 from sfumato.present.report import public_report, summarize
 from sfumato.public.schema import Column, Schema
 
@@ -58,7 +66,7 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "img", "br"):
+        if tag not in ("meta", "img", "br", "input"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
@@ -78,6 +86,24 @@ def test_the_report_says_all_it_must(fitted):
         assert entry.text in text
     for words in ("histograms", "What is not promised", "read_parquet", "sfumato verify", "bins = 32", "150"):
         assert words in text
+    for column in SCHEMA.columns:
+        assert f"<summary><strong>{column.name}</strong>" in page
+
+
+def test_the_first_screen_says_in_plain_words_what_is_promised(fitted):
+    first = page_of(fitted, fitted.model.sample(150, seed=1)).split('class="lead"')[1].split("</header>")[0]
+    assert "These 150 rows were made up by a computer." in first
+    assert "whether or not any one row was in the private table, this folder would look nearly the same" in first
+    assert "may come to be 73 % sure" in first
+    assert "at most one in 1,000,000" in first
+    assert "Not hidden: what many rows have in common" in first
+    assert "differential" not in first
+    persons = replace(SCHEMA, unit=sf.PrivacyUnit(person="id", max_rows=3, relation="replace_one"))
+    words = " ".join(plain_promise(fitted.certificate, persons, what="A folder."))
+    assert "whatever any one person's rows in the private table had said" in words
+    assert "thinks two values of a certain person equally likely" in words
+    known = replace(fitted.certificate, status="research")
+    assert plain_promise(known, SCHEMA, what="A folder.")[1].startswith("No promise of privacy holds")
 
 
 def test_the_report_is_self_contained_and_accessible(fitted):
@@ -85,7 +111,11 @@ def test_the_report_is_self_contained_and_accessible(fitted):
     parsed = Tags(page)
     assert parsed.open == []
     names = [tag for tag, _ in parsed.tags]
-    assert not {"script", "link", "iframe", "object"} & set(names)
+    assert not {"link", "iframe", "object", "form"} & set(names)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)  # the one that the page's own policy allows
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'" in page
+    assert "http" not in page.replace('http-equiv="Content-Security-Policy"', "")
     assert ("html", {"lang": "en"}) in parsed.tags
     assert "prefers-color-scheme: dark" in page
     for tag, attributes in parsed.tags:
@@ -98,10 +128,37 @@ def test_the_report_is_self_contained_and_accessible(fitted):
             assert attributes["alt"]
         if tag == "th":
             assert attributes["scope"] in ("col", "row")
-    assert "url(http" not in page
+    assert "url(" not in page
     assert "@import" not in page
-    assert names.count("svg") == 5
-    assert re.search(r"stroke: var\(--synthetic\)|fill: var\(--synthetic\)", page)
+    assert names.count("details") >= len(SCHEMA.columns)
+    headings = [int(name[1]) for name in names if re.fullmatch(r"h\d", name)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(headings))
+
+
+def _contrast(a, b):
+    def light(colour):
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted([light(a), light(b)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_texts_stand_out_in_light_and_dark(fitted):
+    page = page_of(fitted, fitted.model.sample(10, seed=1))
+    light, dark = (
+        dict(re.findall(r"--([\w-]+): (#\w{6})", part)) for part in re.findall(r":root \{(.*?)\}", page, re.S)
+    )
+    assert light.keys() == dark.keys()
+    for colours in (light, dark):
+        for text, paper in (("ink", "paper"), ("ink", "card"), ("soft", "paper"), ("soft", "card"), ("real", "card")):
+            assert _contrast(colours[text], colours[paper]) > 4.5, (text, paper)
+        for kind in ("good", "warn", "bad"):
+            assert _contrast(colours[kind], colours[f"{kind}-paper"]) > 4.5, kind
+        assert _contrast(colours["synthetic"], colours["card"]) > 3  # of bars
 
 
 def test_names_and_categories_are_escaped(fitted):
@@ -156,12 +213,20 @@ def test_pictures_are_shown_as_a_sheet(fitted):
     assert picture_grid(np.zeros((1, 5, 5)), darkest=0.0, lightest=0.0).startswith("data:image/png")
 
 
-def test_wide_tables_are_cut(fitted):
-    wide = Synthetic(table=pd.DataFrame(np.zeros((20, 400)), columns=[f"pixel{i}" for i in range(400)]))
-    page = page_of(fitted, wide)
-    assert "10 of 400 columns" in page
-    assert page.count("<svg") == 5
-    assert len(page) < 200_000
+def test_every_column_of_a_wide_table_is_shown_and_the_page_stays_small(fitted, monkeypatch):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 250)), columns=[f"number{i}" for i in range(250)])
+    names = [f"a category with quite a long name {i}" for i in range(800)]
+    for at in range(250):
+        table[f"category{at}"] = pd.Categorical(rng.choice(names, 300), categories=names)
+    page = page_of(fitted, Synthetic(table=table.copy()))
+    assert "10 of 500 columns" in page
+    assert page.count('<details class="column"') == 500
+    assert page.count('<details class="column" open>') == 12
+    assert page.count("790 more") == 250
+    assert len(page.encode()) < 3_000_000
+    monkeypatch.setattr(sfumato.present.columns, "MOST_COLUMNS", 3)
+    assert "The first 3 of 4 columns." in page_of(fitted, Synthetic(table=table.iloc[:, :4].copy()))
 
 
 def test_the_line_for_pandas_reads_the_released_rows(fitted, tmp_path, monkeypatch):
@@ -183,9 +248,83 @@ def test_marginals_share_their_cells():
     assert drawn.heights["synthetic"][-1] == pytest.approx(1.0)
     ordered = pd.Series(pd.Categorical(["low", "high"], categories=["low", "high"], ordered=True))
     assert marginal("y", {"real": pd.Series(["high", "low"]), "synthetic": ordered}).labels == ("low", "high")
-    svg = marginal_svg(drawn)
-    assert "var(--real)" in svg
-    assert "<script" not in marginal_svg(marginal(EVIL, {"synthetic": pd.Series(["a"])}))
+    card = column_card("x", {"real": pd.Series([0.0, 1.0, np.nan]), "synthetic": pd.Series([5.0, 5.0, 5.0])})
+    assert 'class="real"' in card.drawing
+    assert 'class="synthetic"' in card.drawing
+    assert card.sentences[0].startswith("Real: from 0 to 1")
+    assert "<script" not in str(column_card(EVIL, {"synthetic": pd.Series([1.0, 2.0])}).drawing)
+
+
+def test_categories_stand_by_frequency_and_the_rest_is_summed():
+    rng = np.random.default_rng(0)
+    codes = np.minimum(rng.geometric(0.1, 5_000), 60)
+    values = pd.Series([f"c{code}" for code in codes]).astype("category").where(rng.random(5_000) < 0.9)
+    card = column_card("code", {"synthetic": values})
+    assert [bar.label for bar in card.bars[:3]] == ["c1", "c2", "c3"]
+    assert card.bars[-2].label == f"{len(values.cat.categories) - 10} more"
+    assert card.bars[-1].label == "(missing)"
+    assert card.bars[-1].shares == {"synthetic": percent_text(values.isna().mean())}
+    drawn = marginal("code", {"synthetic": values})
+    assert drawn.heights["synthetic"].sum() + drawn.missing["synthetic"] == pytest.approx(1)
+    ordered = pd.Series(pd.Categorical(["b", "b", "a"], categories=["a", "b"], ordered=True))
+    assert [bar.label for bar in column_card("grade", {"synthetic": ordered}).bars] == ["a", "b"]
+
+
+def test_a_long_tail_does_not_flatten_the_drawing():
+    rng = np.random.default_rng(0)
+    values = np.append(rng.normal(50, 10, 5_000), [1e6] * 5)
+    card = column_card("income", {"synthetic": pd.Series(values)})
+    assert "lie beyond what is drawn." in card.sentences[0]
+    assert "to 1,000,000" in card.sentences[0]
+    marks = [float(text) for text in re.findall(r'class="mark"[^>]*>([^<]*)<', card.drawing)]
+    assert max(marks) < 100
+    assert len(marks) >= 2
+    zeros = column_card(
+        "gain", {"synthetic": pd.Series(np.where(rng.random(1_000) < 0.9, 0, rng.integers(1, 999, 1_000)))}
+    )
+    assert re.search(r"(89|90|91) % are 0\.", zeros.sentences[0])
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.03, 0.0004, 1e-7])
+def test_an_axis_has_marks_that_differ(share):
+    """No axis says 0 % three times."""
+    rows = pd.Series(np.r_[np.zeros(10), np.ones(10)] * share)
+    marks = re.findall(r'class="mark"[^>]*>([^<]*)<', column_card("x", {"synthetic": rows}).drawing)
+    assert 2 <= len(marks) == len(set(marks)) <= 6
+
+
+@pytest.mark.parametrize("days", [0.3, 2, 20, 100, 400, 2_000, 40_000])
+def test_dates_have_marks_of_the_calendar(days):
+    marks = date_marks(19_000.0, 19_000.0 + days, most=4)
+    assert 1 <= len(marks) <= 5
+    assert len({text for _, text in marks}) == len(marks)
+    assert all(19_000 <= at <= 19_000 + days for at, _ in marks)
+
+
+def test_correlations_are_those_of_the_rows():
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=3_000), rng.normal(size=3_000)
+    table = pd.DataFrame(
+        {
+            "x": x,
+            "down": pd.array(np.where(np.arange(3_000) % 7 == 0, np.nan, -x + noise), dtype="Float64"),
+            "sign": np.where(x > 0, "plus", "minus"),
+            "alone": rng.choice(["a", "b", "c"], 3_000),
+            "one": 1,
+        }
+    )
+    found = correlations(table)
+    expected = table[["x", "down"]].astype(float).corr("spearman").iloc[0, 1]
+    assert found.strengths[0, 1] == pytest.approx(expected, abs=0.002)  # ranks among all rows or among those there
+    assert found.strengths[0, 2] > 0.95
+    assert found.strengths[0, 3] < 0.05
+    assert np.isnan(found.strengths[0, 4])
+    assert found.strongest[0][:2] == ("x", "sign")
+    assert found.strongest[1][2].startswith("-0.")
+    drawn = correlations_svg(found)
+    assert "x and sign" in drawn
+    assert 'class="below"' in drawn
+    assert correlations(table[["x"]]) is None
 
 
 def test_whole_numbers_are_counted_in_equal_cells():

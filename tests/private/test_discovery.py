@@ -1,5 +1,7 @@
 """The door of discovery: what it lets out, what it costs, and twins that let out too much."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,3 +114,11 @@ def test_what_cannot_be_discovered_is_refused_in_words_without_a_value() -> None
     with pytest.raises(BudgetError, match="no category is common enough") as refusal:
         discover(nobody, budget=BUDGET, primitives=Primitives(NoiseSource()))
     assert "secret" not in str(refusal.value)
+    # All columns are named at once, and that budget is gone: each further try would cost anew.
+    other = replace(TOWN, name="street")
+    both = Sensitive.read({"town": rare_values(50), "street": rare_values(50)}, schema(TOWN, other))
+    with pytest.raises(BudgetError, match=r"columns 'town', 'street': .* has spent its part \(10%\) of the budget"):
+        discover(both, budget=BUDGET, primitives=Primitives(NoiseSource()))
+    ages = Sensitive.read({"age": np.arange(5)}, schema(AGE))
+    with pytest.raises(BudgetError, match=r"column 'age': no values rise above the noise\. Declare bounds"):
+        discover(ages, budget=BUDGET, primitives=Primitives(NoiseSource()))

@@ -116,7 +116,7 @@ def complete(draft, *, kind, colour):
 def lines_of_report(release):
     """The lines that load the rows, as the page shows them."""
     page = (release / "report.html").read_text()
-    section = re.search(r'<section aria-labelledby="load">(.*?)</section>', page, re.S)[1]
+    section = re.search(r'aria-labelledby="receiver">(.*?)</section>', page, re.S)[1]
     tools = re.findall(r'<p class="soft">(\w+)</p>\s*<pre><code>(.*?)</code></pre>', section, re.S)
     return {tool: html.unescape(line) for tool, line in tools}
 

@@ -22,8 +22,8 @@ def check_file_target(target: Path, *, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def whole_or_absent(target: Path) -> Iterator[BinaryIO]:
-    """Write beside the target, and move it there in one step when all is written."""
+def whole_or_absent(target: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
+    """Write beside the target, and move it there in one step when all is written. `mode` says who may read it."""
     parent = target.absolute().parent
     temporary: Path | None = None
     try:
@@ -33,7 +33,7 @@ def whole_or_absent(target: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         os.replace(temporary, target)
     except OSError as error:
         raise cannot_write(target, error) from None

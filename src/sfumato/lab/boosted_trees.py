@@ -24,7 +24,7 @@ class Boosting:
     """A learner that is not trained yet: its name for people, and `fit(x, y)`, which gives a trained one."""
 
     name: str
-    fit: Callable[[NDArray[np.float64], NDArray[np.int64]], Any]
+    fit: Callable[[NDArray[np.float64], NDArray[Any]], Any]
 
 
 def need_lightgbm() -> Any:
@@ -40,33 +40,41 @@ def need_lightgbm() -> Any:
         ) from None
 
 
-def boosting(coded: Sequence[int], *, seed: int = 0) -> Boosting:
+def boosting(coded: Sequence[int], *, seed: int = 0, of_numbers: bool = False) -> Boosting:
     """Boosted trees with the default settings of LightGBM, whichever library is there.
 
     Args:
         coded: The places of the columns that hold codes of categories.
         seed: Of the learner's own randomness.
+        of_numbers: Whether a number is to be predicted, and no class.
     """
     try:
         lightgbm = need_lightgbm()
     except MissingLibraryError:
-        return Boosting("gradient boosting (scikit-learn)", lambda x, y: _fit_scikit_learn(x, y, coded, seed))
-    return Boosting("LightGBM", lambda x, y: _fit_lightgbm(lightgbm, x, y, coded, seed))
+        return Boosting(
+            "gradient boosting (scikit-learn)", lambda x, y: _fit_scikit_learn(x, y, coded, seed, of_numbers)
+        )
+    return Boosting("LightGBM", lambda x, y: _fit_lightgbm(lightgbm, x, y, coded, seed, of_numbers))
 
 
-def _fit_lightgbm(lightgbm: Any, x: NDArray[np.float64], y: NDArray[np.int64], coded: Sequence[int], seed: int) -> Any:
+def _fit_lightgbm(
+    lightgbm: Any, x: NDArray[np.float64], y: NDArray[Any], coded: Sequence[int], seed: int, of_numbers: bool
+) -> Any:
     # One thread: as fast on tables of this size, and far faster where other work keeps the cores busy.
-    learner = lightgbm.LGBMClassifier(random_state=seed, verbose=-1, n_jobs=1)
-    return learner.fit(x, y, categorical_feature=list(coded))
+    kind = lightgbm.LGBMRegressor if of_numbers else lightgbm.LGBMClassifier
+    return kind(random_state=seed, verbose=-1, n_jobs=1).fit(x, y, categorical_feature=list(coded))
 
 
-def _fit_scikit_learn(x: NDArray[np.float64], y: NDArray[np.int64], coded: Sequence[int], seed: int) -> Any:
+def _fit_scikit_learn(
+    x: NDArray[np.float64], y: NDArray[Any], coded: Sequence[int], seed: int, of_numbers: bool
+) -> Any:
     # Slow to import, and needed here only.
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     # Columns with more categories than it can tell apart are taken as numbers.
     few = [at for at in coded if len(x) and np.nanmax(x[:, at], initial=0) < _MOST_CATEGORIES]
-    learner = HistGradientBoostingClassifier(
+    kind = HistGradientBoostingRegressor if of_numbers else HistGradientBoostingClassifier
+    learner = kind(
         learning_rate=0.1,
         max_iter=100,
         max_leaf_nodes=31,

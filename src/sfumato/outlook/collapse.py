@@ -23,10 +23,11 @@ _DROWNED = 3.0
 #: Another column has collapsed when each of its values but one has fewer rows than so many standard deviations, on
 #: average, and all of them together have fewer than this share. A single rare value is not worth a word.
 _COLLAPSED, _COLLAPSED_SHARE = 2.0, 0.01
-#: The part of a column's rows that lies at one end of its range (honest columns of zeros, such as losses, reach 95 %), and
-#: how near to the end that is. Long tails make many columns lie near their lower bound, and hardly any near the upper.
-_AT_BOUND = 0.98
-_NEAR = {"lower": 0.01, "upper": 1 / 32}
+#: The part of a column's rows that lies in one place of its range (honest columns of zeros, such as losses, reach 95 %), and
+#: how near to the place that is. Long tails make many columns lie near their lower bound, and hardly any near the upper or
+#: around the very middle, which is where values go that cannot be read.
+_IN_PLACE = 0.98
+_NEAR = {"lower": 0.01, "upper": 1 / 32, "middle": 1 / 32}
 _ABSENT = 0.98
 #: Fewer synthetic rows say too little of a column.
 _LEAST_ROWS = 100
@@ -90,7 +91,7 @@ def collapsed_classes(schema: Schema, synthetic: Synthetic, *, rows: int, noise:
 
 
 def collapsed_columns(schema: Schema, synthetic: Synthetic, *, rows: int, noise: Mapping[str, float]) -> list[str]:
-    """Sentences on columns without classes to learn of which one value, one end of the range or nothing is left."""
+    """Sentences on columns without classes to learn of which one value, one place of the range or nothing is left."""
     if synthetic.table is None or len(synthetic.table) < _LEAST_ROWS:
         return []
     alike: dict[str, list[str]] = {}
@@ -100,8 +101,8 @@ def collapsed_columns(schema: Schema, synthetic: Synthetic, *, rows: int, noise:
         values = synthetic.table[column.name]
         if values.isna().mean() > _ABSENT:
             alike.setdefault("missing", []).append(column.name)
-        elif column.is_number and (end := _end_of_range(values, column)) is not None:
-            alike.setdefault(end, []).append(column.name)
+        elif column.is_number and (place := _place_in_range(values, column)) is not None:
+            alike.setdefault(place, []).append(column.name)
         elif column.is_coded and _is_one_value(values, column, rows=rows, noise=noise[column.name]):
             alike.setdefault("words" if column.kind == "boolean" else "categories", []).append(column.name)
     return [_sentence(kind, names) for kind, names in sorted(alike.items())]
@@ -115,6 +116,8 @@ def _sentence(kind: str, names: list[str]) -> str:
         "missing": f"{who} {be} nearly all missing. Do the names in the file agree with the schema, and the types?",
         "lower": f"{who} {have} nearly all rows at the lower bound. Are bounds and units right?",
         "upper": f"{who} {have} nearly all rows at the upper bound. Are bounds and units right?",
+        "middle": f"{who} {have} nearly all rows in the middle of the bounds, where values go that cannot be read. Has the "
+        "file decimal points, no separators of thousands, and dates such as 2020-01-31?",
         "words": f"{who} {have} nearly one value alone: the other drowns in the noise. Are the words for true and "
         f"false declared? {constant}",
         "categories": f"{who} {have} nearly one value alone: the others drown in the noise. Are the categories spelled "
@@ -154,17 +157,19 @@ def _is_one_value(values: "pd.Series[Any]", column: Column, *, rows: int, noise:
     return few and shares.rows(others, of=rows) <= _COLLAPSED * noise * (column.size - 1)
 
 
-def _end_of_range(values: "pd.Series[Any]", column: Column) -> str | None:
-    """`lower` or `upper`, where nearly all values that there are lie."""
+def _place_in_range(values: "pd.Series[Any]", column: Column) -> str | None:
+    """`lower`, `upper` or `middle`, where nearly all values that there are lie."""
     known = values.dropna()
     known = known if column.special_as is None else known[known != column.special_as]
     if column.kind == "datetime":
         known = (known - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
-    place = (known.to_numpy(dtype=np.float64) - column.low) / (column.high - column.low)
-    for end, near in (("lower", place <= _NEAR["lower"]), ("upper", place >= 1 - _NEAR["upper"])):
-        if len(near) and near.mean() > _AT_BOUND:
-            return end
-    return None
+    at = (known.to_numpy(dtype=np.float64) - column.low) / (column.high - column.low)
+    places = {
+        "lower": at <= _NEAR["lower"],
+        "upper": at >= 1 - _NEAR["upper"],
+        "middle": np.abs(at - 0.5) <= _NEAR["middle"],
+    }
+    return next((place for place, near in places.items() if len(near) and near.mean() > _IN_PLACE), None)
 
 
 def _listed(names: list[str]) -> str:

@@ -1,7 +1,7 @@
 """One column at a time: histograms of numbers and shares of categories, ready to be drawn."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,21 +9,27 @@ import pandas as pd
 from numpy.typing import NDArray
 
 _BINS = 32
-_MOST_LABELS = 10
+_MOST_LABELS = 12
+#: Beyond this many times the range of nearly all values, the few that lie far out are not drawn.
+_FAR_OUT = 3.0
 
 
 @dataclass(frozen=True)
 class Marginal:
     """The distribution of one column, for one or several sets of rows. Heights of a set add up to at most 1.
 
-    Numbers have `edges` (of dates: days since 1970), everything else has `labels`.
+    Numbers have `edges` (of dates: days since 1970), everything else has `labels`, of which the last `n_rest` categories
+    are one. `missing` and `beyond` are the shares of each set that have no value, and one outside of the edges.
     """
 
     name: str
     heights: dict[str, NDArray[np.float64]]
     edges: NDArray[np.float64] | None = None
     labels: tuple[str, ...] = ()
+    n_rest: int = 0
     is_date: bool = False
+    missing: dict[str, float] = field(default_factory=dict)
+    beyond: dict[str, float] = field(default_factory=dict)
 
 
 def marginal(
@@ -34,57 +40,89 @@ def marginal(
     Args:
         name: The column.
         columns: Its values by the name of the set.
-        bounds: The range to draw, for numbers; by default that of the values.
+        bounds: The range to draw, for numbers; by default that of the values, without a few that lie far out.
 
     >>> marginal("sex", {"synthetic": pd.Series(["f", "m", "f", "f"])}).heights["synthetic"]
     array([0.75, 0.25])
     """
     first = next(iter(columns.values()))
-    is_date = pd.api.types.is_datetime64_any_dtype(first)
-    is_whole = all(pd.api.types.is_integer_dtype(values) for values in columns.values())
-    if is_date or (pd.api.types.is_numeric_dtype(first) and not pd.api.types.is_bool_dtype(first)):
-        sets = {key: _numbers(values) for key, values in columns.items()}
+    if is_number(first):
+        is_whole = all(pd.api.types.is_integer_dtype(values) for values in columns.values())
+        sets = {key: numbers_of(values) for key, values in columns.items()}
         low, high = bounds or _range(np.concatenate(list(sets.values())))
         edges = _whole_edges(low, high) if is_whole else np.linspace(low, high, _BINS + 1)
-        return _of_numbers(name, sets, edges, is_date=is_date)
+        return _of_numbers(name, sets, edges, is_date=pd.api.types.is_datetime64_any_dtype(first), clips=bool(bounds))
     return _of_texts(name, {key: _texts(values) for key, values in columns.items()})
 
 
+def is_number(values: "pd.Series[Any]") -> bool:
+    """Whether a column is drawn along an axis: numbers and dates are, categories and truth values are not."""
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return True
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def numbers_of(values: "pd.Series[Any]") -> NDArray[np.float64]:
+    """Numbers as they are, dates as days since 1970, and NaN for what is missing."""
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return np.asarray((values - pd.Timestamp(0)) / pd.Timedelta(days=1), dtype=np.float64)
+    return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
 def _of_numbers(
-    name: str, sets: Mapping[str, NDArray[np.float64]], edges: NDArray[np.float64], *, is_date: bool
+    name: str, sets: Mapping[str, NDArray[np.float64]], edges: NDArray[np.float64], *, is_date: bool, clips: bool
 ) -> Marginal:
     # Missing values count in the total, so that a column with many of them looks as thin as it is.
-    heights = {
-        key: np.histogram(np.clip(values[np.isfinite(values)], edges[0], edges[-1]), bins=edges)[0]
-        / max(1, len(values))
-        for key, values in sets.items()
-    }
-    return Marginal(name, heights, edges=edges, is_date=is_date)
+    heights, missing, beyond = {}, {}, {}
+    for key, values in sets.items():
+        total, there = max(1, len(values)), values[np.isfinite(values)]
+        drawn = np.clip(there, edges[0], edges[-1]) if clips else there
+        heights[key] = np.histogram(drawn, bins=edges)[0] / total
+        missing[key] = (len(values) - len(there)) / total
+        beyond[key] = float(((drawn < edges[0]) | (drawn > edges[-1])).sum()) / total
+    return Marginal(name, heights, edges=edges, is_date=is_date, missing=missing, beyond=beyond)
 
 
 def _of_texts(name: str, sets: Mapping[str, "pd.Series[Any]"]) -> Marginal:
-    labels: list[str] = []
+    """Ordered categories in their order, others by frequency; those beyond the first are summed, and missing ones last."""
+    known = _known_labels(sets)
+    shares = {key: _shares(values) for key, values in sets.items()}
+    of_all = np.sum([[share.get(label, 0.0) for label in known] for share in shares.values()], axis=0)
+    is_ordered = any(isinstance(v.dtype, pd.CategoricalDtype) and v.dtype.ordered for v in sets.values())
+    labels = list(known)
+    if not (is_ordered and len(known) <= _MOST_LABELS):
+        labels = [known[at] for at in np.argsort(-of_all, kind="stable")]
+    kept = labels if len(labels) <= _MOST_LABELS else labels[: _MOST_LABELS - 2]
+    n_rest = len(labels) - len(kept)
+    missing = {key: float(values.isna().sum()) / max(1, len(values)) for key, values in sets.items()}
+    heights = {}
+    for key, share in shares.items():
+        of_kept = [share.get(label, 0.0) for label in kept]
+        rest = [max(0.0, sum(share.values()) - sum(of_kept))] if n_rest else []
+        heights[key] = np.array([*of_kept, *rest])
+    return Marginal(name, heights, labels=tuple(kept), n_rest=n_rest, missing=missing)
+
+
+def _shares(values: "pd.Series[Any]") -> dict[str, float]:
+    counted = values.value_counts()
+    shares = (counted.to_numpy(np.float64) / max(1, len(values))).tolist()
+    return dict(zip(map(str, counted.index.tolist()), shares, strict=True))
+
+
+def _known_labels(sets: Mapping[str, "pd.Series[Any]"]) -> list[str]:
+    labels: dict[str, None] = {}
     # Columns that know the order of their categories are asked first.
     for values in sorted(sets.values(), key=lambda values: not isinstance(values.dtype, pd.CategoricalDtype)):
-        known = (
-            values.cat.categories if isinstance(values.dtype, pd.CategoricalDtype) else sorted(values.dropna().unique())
-        )
-        labels += [str(label) for label in known if str(label) not in labels]
-    shares = {key: values.astype(str).value_counts(normalize=True) for key, values in sets.items()}
-    kept = tuple(labels[:_MOST_LABELS])
-    heights = {key: np.array([float(share.get(label, 0.0)) for label in kept]) for key, share in shares.items()}
-    return Marginal(name, heights, labels=kept)
-
-
-def _numbers(values: "pd.Series[Any]") -> NDArray[np.float64]:
-    if pd.api.types.is_datetime64_any_dtype(values):
-        return np.asarray((values - pd.Timestamp(0)) / pd.Timedelta(days=1), dtype=np.float64)
-    return np.asarray(values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
+        is_coded = isinstance(values.dtype, pd.CategoricalDtype)
+        known = values.cat.categories.tolist() if is_coded else sorted(values.dropna().unique(), key=str)
+        labels |= dict.fromkeys(map(str, known))
+    return list(labels)
 
 
 def _texts(values: "pd.Series[Any]") -> "pd.Series[Any]":
     if pd.api.types.is_bool_dtype(values):
-        return values.map({True: "yes", False: "no"}).astype(pd.CategoricalDtype(["no", "yes"]))
+        both = pd.CategoricalDtype(["no", "yes"], ordered=True)
+        return values.map({True: "yes", False: "no"}, na_action="ignore").astype(both)
     return values
 
 
@@ -92,7 +130,10 @@ def _range(values: NDArray[np.float64]) -> tuple[float, float]:
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0.0, 1.0
-    low, high = float(finite.min()), float(finite.max())
+    # Values that occur, not points between them: the same on every machine.
+    low, near_low, near_high, high = map(float, np.quantile(finite, [0, 0.005, 0.995, 1], method="nearest"))
+    if high - low > _FAR_OUT * (near_high - near_low) > 0:
+        low, high = near_low, near_high
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 

@@ -6,6 +6,7 @@ from sfumato.mechanisms.learners.progress import Look, looks_of
 from sfumato.outlook.warnings import verdict_on
 from sfumato.present.pages import render
 from sfumato.present.plots import curve_svg
+from sfumato.present.promise import plain_promise
 from sfumato.present.report import common_facts
 from sfumato.public.answers import Answers
 from sfumato.public.certificate import Certificate
@@ -24,7 +25,10 @@ def _summary(certificate: Certificate, *, schema: Schema, looks: tuple[Look, ...
     target = schema.require_coded_target()
     return {
         **common_facts(certificate, schema=schema, plan=certificate.plan().to_json(), verdict=verdict),
-        "title": "A differentially private model",
+        "kicker": "A differentially private model",
+        "title": "A model that was trained on private rows",
+        "plain_words": plain_promise(certificate, schema, what=_what(target.name)),
+        "cards": [],
         "quality": {"verdict": verdict, "warnings": list(certificate.warnings), "path": None},
         "accuracy": f"{looks[-1].accuracy:.1%}" if looks else None,
         "classes": [*target.categories, *(["(missing)"] if target.missing else [])],
@@ -37,6 +41,11 @@ def _summary(certificate: Certificate, *, schema: Schema, looks: tuple[Look, ...
             for look in looks
         ],
     }
+
+
+def _what(target: str) -> str:
+    learned = "It learned from private rows, through noise, what many of them have in common."
+    return f"This folder holds a model that predicts {target}. {learned}"
 
 
 def _curves(looks: tuple[Look, ...]) -> list[Any]:

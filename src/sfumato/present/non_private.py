@@ -5,7 +5,6 @@ from typing import Any
 
 from sfumato.model import Synthetic
 from sfumato.present.pages import render
-from sfumato.present.plots import marginal_svg
 from sfumato.present.report import facts_of_rows
 from sfumato.public.non_private import NOT_PRIVATE
 from sfumato.public.schema import Schema
@@ -14,9 +13,4 @@ from sfumato.public.schema import Schema
 def non_private_page(facts: Mapping[str, Any], *, schema: Schema, synthetic: Synthetic) -> str:
     """The page as text: what was made, how, and that nothing is promised."""
     shown = facts_of_rows(synthetic, schema)
-    drawn = {
-        "plots": [marginal_svg(entry) for entry in shown["marginals"]],
-        "title": "NOT PRIVATE",
-        "warning": NOT_PRIVATE,
-    }
-    return render("non_private.html.jinja", {**facts, **shown, **drawn})
+    return render("non_private.html.jinja", {**facts, **shown, "title": "NOT PRIVATE", "warning": NOT_PRIVATE})

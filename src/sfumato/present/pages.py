@@ -1,8 +1,13 @@
 """Templates become pages: one place that knows where they are and how they are filled in."""
 
+import base64
+import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -12,13 +17,18 @@ if TYPE_CHECKING:
 def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader("sfumato.present"),
         autoescape=True,  # names and categories come from a schema that somebody else may have written
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    script = files("sfumato.present").joinpath("templates", "columns.js").read_text(encoding="utf-8")
+    # A page may run this script and no other, and ask nobody for anything: the browser holds it to that.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    made.globals |= {"columns_script": Markup(script), "columns_script_hash": f"sha256-{digest}"}
+    return made
 
 
 def render(template: str, content: Mapping[str, Any]) -> str:

@@ -13,8 +13,6 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from sfumato.present.marginals import Marginal
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -38,21 +36,6 @@ _STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-
-
-def marginal_svg(marginal: Marginal) -> Markup:
-    """A column: filled steps for numbers, bars for categories; one colour for each set of rows."""
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        figure, axes = _axes(width=3.3, height=2.0)
-        if marginal.edges is not None:
-            _draw_steps(axes, marginal)
-        else:
-            _draw_bars(axes, marginal)
-        axes.set_title(marginal.name, loc="left", fontsize=10, color=_INK)
-        sets = " and ".join(marginal.heights)
-        return _svg(figure, label=f"Distribution of {marginal.name} in the {sets} rows")
 
 
 def roc_svg(curves: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]], *, label: str) -> Markup:
@@ -130,50 +113,6 @@ def _axes(*, width: float, height: float) -> "tuple[Figure, Axes]":
     axes.patch.set_alpha(0.0)
     axes.tick_params(length=2)
     return figure, axes
-
-
-def _draw_steps(axes: "Axes", marginal: Marginal) -> None:
-    edges = marginal.edges
-    if edges is None:
-        return
-    for name, heights in marginal.heights.items():
-        if name == "synthetic":
-            axes.stairs(heights, edges, color=_SERIES[name], fill=True, alpha=0.45, linewidth=0)
-        axes.stairs(heights, edges, color=_SERIES[name], linewidth=1.3, baseline=None)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    axes.margins(x=0.01)
-    axes.set_ylim(bottom=0)
-    if marginal.is_date:
-        at = edges[0] + (edges[-1] - edges[0]) * np.array([0.1, 0.5, 0.9])
-        axes.set_xticks(at, [str(np.datetime64(int(day), "D")) for day in at])
-    else:
-        axes.locator_params(axis="x", nbins=5)
-
-
-def _draw_bars(axes: "Axes", marginal: Marginal) -> None:
-    places = np.arange(len(marginal.labels))
-    thickness = 0.8 / len(marginal.heights)
-    for at, (name, heights) in enumerate(marginal.heights.items()):
-        alpha = 0.7 if name == "synthetic" else 1.0
-        axes.barh(
-            places + (at - (len(marginal.heights) - 1) / 2) * thickness,
-            heights,
-            thickness,
-            color=_SERIES[name],
-            alpha=alpha,
-        )
-    axes.set_yticks(places, [_short(label) for label in marginal.labels])
-    axes.invert_yaxis()
-    axes.xaxis.set_major_formatter(lambda share, at: f"{share:.0%}")
-    axes.locator_params(axis="x", nbins=4)
-    axes.spines["left"].set_visible(False)
-
-
-def _short(label: str) -> str:
-    # A dollar sign would start a formula.
-    text = label if len(label) <= 16 else f"{label[:15]}…"
-    return text.replace("$", r"\$")
 
 
 def _svg(figure: "Figure", *, label: str) -> Markup:

@@ -12,8 +12,6 @@ from sfumato.public.outline import outline_of
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
 
-_MOST_COLUMNS = 60
-
 
 def quality_of(mechanism: Named, *, schema: Schema, plan: Plan, warnings: Sequence[str]) -> dict[str, Any]:
     """All that the page says under *How good is it?*, as plain values."""
@@ -26,8 +24,7 @@ def quality_of(mechanism: Named, *, schema: Schema, plan: Plan, warnings: Sequen
         "verdict": verdict_on(warnings),
         "warnings": list(warnings),
         "expected": _expected(mechanism, schema=schema, plan=plan),
-        "noise": list(noise.items())[:_MOST_COLUMNS],
-        "n_columns": len(noise),
+        "noise": list(noise.items()),
         "notes": noise_notes(told),
     }
 

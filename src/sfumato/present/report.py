@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from sfumato.errors import SfumatoError
 from sfumato.mechanism import Named, mechanism_from
 from sfumato.model import Synthetic
+from sfumato.present.columns import column_cards, columns_in_order
+from sfumato.present.correlations import correlations, correlations_svg, drawn_columns
 from sfumato.present.loading import load_lines
-from sfumato.present.marginals import Marginal, marginal
 from sfumato.present.pages import render
-from sfumato.present.plots import marginal_svg, picture_grid
+from sfumato.present.plots import picture_grid
+from sfumato.present.promise import plain_promise
 from sfumato.present.quality import quality_of
 from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
 
-_MOST_PLOTS, _MOST_ROWS, _MOST_COLUMNS = 6, 5, 10
+_MOST_ROWS, _MOST_COLUMNS = 5, 10
 _MOST_CLASSES, _OF_A_CLASS, _UNLABELLED = 20, 12, 60
 _MOST_PIXELS = 120_000  # noise does not compress: this keeps the page below a megabyte
 
@@ -31,17 +33,15 @@ _STATUS = {
 
 
 def public_report(certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic) -> str:
-    """The page as text: self-contained, readable in light and dark, without scripts or outside resources.
+    """The page as text: self-contained, readable in light and dark, without outside resources.
+
+    Its one script finds columns by their name; without it the page says the same.
 
     The same arguments give the same bytes, and of the certificate everything counts but its list of files: `verify` makes
     the page again and compares.
     """
     summary = summarize(certificate, schema=schema, plan=plan, synthetic=synthetic)
-    drawn = {
-        "plots": [marginal_svg(entry) for entry in summary["marginals"]],
-        "pictures": _drawn(summary["pictures_by_class"]),
-    }
-    return render("report.html.jinja", {**summary, **drawn})
+    return render("report.html.jinja", {**summary, "pictures": _drawn(summary["pictures_by_class"])})
 
 
 def summarize(
@@ -53,7 +53,9 @@ def summarize(
     )
     return {
         **common_facts(certificate, schema=schema, plan=plan, verdict=quality["verdict"]),
-        "title": "A differentially private release",
+        "kicker": "A differentially private release",
+        "title": f"Synthetic {'rows' if synthetic.images is None else 'pictures'}, made from private ones",
+        "plain_words": plain_promise(certificate, schema, what=_what(synthetic)),
         "quality": quality,
         **facts_of_rows(synthetic, schema),
     }
@@ -64,7 +66,8 @@ def facts_of_rows(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
     return {
         "n_rows": len(synthetic),
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
-        "marginals": [] if synthetic.table is None else _marginals(synthetic.table, schema),
+        "cards": [] if synthetic.table is None else column_cards({"synthetic": synthetic.table}, schema),
+        **_together(synthetic, schema),
         "pictures_by_class": _choose_pictures(synthetic),
         "n_classes": len(synthetic.classes),
         "load": load_lines(synthetic, schema),
@@ -145,19 +148,27 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _marginals(table: pd.DataFrame, schema: Schema) -> list[Marginal]:
-    """The target first, then columns in their order, one of each kind before a second of any."""
-    names = [str(name) for name in table.columns if name != schema.target]
-    kinds = {name: str(table[name].dtype) for name in names}
-    of_kind: dict[str, int] = {}
-    ranked = []
-    for at, name in enumerate(names):
-        ranked.append((of_kind.setdefault(kinds[name], 0), at, name))
-        of_kind[kinds[name]] += 1
-    chosen = [name for _, _, name in sorted(sorted(ranked)[: _MOST_PLOTS - 1], key=lambda entry: entry[1])]
-    if schema.target is not None and schema.target in table.columns:
-        chosen = [schema.target, *chosen]
-    return [marginal(name, {"synthetic": table[name]}) for name in chosen]
+def _together(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
+    """How columns hang together, the target first."""
+    found = None
+    if synthetic.table is not None:
+        found = correlations(synthetic.table[columns_in_order(synthetic.table, schema)])
+    return {
+        "correlation_picture": None if found is None else correlations_svg(found),
+        "strongest": [] if found is None else found.strongest,
+        "n_drawn": 0 if found is None else len(drawn_columns(found)),
+    }
+
+
+def _what(synthetic: Synthetic) -> str:
+    """What the folder holds, in a sentence."""
+    many = f"{len(synthetic):,}"
+    if synthetic.images is not None:
+        return f"These {many} pictures were made up by a computer, after measurements of a private set of pictures."
+    return (
+        f"These {many} rows were made up by a computer. They follow what the rows of a private table have in common: how "
+        "often values occur, and how columns go together."
+    )
 
 
 def _choose_pictures(synthetic: Synthetic) -> list[tuple[str, NDArray[Any]]]:

@@ -6,7 +6,7 @@ docs/proofs/discovery.md.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,6 +120,8 @@ def discovered_bounds(found: DiscoveryPlan, answers: Answers) -> dict[str, Colum
     if not found.numbers:
         return {}
     measured = answers.measured(found.plan, BOUNDS, 0)
+    lost = [c.name for c in found.numbers if not _rises_above_noise(measured[c.name]).any()]
+    _refuse_lost(lost, "no values rise above the noise", "bounds")
     return {column.name: _with_bounds(column, measured[column.name]) for column in found.numbers}
 
 
@@ -131,25 +133,27 @@ def discovered_rows(found: DiscoveryPlan, answers: Answers) -> float:
 def with_categories(found: DiscoveryPlan, passed: Mapping[str, tuple[str, ...]]) -> dict[str, Column]:
     """The text columns with the categories that passed the threshold."""
     out = {}
+    lost = [column.name for column in found.texts if not passed[column.name]]
+    _refuse_lost(lost, "no category is common enough to be let out at this budget", "categories")
     for column in found.texts:
-        if not passed[column.name]:
-            raise BudgetError(
-                f"column {column.name!r}: no category is common enough to be let out at this budget. "
-                "Declare categories in the schema, or use a larger epsilon."
-            )
         # Whatever did not pass is mapped to "missing", so the column must have a place for it.
         out[column.name] = replace(column, categories=passed[column.name], missing=True, discover=False)
     return out
 
 
+def _refuse_lost(names: Sequence[str], why: str, what: str) -> None:
+    """All columns at once, as each further try would cost anew."""
+    if names:
+        listed = ", ".join(map(repr, names))
+        raise BudgetError(
+            f"column{'s' * (len(names) > 1)} {listed}: {why}. Declare {what} in the schema, or use a larger epsilon. "
+            f"The discovery has spent its part ({BUDGET_SHARE:.0%}) of the budget, and another release adds to that."
+        )
+
+
 def _with_bounds(column: Column, noisy: Measured) -> Column:
     """The range that holds nearly all of the mass that rises above the noise."""
     kept = np.where(_rises_above_noise(noisy), noisy.values, 0.0)
-    if kept.sum() <= 0:
-        raise BudgetError(
-            f"column {column.name!r}: the budget is too small to find bounds above the noise. "
-            "Declare bounds in the schema, or use a larger epsilon."
-        )
     mass = np.maximum.accumulate(np.cumsum(kept) / kept.sum())
     first, last = (int(np.searchsorted(mass, q)) for q in _QUANTILES)
     edges = np.sinh((np.arange(_GRID_CELLS + 1) / _GRID_CELLS * 2 - 1) * _GRID_EDGE)

@@ -19,6 +19,7 @@ from sfumato.cli.non_private import (
     release_baseline,
 )
 from sfumato.cli.options import MechanismName, RowsOption, Settings, asked_rows, chosen_mechanism
+from sfumato.cli.private_page import PrivatePage, PrivateTest, asked_page
 from sfumato.cli.refusals import refusing
 from sfumato.errors import PlanError
 from sfumato.fitting import fit
@@ -38,6 +39,7 @@ Seed = Annotated[
 
 
 _WRITING = "writing the folder"
+_COMPARING = "comparing with the private rows, without privacy, for your page"
 
 
 @refusing
@@ -56,6 +58,8 @@ def release(
         Path | None, typer.Option(help="Sign the certificate with this private key (NAME.key).", metavar="FILE")
     ] = None,
     passphrase_file: PassphraseFile = None,
+    page: PrivatePage = None,
+    private_test: PrivateTest = None,
     non_private: NonPrivate = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -66,6 +70,10 @@ def release(
     if is_baseline(mechanism_name, non_private=non_private, epsilon=epsilon, delta=delta):
         if sign is not None:
             raise PlanError(f"{mechanism_name} is not private: there is no claim to sign. Leave out --sign.")
+        if page is not None or private_test is not None:
+            raise PlanError(
+                f"--private-page compares a private release, and {mechanism_name} makes none. Leave it out."
+            )
         schema = load_schema(schema_file)
         baseline = chosen_baseline(mechanism_name, schema=schema, settings=settings or ())
         release_baseline(
@@ -75,20 +83,26 @@ def release(
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
     schema = load_schema(schema_file)
+    asked = asked_page(page, private_test, out=out, schema=schema, force=force)
     budget = budget_of(needed(epsilon), rows=schema.rows, delta=delta)
     mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
     with progress(title="release", quiet=quiet) as step:
         step("calibrating the noise")
         expected = plan(mechanism, schema, budget).warning
     warn(expected)  # before any budget is spent
-    stages = {**fit_stages(mechanism, schema, budget), _WRITING: 1}
+    last = (_WRITING,) if asked is None else (_WRITING, _COMPARING)
+    stages = {**fit_stages(mechanism, schema, budget), **dict.fromkeys(last, 1)}
     with progress(title="release", stages=stages, quiet=quiet) as step:
         fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
         step(_WRITING)
         written = write_release(fitted, to=out, rows=n_rows, force=force, sign=key)
-    payload = describe_release(written)
+        if asked is not None:
+            step(_COMPARING)
+            asked.write(written, data)
+    payload = describe_release(written) | ({} if asked is None else {"private_page": str(asked.page)})
     for sentence in payload["warnings"]:
         warn(sentence if sentence != expected else None)
+    warn(None if asked is None else asked.warning)
 
     def show(console: Console) -> None:
         verdict = verdict_on(payload["warnings"])

@@ -58,6 +58,26 @@ def train_and_score(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> 
     return Score(auc, false_positive, true_positive, learner.name)
 
 
+def train_and_explain(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> tuple[float, str]:
+    """The same for a target that is a number: R2, the part of its variance that is explained, and the learner. Not private.
+
+    Rows without a target are neither learned from nor tested on.
+    """
+    name = str(schema.target)
+    private_train, private_test = _encode(train, schema), _encode(test, schema)
+    known, asked = ~np.isnan(private_train[name]), ~np.isnan(private_test[name])
+    label, truth = private_train[name][known], private_test[name][asked]
+    if len(np.unique(truth)) < 2:
+        raise SchemaError(f"target {name!r} has one value among the test rows. Test on rows of several values.")
+    learner = boosting([at for at, column in enumerate(schema.features) if column.is_coded], of_numbers=True)
+    predicted = np.full(len(truth), label.mean() if len(label) else schema[name].centre)
+    if len(np.unique(label)) > 1:
+        predicted = learner.fit(_matrix(private_train, schema)[known], label).predict(
+            _matrix(private_test, schema)[asked]
+        )
+    return float(1 - ((truth - predicted) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()), learner.name
+
+
 def _encode(frame: pd.DataFrame, schema: Schema) -> Batch:
     names = [column.name for column in schema.columns]
     chunks = [conform(raw, schema) for raw in frame_source(frame).chunks(names, rows=max(1, len(frame)))]

@@ -9,22 +9,21 @@ from typing import Any
 
 import pandas as pd
 
+from sfumato.errors import SchemaError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
 from sfumato.folder import load_release, release, writing
-from sfumato.lab.assess.utility import Score, train_and_score
+from sfumato.lab.assess.beside import compare
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
 from sfumato.mechanism import mechanism_for
 from sfumato.outlook.stages import fit_stages
-from sfumato.present.demo_pages import demo_page
-from sfumato.present.marginals import marginal
+from sfumato.present.beside import Lesson, demo_page
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import budget_of
 from sfumato.public.schema import Schema
 from sfumato.verification.verifying import Verification, verify
 
 EPSILON = 1.0
-_SHOWN = ("age", "income", "systolic_pressure", "occupation", "education", "last_visit")
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,7 @@ class Story:
 
     fitted: Fitted
     verification: Verification
-    aucs: dict[str, float]
-    rows: dict[str, int]
-    learner: str
+    lesson: Lesson
     warnings: tuple[str, ...]
     page: str
 
@@ -45,14 +42,14 @@ _MAKING, _WRITING, _VERIFYING = (
     "writing the release",
     "verifying it, with a rebuild of the model",
 )
-_REAL, _SYNTHETIC, _DRAWING = "training on real rows", "training on synthetic rows", "drawing the page"
+_LEARNING, _DRAWING = "training on real and on synthetic rows", "drawing the page"
 
 
 def stages() -> dict[str, int]:
     """All that the demo tells of, in its order, and how often."""
     schema = demo_schema()
     fitting = fit_stages(mechanism_for("auto", schema), schema, budget_of(EPSILON, rows=schema.rows))
-    return {_MAKING: 1, **fitting, **dict.fromkeys((_WRITING, _VERIFYING, _REAL, _SYNTHETIC, _DRAWING), 1)}
+    return {_MAKING: 1, **fitting, **dict.fromkeys((_WRITING, _VERIFYING, _LEARNING, _DRAWING), 1)}
 
 
 def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
@@ -96,47 +93,18 @@ def _compare(
 ) -> Story:
     released = load_release(staged)
     synthetic, warnings = _table(released.synthetic().table), released.certificate.warnings
-    private_test = holdout_population()
-    on_step(_REAL)
-    real_score = train_and_score(private_rows, private_test, schema)
-    on_step(_SYNTHETIC)
-    synthetic_score = train_and_score(synthetic, private_test, schema)
+    on_step(_LEARNING)
+    found = compare(private_rows, synthetic, schema, test=holdout_population())
+    if found.lesson is None:
+        raise SchemaError(found.why_no_lesson)
     on_step(_DRAWING)
-    aucs = {"real": real_score.auc, "synthetic": synthetic_score.auc, "coin": 0.5}
-    rows = {"train": len(private_rows), "synthetic": len(synthetic), "test": len(private_test)}
     claim: dict[str, Any] = {
         **fitted.certificate.claim.to_json(),
         "replayed_epsilon": verification.replayed_epsilon,
     }
-    page = demo_page(
-        claim=claim,
-        plan=fitted.plan.to_json(),
-        aucs=aucs,
-        curves={"real": _curve(real_score), "synthetic": _curve(synthetic_score)},
-        marginals=[
-            marginal(name, {"real": private_rows[name], "synthetic": synthetic[name]}, bounds=_bounds(schema, name))
-            for name in _SHOWN
-        ],
-        correlations={
-            "real": private_rows["age"].corr(private_rows["systolic_pressure"]),
-            "synthetic": synthetic["age"].corr(synthetic["systolic_pressure"]),
-        },
-        rows=rows,
-        release=out.name,
-        learner=real_score.learner,
-        warnings=warnings,
-    )
-    return Story(fitted, verification, aucs, rows, real_score.learner, warnings, page)
+    page = demo_page(found, claim=claim, release=out.name, warnings=warnings)
+    return Story(fitted, verification, found.lesson, warnings, page)
 
 
 def _table(table: pd.DataFrame | None) -> pd.DataFrame:
     return pd.DataFrame() if table is None else table
-
-
-def _curve(score: Score) -> tuple[Any, Any]:
-    return score.false_positive_rate, score.true_positive_rate
-
-
-def _bounds(schema: Schema, name: str) -> tuple[float, float] | None:
-    column = schema[name]
-    return column.bounds if column.kind in ("numeric", "integer") else None

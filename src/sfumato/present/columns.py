@@ -1,0 +1,158 @@
+"""Every column as a reader meets it: its name, its kind, a drawing or a table of shares, and a sentence or two."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from sfumato.present.histogram_svg import histogram_svg
+from sfumato.present.marginals import Marginal, is_number, marginal, numbers_of
+from sfumato.public.schema import Schema
+
+#: A page that holds more of them would be too long to send; the others are in the rows.
+MOST_COLUMNS = 1_000
+#: A value that so many rows have is named.
+_SPIKE = 0.1
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A category, and its share of each set of rows."""
+
+    label: str
+    shares: dict[str, str]
+    widths: dict[str, str]
+    is_rest: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnCard:
+    """What a page shows of one column."""
+
+    name: str
+    kind: str
+    is_target: bool
+    sentences: list[str]
+    drawing: Markup | None
+    bars: list[Bar]
+
+
+def column_cards(sets: Mapping[str, pd.DataFrame], schema: Schema) -> list[ColumnCard]:
+    """The target first, then columns in their order. All sets of rows have the columns of the first."""
+    names = columns_in_order(next(iter(sets.values())), schema)
+    kinds = {column.name: column.kind for column in schema.columns}
+    return [
+        column_card(
+            name, {key: rows[name] for key, rows in sets.items()}, kind=kinds.get(name), target=name == schema.target
+        )
+        for name in names[:MOST_COLUMNS]
+    ]
+
+
+def columns_in_order(table: pd.DataFrame, schema: Schema) -> list[str]:
+    """The target first, then the others as they stand."""
+    names = [str(name) for name in table.columns]
+    return sorted(names, key=lambda name: name != schema.target)
+
+
+def column_card(
+    name: str, columns: Mapping[str, "pd.Series[Any]"], *, kind: str | None = None, target: bool = False
+) -> ColumnCard:
+    """One column of one or several sets of rows."""
+    counted = marginal(name, columns)
+    told = {key: _sentence(values, counted, key) for key, values in columns.items()}
+    sentences = list(told.values())
+    if len(told) > 1:
+        sentences = [f"{key.capitalize()}: {words[0].lower()}{words[1:]}" for key, words in told.items() if words]
+    if counted.edges is None:
+        return ColumnCard(name, kind or "category", target, [s for s in sentences if s], None, _bars(counted))
+    label = f"Histogram of {name}. {' '.join(sentences)}"
+    return ColumnCard(name, kind or "number", target, sentences, histogram_svg(counted, label=label), [])
+
+
+def _bars(counted: Marginal) -> list[Bar]:
+    labels = [*counted.labels, *([f"{counted.n_rest:,} more"] if counted.n_rest else [])]
+    heights = {key: list(map(float, shares)) for key, shares in counted.heights.items()}
+    if any(counted.missing.values()):
+        labels.append("(missing)")
+        heights = {key: [*shares, counted.missing[key]] for key, shares in heights.items()}
+    most = max((max(shares, default=0.0) for shares in heights.values()), default=0.0) or 1.0
+    return [
+        Bar(
+            label,
+            {key: percent_text(shares[at]) for key, shares in heights.items()},
+            {key: f"{100 * shares[at] / most:.3g}" for key, shares in heights.items()},
+            is_rest=at >= len(counted.labels),
+        )
+        for at, label in enumerate(labels)
+    ]
+
+
+def _sentence(values: "pd.Series[Any]", counted: Marginal, key: str) -> str:
+    """Where the values lie, what many of them are, and how many are missing: figures that a drawing hides."""
+    if not is_number(values):
+        return ""
+    missing, beyond = counted.missing[key], counted.beyond[key]
+    there = numbers_of(values)
+    there = there[np.isfinite(there)]
+    if not len(there):
+        return "All are missing."
+    low, lower, upper, high = map(float, np.quantile(there, [0, 0.25, 0.75, 1], method="nearest"))
+    text = _date_text if counted.is_date else value_text
+    said = [f"From {text(low)} to {text(high)}, the middle half from {text(lower)} to {text(upper)}."]
+    if low == high:
+        said = [f"All that there are are {text(low)}." if missing else f"All are {text(low)}."]
+    often, n_often = _most_frequent(there)
+    if low < high and n_often >= _SPIKE * len(values) and not counted.is_date:
+        said.append(f"{percent_text(n_often / len(values))} are {text(often)}.")
+    if beyond:
+        said.append(f"{percent_text(beyond)} lie beyond what is drawn.")
+    if missing:
+        said.append(f"{percent_text(missing)} are missing.")
+    return " ".join(said)
+
+
+def _most_frequent(values: Any) -> tuple[float, int]:
+    found, counts = np.unique(values, return_counts=True)
+    at = int(np.argmax(counts))
+    return float(found[at]), int(counts[at])
+
+
+def percent_text(share: float) -> str:
+    """A share with as many digits as tell it apart from nothing.
+
+    >>> percent_text(0.7241), percent_text(0.0312), percent_text(0.0004), percent_text(0.0), percent_text(1.0)
+    ('72 %', '3.1 %', '0.04 %', '0 %', '100 %')
+    >>> percent_text(0.99999), percent_text(0.000001)
+    ('>99.9 %', '<0.01 %')
+    """
+    percent = 100 * share
+    if percent in (0, 100):
+        return f"{percent:.0f} %"
+    if percent < 0.01:
+        return "<0.01 %"
+    if percent > 99.9:
+        return ">99.9 %"
+    if percent > 99 or percent < 10:
+        return f"{percent:.1f} %" if percent >= 1 else f"{percent:.1g} %"
+    return f"{percent:.0f} %"
+
+
+def value_text(value: float) -> str:
+    """A number with four digits that count.
+
+    >>> value_text(1234.0), value_text(27.256), value_text(0.00012344), value_text(-0.0)
+    ('1,234', '27.26', '0.0001234', '0')
+    """
+    if value == 0:
+        return "0"
+    if 1e3 <= abs(value) < 1e7:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def _date_text(day: float) -> str:
+    return str(np.datetime64(round(day * 86_400), "s"))[:10]
