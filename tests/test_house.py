@@ -17,7 +17,7 @@ ROOMS = {
     *("mechanisms/marginals", "mechanisms/gan", "mechanisms/merf", "mechanisms/learners", "mechanisms/local"),
     *("mechanisms/latent", "mechanisms/common", "learn"),
     *("check", "verification", "present", "cli", "cli/commands"),
-    *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo"),
+    *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo", "lab/audit"),
 }
 STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training"}
 

@@ -1,9 +1,12 @@
-"""The command line: demo, schema, plan, release, sample, train, predict, methods, verify, keys, account, data, bench, study."""
+"""The command line: demo, schema, plan, release, sample, train, predict, methods, verify, keys, account, data, bench,
+audit, study.
+"""
 
 import typer
 from typer.main import get_command
 
 from sfumato.cli.commands.account_command import account
+from sfumato.cli.commands.audit_command import audit
 from sfumato.cli.commands.bench_command import bench
 from sfumato.cli.commands.data_command import data
 from sfumato.cli.commands.demo_command import demo
@@ -44,6 +47,7 @@ app.command(epilog="Example: sfumato verify release --signer statistics-office.p
 app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5")(
     bench
 )
+app.command(epilog="Example: sfumato audit dpmix --epsilon 1 --plot trade-off.svg")(audit)
 app.add_typer(keys, name="keys")
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")
