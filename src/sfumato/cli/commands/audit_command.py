@@ -13,6 +13,7 @@ from sfumato.cli.refusals import refusing
 from sfumato.errors import PlanError
 from sfumato.folder import load_release
 from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism
+from sfumato.lab.audit.classwise import NAME, audit_classwise
 from sfumato.lab.audit.drawing import trade_off_file
 from sfumato.lab.audit.leaks import Leak, leak_panel
 from sfumato.lab.audit.reference import schema_for
@@ -27,7 +28,9 @@ REFUTED = 4
 
 @refusing
 def audit(
-    method: Annotated[str, typer.Argument(help="A mechanism's name, or a release folder.", metavar="METHOD|RELEASE")],
+    method: Annotated[
+        str, typer.Argument(help=f"A mechanism's name, a release folder, or {NAME}.", metavar="METHOD|RELEASE")
+    ],
     epsilon: Annotated[float | None, typer.Option(help="The epsilon to test; a release has its own.")] = None,
     delta: Delta = None,
     schema_file: Annotated[
@@ -44,14 +47,18 @@ def audit(
 
     The exit code is 4 where the certificate is refuted.
     """
-    mechanism, schema, budget = _asked(method, epsilon, delta, schema_file=schema_file, settings=settings or [])
+    panel: list[Leak] = []
     with progress(title="audit") as step:
         step(f"{trials} releases with the canary, {trials} without")
-        found = audit_mechanism(mechanism, schema, budget, trials=trials, confidence=confidence)
-        panel: list[Leak] = []
-        if leaks:
-            step("leaks")
-            panel = leak_panel(mechanism, schema, budget)
+        if method == NAME:
+            own = Budget(epsilon=_needed(epsilon), delta=default_delta(None) if delta is None else delta)
+            found = audit_classwise(own, trials=trials, confidence=confidence)
+        else:
+            mechanism, schema, budget = _asked(method, epsilon, delta, schema_file=schema_file, settings=settings or [])
+            found = audit_mechanism(mechanism, schema, budget, trials=trials, confidence=confidence)
+            if leaks:
+                step("leaks")
+                panel = leak_panel(mechanism, schema, budget)
     if plot is not None:
         trade_off_file(found, to=plot)
     payload = found.to_json() | ({"leaks": [leak.to_json() for leak in panel]} if leaks else {})
@@ -71,13 +78,18 @@ def _asked(
         certificate = release.certificate
         own = Budget(epsilon=certificate.epsilon, delta=certificate.delta)
         return mechanism_from(certificate.mechanism), release.schema, own
-    if epsilon is None:
-        raise PlanError("an audit needs the claim that it puts to the test. Give --epsilon, such as --epsilon 1.")
+    epsilon = _needed(epsilon)
     mechanism = with_settings(registered(method)(), settings)
     schema = (
         schema_for(mechanism, Budget(epsilon=epsilon, delta=1e-6)) if schema_file is None else load_schema(schema_file)
     )
     return mechanism, schema, Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
+
+
+def _needed(epsilon: float | None) -> float:
+    if epsilon is None:
+        raise PlanError("an audit needs the claim that it puts to the test. Give --epsilon, such as --epsilon 1.")
+    return epsilon
 
 
 def _show(console: Console, found: Audit, panel: list[Leak]) -> None:
