@@ -1,4 +1,5 @@
 """Faults of the kernel: noise, streams, clips, coins, choices, responses, votes, charges."""
+# ruff: noqa: E501 - patches stand here as they stand in the source
 
 from mutants.mutant import Mutant
 

@@ -17,7 +17,6 @@ EPSILON, DELTA = 4.0, 1e-3
 def probes() -> dict[str, tuple[Any, Any]]:
     """A mechanism and a schema by name."""
     import schemas
-
     import sfumato as sf
 
     mix = sf.DPMix(mixtures=60, degree=30)

@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -40,13 +41,17 @@ class Workshop:
 
     def __init__(self, folder: Path) -> None:
         self.tree = folder / "tree"
-        for part in ("src", "tests", "benchmarks/mutants"):
-            shutil.copytree(ROOT / part, self.tree / part, copy_function=shutil.copy2)
-        shutil.copy2(ROOT / "pyproject.toml", self.tree)
+        tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
+        for name in tracked.stdout.splitlines():
+            (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, self.tree / name)
+        for kept in (ROOT / "src").rglob("__pycache__"):  # compiled loops: half a minute for every mutant
+            shutil.copytree(kept, self.tree / kept.relative_to(ROOT))
         self.releases = folder / "releases"
         self.releases.mkdir()
 
     def apply(self, mutant: Mutant) -> None:
+        """Put the fault into the copy."""
         for file, old, new in mutant.edits:
             path = self.tree / "src/sfumato" / file
             text = path.read_text("utf-8")
@@ -55,6 +60,7 @@ class Workshop:
             path.write_text(text.replace(old, new), "utf-8")
 
     def take_back(self, mutant: Mutant) -> None:
+        """Put the source back."""
         for file, _, _ in mutant.edits:
             shutil.copy2(
                 ROOT / "src/sfumato" / file, self.tree / "src/sfumato" / file
