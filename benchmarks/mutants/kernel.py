@@ -35,7 +35,7 @@ KERNEL = (
         "float noise",
         "the holes of floating-point numbers show the sum",
         (_PRIMITIVES, _DRAWN, "return (np.random.default_rng().normal(size=shape) * 2.0**20).astype(np.int64)"),
-        tests=("tests/private/test_kernel.py",),
+        tests=("tests/private/test_noise.py", "-k", "floating or nowhere_else"),
     ),
     _mutant(
         "one noise for all entries",

@@ -15,7 +15,7 @@ from sfumato.public.accounting.pld import compose
 from sfumato.public.plan import Plan, event_of
 
 _FARTHEST = 2.0**8  # times as much or as little noise as planned
-_CLOSE = 1e-4
+_CLOSE = 1e-3  # of the noise, to the safe side
 
 
 class Promise:
@@ -83,4 +83,4 @@ def epsilon_of_advantage(plan: Plan, advantage: float) -> float:
         high, low = low, low - math.log(2) / 2
         if low < -math.log(_FARTHEST):
             return math.inf
-    return Promise(plan, noise=math.exp(brentq(excess, low, high, xtol=_CLOSE))).epsilon
+    return Promise(plan, noise=math.exp(brentq(excess, low, high, xtol=_CLOSE) + _CLOSE)).epsilon

@@ -32,6 +32,7 @@ from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, S
 
 MakePrimitives = Callable[[NoiseSource], Primitives]
 _NUMBERS_AT_ONCE = 1 << 18
+_LEAST_CALLS = 64  # so that coins which a call shares among its releases are seen
 _TOGETHER = 25  # factors that are multiplied before their logarithm is taken: none is below 1 - q
 _ROWS_A_TEACHER = 16
 
@@ -157,27 +158,43 @@ def _scores_of_mixtures(stage: Stage, *, canary: bool, trials: int) -> Scores:
     step = stage.step
     sampling, n_sums = step.sampling, step.uses * step.mixtures
     divided = isinstance(sampling, SecretBins | KnownPartition)
-    at_once = 1 if divided else max(1, min(trials, _NUMBERS_AT_ONCE // (n_sums * step.width)))
+    at_once = 1 if divided else max(1, min(trials // _LEAST_CALLS, _NUMBERS_AT_ONCE // (n_sums * step.width)))
     calls = math.ceil(trials / at_once)
     many = stage.twin(mixtures=at_once * n_sums, uses=calls, sampling=sampling)
-    ways = _canary_ways(stage)
-    plain = sampling.population - 1 if isinstance(sampling, WithoutReplacement) else 0
-    view = many.view(many.rows(canary=canary, plain=plain))
+    view = many.view(_rows_of(many, canary=canary))
+    ways, base, length = _ways(stage)
     found = []
     for _ in range(calls):
         noisy = view.noisy_mixtures(step.name, canaries.contribution_of(step))
-        seen = [_along(noisy, way).reshape(at_once, n_sums) for way in ways]
-        found.append(_sampled_ratio(seen, sampling=sampling, length=1 / stage.noise))
+        seen = [_along(noisy, way).reshape(at_once, n_sums) - base for way in ways]
+        found.append(_sampled_ratio(seen, sampling=sampling, length=length))
         view.answers.integers.clear()
     return np.concatenate(found)[:trials]
 
 
-def _canary_ways(stage: Stage) -> list[dict[str, NDArray[np.float64]]]:
-    """The direction of the canary's own row, and of the row in its place: of what they give when everybody takes part."""
+def _rows_of(stage: Stage, *, canary: bool) -> NDArray[np.float64]:
+    """The rows of a world. With a fixed size the worst rows beside the canary are all like the one in its place."""
+    sampling, rows = stage.step.sampling, stage.rows(canary=canary)
+    if not isinstance(sampling, WithoutReplacement):
+        return rows
+    return np.concatenate([rows, np.full(sampling.population - 1, canaries.OPPOSITE)])
+
+
+def _ways(stage: Stage) -> tuple[list[dict[str, NDArray[np.float64]]], float, float]:
+    """Along which directions mixtures are looked at, from where, and how far the canary moves them.
+
+    One direction where the canary comes or goes, or takes the place of a row like all others; else its own and its opposite's.
+    """
+    step, sampling = stage.step, stage.step.sampling
     everyone = stage.twin(sampling=Everyone(), mixtures=1, uses=1)
-    nobody = {block.name: np.zeros(block.width, dtype=np.int64) for block in stage.step.blocks}
+    own = {there: _exact_sum(everyone, canary=there) for there in (True, False)}
+    nobody = {name: np.zeros_like(exact) for name, exact in own[True].items()}
+    if isinstance(sampling, WithoutReplacement):
+        way = _direction(own[False], own[True])
+        base = sum(float(own[False][name] @ way[name]) for name in way) * sampling.degree / NOISE_STDDEV
+        return [way], base, step.diameter() / stage.noise
     there = (True, False) if stage.replaces else (True,)
-    return [_direction(nobody, _exact_sum(everyone, canary=canary)) for canary in there]
+    return [_direction(nobody, own[canary]) for canary in there], 0.0, 1 / stage.noise
 
 
 def _along(noisy: Noisy, way: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
