@@ -120,5 +120,5 @@ def test_a_schema_that_a_mechanism_does_not_support_is_a_clear_error() -> None:
 
 def test_a_door_that_draws_nobody_is_caught(monkeypatch) -> None:
     twins.tosses_no_coins(monkeypatch)
-    with pytest.raises(ContractError, match="sampling is what was accounted.*was not drawn"):
+    with pytest.raises(ContractError, match=r"sampling is what was accounted.*was not drawn"):
         check_mechanism(MIX, schemas.TABLE)

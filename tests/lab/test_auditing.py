@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -109,12 +110,6 @@ def test_broken_doors_are_refuted(primitives: type[Primitives], mechanism, schem
     assert found.lower_bound > budget.epsilon
 
 
-def test_the_class_wise_generator_as_published_is_caught() -> None:
-    found = audit_classwise(sf.Budget(epsilon=1.0, delta=1e-5), trials=5000, seed=1)
-    assert found.verdict == "refuted"
-    assert found.lower_bound > 1.2
-
-
 def test_every_mechanism_has_a_schema_to_be_audited_on() -> None:
     budget = sf.Budget(epsilon=1.0, delta=1e-6)
     for name in registered_names():
@@ -155,8 +150,14 @@ def test_the_command_prints_the_bound_draws_the_curve_and_says_no(tmp_path) -> N
     assert plot.read_text().startswith("<svg")
     assert "var(--" not in plot.read_text()
 
+
+def test_the_class_wise_generator_as_published_is_caught(monkeypatch) -> None:
+    monkeypatch.setattr("sfumato.cli.commands.audit_command.audit_classwise", partial(audit_classwise, seed=1))
     caught = CliRunner().invoke(app, ["audit", "classwise-as-published", "--epsilon", "1", "--trials", "5000"])
     assert caught.exit_code == 4
     assert "Refuted" in caught.stdout
+
+
+def test_a_claim_is_needed() -> None:
     refused = CliRunner().invoke(app, ["audit", "dpmix"])
     assert refused.exit_code == 1
