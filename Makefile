@@ -62,3 +62,18 @@ bench-mechanisms: .venv/deep
 .PHONY: expectations
 expectations: .venv/dev
 	$(BIN)/python benchmarks/simulate_expectations.py --jobs $(or $(JOBS),1) $(BENCH)
+
+# An audit of every mechanism, resumable: what an attacker can prove. make bench-audits BENCH="--only dpmix --epsilons 1"
+.PHONY: bench-audits
+bench-audits: .venv/deep
+	$(BIN)/python benchmarks/audits.py $(BENCH)
+
+# 200 audits of correct mechanisms, none of which may raise an alarm: an hour, resumable.
+.PHONY: bench-alarms
+bench-alarms: .venv/deep
+	$(BIN)/python benchmarks/audits.py --alarms 200
+
+# Faults are put into the source one at a time, and somebody must notice: an hour, resumable. make mutants BENCH=--again
+.PHONY: mutants
+mutants: .venv/deep
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/mutants/run.py $(BENCH)

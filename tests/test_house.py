@@ -17,7 +17,8 @@ ROOMS = {
     *("mechanisms/marginals", "mechanisms/gan", "mechanisms/merf", "mechanisms/learners", "mechanisms/local"),
     *("mechanisms/latent", "mechanisms/common", "learn"),
     *("check", "verification", "present", "cli", "cli/commands", "frames"),
-    *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo", "lab/dry_run"),
+    *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo"),
+    *("lab/dry_run", "lab/audit"),
 }
 STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training"}
 

@@ -174,6 +174,24 @@ class TwiceTheTruth(Primitives):
         return super().respond(private_codes, step=step, block=block, categories=categories, parts=2 * parts)
 
 
+class NeverThrowsTheLast(Primitives):
+    """A die that never shows the last category: whoever names it holds it."""
+
+    def respond(self, private_codes, *, step, block, categories, parts):
+        given = super().respond(private_codes, step=step, block=block, categories=categories, parts=parts)
+        return np.where((given == categories - 1) & ~(private_codes == given).any(axis=1, keepdims=True), 0, given)
+
+
+def tosses_no_coins(monkeypatch):
+    """Every row is in the first mixtures, as many as its coins would have given it: nothing is drawn."""
+
+    def first_ones(step, primitives, *, count_rows):
+        each = max(1, round(step.sampling.rate * step.mixtures))
+        return lambda first, n: (np.repeat(np.arange(n), each), np.tile(np.arange(each), n))
+
+    monkeypatch.setattr("sfumato.private.kernel.view.members_of", first_ones)
+
+
 def counts_outside_its_table(monkeypatch):
     """A code past the end of its table counts in the next one, so that a row may count there twice."""
 

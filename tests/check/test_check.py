@@ -76,6 +76,7 @@ BROKEN_DOORS = [
     (twins.NoClip, DPPro(dimensions=4), schemas.REPLACE, "neighbouring data differ by at most the bound"),
     (twins.KeepsLabels, REPORTS, schemas.REPLACE, "responses have the planned odds"),
     (twins.TwiceTheTruth, REPORTS, schemas.REPLACE, "responses have the planned odds"),
+    (twins.NeverThrowsTheLast, REPORTS, schemas.REPLACE, "responses have the planned odds"),
 ]
 
 
@@ -115,3 +116,9 @@ def test_every_clause_has_a_twin_that_breaks_it() -> None:
 def test_a_schema_that_a_mechanism_does_not_support_is_a_clear_error() -> None:
     with pytest.raises(SfumatoError, match="is for tables"):
         check_mechanism(IndependentHistograms(), schemas.IMAGES)
+
+
+def test_a_door_that_draws_nobody_is_caught(monkeypatch) -> None:
+    twins.tosses_no_coins(monkeypatch)
+    with pytest.raises(ContractError, match=r"sampling is what was accounted.*was not drawn"):
+        check_mechanism(MIX, schemas.TABLE)

@@ -7,7 +7,10 @@ from scipy import stats
 
 from sfumato.private.kernel.gaussian import _decide, cell_table, rounded_gaussian
 from sfumato.private.kernel.inversion import InversionTable
+from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.public.block import Hot
+from sfumato.public.step import Step
 
 FALSE_ALARM = 1e-6
 
@@ -152,3 +155,22 @@ def test_the_floating_point_attack_works_on_float_noise_and_not_on_ours() -> Non
         worlds.append(np.mean(lattice != np.round(lattice)))
     difference = abs(worlds[0] - worlds[1])
     assert difference < 5 * np.sqrt(0.5 / (pixels * trials)), "the lattice test tells the worlds no more apart"
+
+
+def test_whatever_is_drawn_comes_from_the_stream_and_from_nowhere_else() -> None:
+    """The same words give the same draws, and other words give others: no other generator has a say."""
+    step = Step(name="s", blocks=(Hot(name="b", width=3),))
+    draws = {
+        "noise": lambda p: p.noise((40,)),
+        "noisy": lambda p: p.noisy(np.zeros(40, dtype=np.int64), step="s", block="b"),
+        "coins": lambda p: p.coins(step, first=0, n_rows=40, n_coins=9, rate=0.3),
+        "dice": lambda p: p.dice(step, first=0, n_rows=40, sides=9),
+        "subsets": lambda p: p.subsets(step, n_subsets=9, size=5, population=40),
+        "choose": lambda p: [p.choose([0, 1, 2], step="s", block="b", rate=1) for _ in range(40)],
+        "respond": lambda p: p.respond(np.zeros((40, 1), int), step="s", block="b", categories=9, parts=2**20),
+        "order": lambda p: p.order(40, step="s"),
+    }
+    for name, draw in draws.items():
+        one, again, other = (np.asarray(draw(Primitives(NoiseSource(research_seed=seed)))) for seed in (5, 5, 6))
+        assert np.array_equal(one, again), name
+        assert not np.array_equal(one, other), name

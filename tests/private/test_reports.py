@@ -99,6 +99,7 @@ def test_a_response_has_its_odds(parts, drawn_at, fits) -> None:
     odds[0] += parts / RESPONSE_PARTS
     turned = np.bincount(((given - own) % 4).ravel(), minlength=4)
     assert (stats.chisquare(turned, 40_000 * odds).pvalue > FALSE_ALARM) == fits
+    assert stats.chisquare(np.bincount(given.ravel(), minlength=4)).pvalue > FALSE_ALARM  # each is thrown as often
 
 
 def test_a_response_that_drowns_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The command line: demo, schema, check, plan, release, sample, train, predict, methods, verify, keys, account, data, bench, study."""
+"""The command line: one command for each thing that a person may want to do."""
 
 from typing import Annotated
 
@@ -7,6 +7,7 @@ from typer.main import get_command
 
 from sfumato import __version__
 from sfumato.cli.commands.account_command import account
+from sfumato.cli.commands.audit_command import audit
 from sfumato.cli.commands.bench_command import bench
 from sfumato.cli.commands.check_command import check
 from sfumato.cli.commands.data_command import data
@@ -63,6 +64,7 @@ app.command(epilog="Example: sfumato verify release --signer statistics-office.p
 app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5")(
     bench
 )
+app.command(epilog="Example: sfumato audit dpmix --epsilon 1 --plot trade-off.svg")(audit)
 app.add_typer(keys, name="keys")
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")

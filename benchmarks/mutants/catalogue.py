@@ -1,0 +1,8 @@
+"""All mutants, by the part of the package that they break."""
+
+from mutants.accounts import ACCOUNTING
+from mutants.around import INTAKE, MECHANISMS, VERIFICATION
+from mutants.kernel import KERNEL
+from mutants.mutant import Mutant
+
+MUTANTS: tuple[Mutant, ...] = (*KERNEL, *INTAKE, *ACCOUNTING, *MECHANISMS, *VERIFICATION)

@@ -1,0 +1,449 @@
+"""Faults of the kernel: noise, streams, clips, coins, choices, responses, votes, charges."""
+# ruff: noqa: E501 - patches stand here as they stand in the source
+
+from mutants.mutant import Mutant
+
+_PRIMITIVES, _CLIP, _VIEW = "private/kernel/primitives.py", "private/kernel/clip.py", "private/kernel/view.py"
+_RANDOMNESS, _SAMPLING, _CHOICE = (f"private/kernel/{name}.py" for name in ("randomness", "sampling", "choice"))
+_NOISY = "return private_sum + self.noise(private_sum.shape)"
+_DRAWN = "return rounded_gaussian(int(np.prod(shape)), source=self.source).reshape(shape)"
+
+
+def _mutant(
+    name: str, why: str, *edits: tuple[str, str, str], tests: tuple[str, ...] = (), probes: tuple[str, ...] = ()
+):
+    return Mutant(name=name, room="kernel", why=why, edits=edits, tests=tests, probes=probes)
+
+
+KERNEL = (
+    _mutant(
+        "halved noise",
+        "every epsilon doubles",
+        (_PRIMITIVES, _NOISY, "return private_sum + self.noise(private_sum.shape) // 2"),
+        probes=("histograms",),
+    ),
+    _mutant(
+        "no noise", "exact sums come out", (_PRIMITIVES, _NOISY, "return private_sum.copy()"), probes=("histograms",)
+    ),
+    _mutant(
+        "a tenth less noise",
+        "epsilon grows by a tenth",
+        (_PRIMITIVES, _NOISY, "return private_sum + self.noise(private_sum.shape) * 9 // 10"),
+        probes=("histograms",),
+    ),
+    _mutant(
+        "float noise",
+        "the holes of floating-point numbers show the sum",
+        (_PRIMITIVES, _DRAWN, "return (np.random.default_rng().normal(size=shape) * 2.0**20).astype(np.int64)"),
+        tests=("tests/private/test_noise.py", "-k", "floating or nowhere_else"),
+    ),
+    _mutant(
+        "one noise for all entries",
+        "differences of entries are exact",
+        (_PRIMITIVES, _DRAWN, "return np.full(shape, rounded_gaussian(1, source=self.source)[0])"),
+        probes=("histograms",),
+    ),
+    _mutant(
+        "a reused stream",
+        "the noise of one release is that of the next",
+        (
+            _PRIMITIVES,
+            _DRAWN,
+            "return rounded_gaussian(int(np.prod(shape)), source=NoiseSource(research_seed=7)).reshape(shape)",
+        ),
+        probes=("mixtures",),
+    ),
+    _mutant(
+        "one-sided noise",
+        "a sum is never above its answer",
+        (
+            "private/kernel/gaussian.py",
+            "(word >> np.uint64(31)) & np.uint64(1)",
+            "(word >> np.uint64(31)) & np.uint64(0)",
+        ),
+        tests=("tests/private/test_noise.py", "-k", "draws_follow"),
+    ),
+    _mutant(
+        "a table of narrower noise",
+        "the noise is too small by a factor of 1.4",
+        (
+            "private/kernel/gaussian.py",
+            "scale = 1 / (CELLS_PER_STDDEV * mpmath.sqrt(2))",
+            "scale = mpmath.mpf(1) / CELLS_PER_STDDEV",
+        ),
+        tests=("tests/private/test_noise.py", "-k", "draws_follow or thresholds"),
+        probes=("histograms",),
+    ),
+    _mutant(
+        "a key that everybody knows",
+        "anyone can subtract the noise",
+        (_RANDOMNESS, "_stream(seeded or os.urandom(32))", "_stream(seeded or bytes(32))"),
+        tests=("tests/private/test_noise.py", "-k", "research_streams"),
+    ),
+    _mutant(
+        "a fork repeats its parent",
+        "two processes have the same noise",
+        (
+            _RANDOMNESS,
+            "self._cipher, self._process = _stream(os.urandom(32)), os.getpid()",
+            "self._process = os.getpid()",
+        ),
+        tests=("tests/private/test_row_alone.py", "-k", "forked"),
+    ),
+    _mutant(
+        "a known seed passes for a secret one",
+        "a release is certified though its noise can be subtracted",
+        (
+            _RANDOMNESS,
+            "self.is_secure, self._process = research_seed is None, os.getpid()",
+            "self.is_secure, self._process = True, os.getpid()",
+        ),
+        tests=("tests/private/test_kernel.py", "-k", "research or own"),
+    ),
+    _mutant(
+        "any stream certifies",
+        "a stream of zeros is called secret",
+        (
+            _RANDOMNESS,
+            'return type(source) is NoiseSource and "words" not in vars(source) and source.is_secure',
+            "return source.is_secure",
+        ),
+        tests=("tests/private/test_kernel.py", "-k", "research or own"),
+    ),
+    _mutant(
+        "any primitives certify",
+        "broken doors are stamped as honest",
+        (_PRIMITIVES, "if type(self) is not Primitives:", "if False:"),
+        tests=("tests/private/test_kernel.py", "-k", "own"),
+    ),
+    _mutant(
+        "no clip",
+        "one row is as long as it likes",
+        (_CLIP, "scale = units if norm <= l2_bound else units * (l2_bound / norm)", "scale = units"),
+        (
+            _CLIP,
+            "        if _truncate(rows[i], low, scale, out[i]) > limit:\n            out[i, :] = 0\n",
+            "        _truncate(rows[i], low, scale, out[i])\n",
+        ),
+        tests=("tests/private/test_doors.py", "-k", "no_row_on_the_grid"),
+        probes=("clipped",),
+    ),
+    _mutant(
+        "a clip three times as wide",
+        "a row counts three times",
+        (
+            _PRIMITIVES,
+            "return clip.clip_to_grid(values, block=block, noise_multiplier=noise_multiplier)",
+            "return 3 * clip.clip_to_grid(values, block=block, noise_multiplier=noise_multiplier)",
+        ),
+        probes=("clipped",),
+    ),
+    _mutant(
+        "a clip by the largest entry",
+        "a row of many entries is too long",
+        (_CLIP, "        square += value * value\n", "        square = max(square, value * value)\n"),
+        (
+            _CLIP,
+            "        if _truncate(rows[i], low, scale, out[i]) > limit:\n            out[i, :] = 0\n",
+            "        _truncate(rows[i], low, scale, out[i])\n",
+        ),
+        tests=("tests/private/test_doors.py", "-k", "no_row_on_the_grid"),
+        probes=("clipped",),
+    ),
+    _mutant(
+        "no clip of products",
+        "a product of vectors is as long as it likes",
+        (_CLIP, "kept = min(norm_u * norm_v, l2_bound)", "kept = norm_u * norm_v"),
+        (_CLIP, "if total_u > FINE_NORM**2 or total_v > FINE_NORM**2:", "if total_v > FINE_NORM**2:"),
+        tests=("tests/private/test_doors.py", "-k", "outer"),
+    ),
+    _mutant(
+        "codes count twice",
+        "a row that repeats a code counts twice there",
+        (_CLIP, "    if block.n_hot > 1:\n        _drop_repeats(codes)\n", ""),
+        tests=("tests/private/test_doors.py", "-k", "codes"),
+    ),
+    _mutant(
+        "weights twice as large",
+        "a weighted row is too long",
+        (
+            _CLIP,
+            "return tuple(math.isqrt(n_hot * units**2 // max(codes, 1))",
+            "return tuple(2 * math.isqrt(n_hot * units**2 // max(codes, 1))",
+        ),
+        tests=("tests/private/test_doors.py", "-k", "weight"),
+    ),
+    _mutant(
+        "no clip of gradients",
+        "one gradient is as long as it likes",
+        (_CLIP, "scale = torch.where(norm <= block.l2_bound, units, units * (block.l2_bound / norm))", "scale = units"),
+        (_CLIP, "    values[~((values * values).sum(dim=1) <= 2.0 * limit)] = 0.0\n", ""),
+        (_CLIP, "    integers[(integers * integers).sum(dim=1) > limit] = 0\n", ""),
+        tests=("tests/private/test_gradients.py", "-k", "clip or attack or contract"),
+    ),
+    _mutant(
+        "no clip of persons",
+        "all rows of a person count in full",
+        (_PRIMITIVES, "return together.shortened(lengths)", "return lengths"),
+        tests=("tests/private/test_persons.py", "-k", "the_door_keeps_its_bound"),
+    ),
+    _mutant(
+        "persons torn at the ends of batches",
+        "a person is clipped once in each batch",
+        (
+            "private/kernel/persons.py",
+            "complete = int(np.searchsorted(numbers, numbers[-1])) if len(numbers) else 0  # the last one may go on",
+            "complete = len(numbers)",
+        ),
+        tests=("tests/private/test_persons.py", "-k", "two_batches"),
+    ),
+    _mutant(
+        "persons twice as long",
+        "a person may move a sum by twice the bound",
+        (
+            "private/kernel/persons.py",
+            "limit = math.floor(self.bound**2 * (block.n_hot * int(units) ** 2))",
+            "limit = math.floor(4 * self.bound**2 * (block.n_hot * int(units) ** 2))",
+        ),
+        tests=("tests/private/test_persons.py", "-k", "no_person_moves or the_door_keeps"),
+    ),
+    _mutant(
+        "one subset for all mixtures",
+        "the class-wise generator as published: averaging takes the noise away",
+        (
+            _PRIMITIVES,
+            "return sampling.heads(n_rows * n_coins, rate=rate, source=self.source)",
+            "return (sampling.heads(n_rows, rate=rate, source=self.source)[:, None] * n_coins + np.arange(n_coins)).ravel()",
+        ),
+        probes=("mixtures",),
+    ),
+    _mutant(
+        "twice the rate",
+        "rows take part twice as often as accounted",
+        (_SAMPLING, "    table = _gap_table(rate)\n", "    table = _gap_table(min(0.99, 2 * rate))\n"),
+        tests=("tests/private/test_sampling.py", "-k", "heads_at_their_rate"),
+        probes=("mixtures",),
+    ),
+    _mutant(
+        "a fixed batch booked as coins",
+        "who takes part is known",
+        (
+            "private/kernel/membership.py",
+            "return primitives.coins(step, first=first, n_rows=n_rows, n_coins=1, rate=step.sampling.rate)",
+            "return np.arange(round(n_rows * step.sampling.rate))",
+        ),
+        tests=("tests/private/test_gradients.py", "-k", "contract"),
+    ),
+    _mutant(
+        "shuffled mixtures booked as coins",
+        "every row is in as many mixtures as any other",
+        (
+            "private/kernel/membership.py",
+            "return lambda first, n_rows: np.divmod(coins(first=first, n_rows=n_rows), n_mixtures)",
+            "return lambda first, n_rows: (np.repeat(np.arange(n_rows), max(1, round(rate * n_mixtures))), np.tile(np.arange(max(1, round(rate * n_mixtures))), n_rows))",
+        ),
+        tests=("tests/private/test_doors.py", "-k", "mixtures or poisson"),
+        probes=("mixtures",),
+    ),
+    _mutant(
+        "the same subset again and again",
+        "averaging takes the noise away",
+        (
+            _PRIMITIVES,
+            "return sampling.subsets(n_subsets, size=size, population=population, source=self.source)",
+            "return np.repeat(sampling.subsets(1, size=size, population=population, source=self.source), n_subsets, axis=0)",
+        ),
+        probes=("fixed",),
+    ),
+    _mutant(
+        "a row twice in one subset",
+        "a row counts twice in a mixture",
+        (_SAMPLING, "if seen[choice] == first + j:", "if False:"),
+        tests=("tests/private/test_sampling.py", "-k", "subsets"),
+    ),
+    _mutant(
+        "loaded dice",
+        "teachers and bins are not who they should be",
+        (
+            _PRIMITIVES,
+            "return sampling.uniform_below(sides, count=n_rows, source=self.source)",
+            "return sampling.uniform_below(sides, count=n_rows, source=self.source) // 2",
+        ),
+        probes=("bins",),
+    ),
+    _mutant(
+        "the best is chosen",
+        "a selection that was never charged",
+        (
+            _PRIMITIVES,
+            "return choice.chosen(private_scores, rate=rate, source=self.source)",
+            "return int(np.argmax(private_scores))",
+        ),
+        probes=("choices",),
+    ),
+    _mutant(
+        "choices at twice their rate",
+        "a choice follows its scores too closely",
+        (
+            _CHOICE,
+            "if _happens(rate * (best - private_scores[at]), source=source):",
+            "if _happens(2 * rate * (best - private_scores[at]), source=source):",
+        ),
+        tests=("tests/private/test_choice.py", "-k", "odds or rate"),
+        probes=("choices",),
+    ),
+    _mutant(
+        "codes stray into the next table",
+        "a row counts twice in a table",
+        (
+            _CHOICE,
+            "inside = (private_codes >= 0) & (private_codes < widths)",
+            "inside = (private_codes >= 0) & (private_codes <= widths)",
+        ),
+        tests=("tests/private/test_choice.py", "-k", "moves_a_score or table"),
+    ),
+    _mutant(
+        "responses twice as true",
+        "a label is told twice as often as accounted",
+        ("private/doors/responses.py", "source=source) < parts", "source=source) < 2 * parts"),
+        tests=("tests/private/test_reports.py", "-k", "odds"),
+        probes=("reports",),
+    ),
+    _mutant(
+        "a category that is never thrown",
+        "whoever names it holds it",
+        (
+            "private/doors/responses.py",
+            "thrown = uniform_below(categories, count=count, source=source)",
+            "thrown = uniform_below(max(1, categories - 1), count=count, source=source)",
+        ),
+        tests=("tests/private/test_reports.py", "-k", "odds"),
+        probes=("reports",),
+    ),
+    _mutant(
+        "reports in the order of the file",
+        "the place of a report says whose it is",
+        (
+            "private/doors/reports.py",
+            "return {name: reports[order] for name, reports in noisy.items()}",
+            "return noisy",
+        ),
+        tests=("tests/private/test_reports.py", "-k", "order"),
+    ),
+    _mutant(
+        "a code twice in a report",
+        "it is told twice as often as accounted",
+        (
+            "private/doors/reports.py",
+            "inside.all(axis=1, keepdims=True) & different, codes",
+            "inside.all(axis=1, keepdims=True), codes",
+        ),
+        tests=("tests/private/test_reports.py", "-k", "twice or none"),
+    ),
+    _mutant(
+        "one object as all teachers",
+        "every teacher has seen every row",
+        ("private/doors/votes.py", "yield frozen(take(private_rows, private_part))", "yield frozen(private_rows)"),
+        tests=("tests/private/test_votes.py", "-k", "one_teacher or counted"),
+    ),
+    _mutant(
+        "rows of a person with several teachers",
+        "a person changes several votes",
+        ("private/doors/votes.py", "np.concatenate(dice)[firsts][unit_of_row]", "np.concatenate(dice)"),
+        tests=("tests/private/test_votes.py", "-k", "person"),
+    ),
+    _mutant(
+        "a teacher that fails stops the run",
+        "an error tells of a row",
+        ("private/doors/votes.py", "            return np.full(self._planned.queries, _NO_VOTE)", "            raise"),
+        tests=("tests/private/test_votes.py", "-k", "stumbles"),
+    ),
+    _mutant(
+        "one use free of charge",
+        "a step is measured once more than it was paid for",
+        (_VIEW, "if used >= step.uses:", "if used > step.uses:"),
+        tests=("tests/private/test_doors.py", "-k", "planned"),
+        probes=("histograms",),
+    ),
+    _mutant(
+        "a View works in a fork",
+        "what is spent there is not counted",
+        (_VIEW, "if os.getpid() != self.__process:", "if False:"),
+        tests=("tests/private/test_row_alone.py", "-k", "forked"),
+    ),
+    _mutant(
+        "choices counted once for all maps",
+        "a second map is answered from the first",
+        (_VIEW, "if self.__kept.get(step.name, (None,))[0] is not per_record:", "if step.name not in self.__kept:"),
+        tests=("tests/private/test_choice.py", "-k", "anew"),
+    ),
+    _mutant(
+        "any unit opens the data",
+        "rows are protected where persons should be",
+        (_VIEW, "if plan.unit != data.schema.unit:", "if False:"),
+        tests=("tests/private/test_persons.py", "-k", "another_unit"),
+    ),
+    _mutant(
+        "no silence",
+        "a library's complaint tells of a row",
+        (
+            "private/quiet.py",
+            "with _ONE_AT_A_TIME, nullcontext() if _depth else _all_silent():",
+            "with _ONE_AT_A_TIME, nullcontext():",
+        ),
+        tests=("tests/private/test_row_alone.py", "-k", "says"),
+        probes=("histograms",),
+    ),
+    _mutant(
+        "maps are not tried",
+        "a map that mixes rows has no bound",
+        (
+            "private/row_alone.py",
+            "            if one.keys() == two.keys() and all(_same(one[name][kept], two[name][places]) for name in one):\n",
+            "            if True:\n",
+        ),
+        tests=("tests/private/test_doors.py", "-k", "mix_rows or depend"),
+    ),
+    _mutant(
+        "a map's exception comes out",
+        "a message holds a private value",
+        (
+            "private/row_alone.py",
+            "            values = self._values(batch)\n        except (Exception, SystemExit):  # noqa: BLE001 - whatever a map raises over private rows would be an output\n            return None\n",
+            "            values = self._values(batch)\n        except MemoryError:\n            return None\n",
+        ),
+        tests=("tests/private/test_row_alone.py", "-k", "stumbles"),
+    ),
+    _mutant(
+        "batches are not filled up",
+        "the bits of a row follow the number of rows",
+        ("private/prepared.py", "        if n_rows < self.rows:\n", "        if n_rows < 0:\n"),
+        tests=("tests/private/test_row_alone.py", "-k", "one_shape"),
+    ),
+    _mutant(
+        "rows can be written into",
+        "one map changes the rows of the next",
+        (
+            "private/row_alone.py",
+            "        values.flags.writeable = False\n",
+            "        values.flags.writeable = values.flags.writeable\n",
+        ),
+        tests=("tests/private/test_row_alone.py", "-k", "write"),
+    ),
+    _mutant(
+        "texts without a threshold",
+        "a name that one row holds is let out",
+        ("private/kernel/discovery.py", "[noisy > planned.threshold]", "[noisy > planned.units_per_row]"),
+        tests=("tests/private/test_discovery.py", "-k", "common or single"),
+    ),
+    _mutant(
+        "texts without noise",
+        "the threshold shows one row",
+        (
+            "private/kernel/discovery.py",
+            'noisy = primitives.noisy(private_units * planned.units_per_row, step="discovered categories", block=name)',
+            "noisy = private_units * planned.units_per_row",
+        ),
+        tests=("tests/private/test_discovery.py", "-k", "noise"),
+    ),
+)

@@ -1,0 +1,113 @@
+"""sfumato audit: what an attacker who knows every row but one can prove against a mechanism."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sfumato.cli.commands.plan_command import Delta
+from sfumato.cli.console import AsJson, answer, progress, table_of
+from sfumato.cli.options import Settings, with_settings
+from sfumato.cli.refusals import refusing
+from sfumato.errors import PlanError
+from sfumato.folder import load_release
+from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism
+from sfumato.lab.audit.classwise import NAME, audit_classwise
+from sfumato.lab.audit.drawing import trade_off_file
+from sfumato.lab.audit.leaks import Leak, leak_panel
+from sfumato.lab.audit.reference import schema_for
+from sfumato.mechanism import Mechanism, mechanism_from, registered
+from sfumato.public.budget import Budget, default_delta
+from sfumato.public.schema import Schema
+from sfumato.public.schema_file import load_schema
+
+#: The exit code of a certificate that does not hold.
+REFUTED = 4
+
+
+@refusing
+def audit(
+    method: Annotated[
+        str, typer.Argument(help=f"A mechanism's name, a release folder, or {NAME}.", metavar="METHOD|RELEASE")
+    ],
+    epsilon: Annotated[float | None, typer.Option(help="The epsilon to test; a release has its own.")] = None,
+    delta: Delta = None,
+    schema_file: Annotated[
+        Path | None, typer.Option("--schema", help="A schema.toml. Default: 60,000 rows of a usual kind.")
+    ] = None,
+    settings: Settings = None,
+    trials: Annotated[int, typer.Option(help="Releases in each of the two worlds.", min=100)] = TRIALS,
+    confidence: Annotated[float, typer.Option(help="Of the lower bound.", min=0.5, max=0.999999)] = CONFIDENCE,
+    leaks: Annotated[bool, typer.Option("--leaks", help="Look for leaks past the noise as well.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the trade-off curve into this SVG file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Attack a mechanism with made-up rows, and say which epsilon that proves. No private rows are read.
+
+    The exit code is 4 where the certificate is refuted.
+    """
+    panel: list[Leak] = []
+    with progress(title="audit") as step:
+        step(f"{trials} releases with the canary, {trials} without")
+        if method == NAME:
+            own = Budget(epsilon=_needed(epsilon), delta=default_delta(None) if delta is None else delta)
+            found = audit_classwise(own, trials=trials, confidence=confidence)
+        else:
+            mechanism, schema, budget = _asked(method, epsilon, delta, schema_file=schema_file, settings=settings or [])
+            found = audit_mechanism(mechanism, schema, budget, trials=trials, confidence=confidence)
+            if leaks:
+                step("leaks")
+                panel = leak_panel(mechanism, schema, budget)
+    if plot is not None:
+        trade_off_file(found, to=plot)
+    payload = found.to_json() | ({"leaks": [leak.to_json() for leak in panel]} if leaks else {})
+    answer(payload, as_json=as_json, show=lambda console: _show(console, found, panel))
+    if found.verdict == "refuted" or any(leak.found for leak in panel):
+        raise typer.Exit(REFUTED)
+
+
+def _asked(
+    method: str, epsilon: float | None, delta: float | None, *, schema_file: Path | None, settings: list[str]
+) -> tuple[Mechanism, Schema, Budget]:
+    """What to audit: a mechanism by its name, or that of a release with its own settings, schema and budget."""
+    if Path(method).is_dir():
+        if settings or schema_file or epsilon is not None or delta is not None:
+            raise PlanError("a release has its own settings, schema and budget. Give the folder alone.")
+        release = load_release(Path(method))
+        certificate = release.certificate
+        own = Budget(epsilon=certificate.epsilon, delta=certificate.delta)
+        return mechanism_from(certificate.mechanism), release.schema, own
+    epsilon = _needed(epsilon)
+    mechanism = with_settings(registered(method)(), settings)
+    schema = (
+        schema_for(mechanism, Budget(epsilon=epsilon, delta=1e-6)) if schema_file is None else load_schema(schema_file)
+    )
+    return mechanism, schema, Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
+
+
+def _needed(epsilon: float | None) -> float:
+    if epsilon is None:
+        raise PlanError("an audit needs the claim that it puts to the test. Give --epsilon, such as --epsilon 1.")
+    return epsilon
+
+
+def _show(console: Console, found: Audit, panel: list[Leak]) -> None:
+    console.print(
+        f"[bold]{found.method}[/bold] at epsilon {found.epsilon:g}, delta {found.delta:.2g}, {found.relation}\n"
+    )
+    table = table_of("", "seen", "promised", numbers=2)
+    table.add_row(
+        f"epsilon, at least (confidence {found.confidence:.6g})", f"{found.lower_bound:.3f}", f"{found.epsilon:.3f}"
+    )
+    table.add_row("epsilon, at least (confidence 0.95)", f"{found.lower_bound_95:.3f}", "")
+    table.add_row("whatever the mechanism, at least", f"{found.direct_bound:.3f}", "")
+    table.add_row("right guesses", f"{found.right:.4f}", f"{found.promised_right:.4f}")
+    console.print(table)
+    console.print(f"\n{found.trials} releases in each world, {found.seconds:.0f} s. {found.kind.capitalize()}.")
+    for leak in panel:
+        console.print(f"{'LEAK' if leak.found else 'ok  '} {leak.name}{': ' + leak.found if leak.found else ''}")
+    if found.verdict == "refuted":
+        console.print("\nRefuted: these releases tell more than the certificate allows.", style="bold red")
+    else:
+        console.print("\nHolds: no release told more than the certificate allows. That is no proof that none can.")
