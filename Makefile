@@ -62,3 +62,8 @@ bench-mechanisms: .venv/deep
 .PHONY: expectations
 expectations: .venv/dev
 	$(BIN)/python benchmarks/simulate_expectations.py --jobs $(or $(JOBS),1) $(BENCH)
+
+# How often doctor is wrong, resumable: an hour. make doctor-alarms BENCH="--seeds 5"
+.PHONY: doctor-alarms
+doctor-alarms: .venv/dev
+	$(BIN)/python benchmarks/doctor_alarms.py $(BENCH)

@@ -18,6 +18,7 @@ ROOMS = {
     *("mechanisms/latent", "mechanisms/common", "learn"),
     *("check", "verification", "present", "cli", "cli/commands"),
     *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo"),
+    *("lab/attacks", "lab/doctor"),
 }
 STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training"}
 

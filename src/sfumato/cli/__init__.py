@@ -1,4 +1,4 @@
-"""The command line: demo, schema, plan, release, sample, train, predict, methods, verify, keys, account, data, bench, study."""
+"""The command line: one module for each command, and the app that holds them."""
 
 import typer
 from typer.main import get_command
@@ -7,6 +7,7 @@ from sfumato.cli.commands.account_command import account
 from sfumato.cli.commands.bench_command import bench
 from sfumato.cli.commands.data_command import data
 from sfumato.cli.commands.demo_command import demo
+from sfumato.cli.commands.doctor_command import doctor
 from sfumato.cli.commands.keys_command import keys
 from sfumato.cli.commands.methods_command import methods
 from sfumato.cli.commands.plan_command import plan
@@ -41,6 +42,9 @@ app.command(
 app.command(epilog="Example: sfumato predict model new-patients.csv --out predictions.csv")(predict)
 app.command(epilog="Example: sfumato methods --json")(methods)
 app.command(epilog="Example: sfumato verify release --signer statistics-office.pub")(verify)
+app.command(
+    epilog="Example: sfumato doctor --real patients.csv --synthetic theirs.csv --holdout other-patients.csv --tool synthcity"
+)(doctor)
 app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5")(
     bench
 )

@@ -17,7 +17,7 @@ import sfumato
 from sfumato.cli.console import answer, notices
 from sfumato.errors import SfumatoError, VerificationError
 
-REFUSED, NOT_VERIFIED, UNEXPECTED, INTERRUPTED, TERMINATED = 1, 3, 70, 130, 143
+REFUSED, NOT_VERIFIED, FOUND, UNEXPECTED, INTERRUPTED, TERMINATED = 1, 3, 4, 70, 130, 143
 
 P = ParamSpec("P")
 R = TypeVar("R")
