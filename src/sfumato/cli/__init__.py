@@ -4,6 +4,7 @@ import typer
 from typer.main import get_command
 
 from sfumato.cli.commands.account_command import account
+from sfumato.cli.commands.assess_command import assess
 from sfumato.cli.commands.bench_command import bench
 from sfumato.cli.commands.data_command import data
 from sfumato.cli.commands.demo_command import demo
@@ -42,6 +43,9 @@ app.command(
 app.command(epilog="Example: sfumato predict model new-patients.csv --out predictions.csv")(predict)
 app.command(epilog="Example: sfumato methods --json")(methods)
 app.command(epilog="Example: sfumato verify release --signer statistics-office.pub")(verify)
+app.command(epilog="Example: sfumato assess release --private patients.csv --test other-patients.csv --out assessment")(
+    assess
+)
 app.command(
     epilog="Example: sfumato doctor --real patients.csv --synthetic theirs.csv --holdout other-patients.csv --tool synthcity"
 )(doctor)

@@ -15,6 +15,9 @@ from sfumato.lab.boosted_trees import boosting
 #: Rows that are scored, and synthetic ones that are searched: more would take minutes and change little.
 MOST_ROWS, MOST_SYNTHETIC = 4_000, 20_000
 _NEIGHBOURS = 3
+_HOW = "Rows around which synthetic rows are denser than the population are taken for members"
+
+Points = NDArray[np.float32]
 
 
 def density_ratio(found: Comparison) -> list[Attack]:
@@ -25,32 +28,37 @@ def density_ratio(found: Comparison) -> list[Attack]:
     some = found.at_most(MOST_ROWS, synthetic=MOST_SYNTHETIC)
     if some.holdout is None or len(some.holdout) < 4:
         return []
-    real, synthetic, holdout = places(some)
+    trees = _told_apart(some, rows_from=(some.real.values, some.holdout.values[1::2]))
+    n = len(some.real)
+    return [
+        by_neighbours(*places(some)),
+        measure("density ratio, trees", trees[:n], trees[n:], how=f"{_HOW}; by boosted trees."),
+    ]
+
+
+def by_neighbours(real: Points, synthetic: Points, holdout: Points) -> Attack:
+    """The ratio of densities of points of any space, by how far the nearest neighbours are."""
     known, others = holdout[::2], holdout[1::2]
     rows = np.concatenate([real, others])
-    near = np.log(_reach(known, rows)) - np.log(_reach(synthetic, rows))
-    trees = _told_apart(some, rows_from=(some.real.values, some.holdout.values[1::2]))
-    how = "Rows around which synthetic rows are denser than the population are taken for members"
-    return [
-        measure(
-            "density ratio, neighbours", near[: len(real)], near[len(real) :], how=f"{how}; by nearest neighbours."
-        ),
-        measure("density ratio, trees", trees[: len(real)], trees[len(real) :], how=f"{how}; by boosted trees."),
-    ]
+    near = np.log(reach(known, rows)) - np.log(reach(synthetic, rows))
+    n = len(real)
+    return measure("density ratio, neighbours", near[:n], near[n:], how=f"{_HOW}; by nearest neighbours.")
 
 
 def closest(found: Comparison) -> Attack | None:
     """The distance to the closest synthetic row as a score: a sanity figure, which proves nothing where it is .5."""
     some = found.at_most(MOST_ROWS, synthetic=MOST_SYNTHETIC)
-    if some.holdout is None or not len(some.holdout):
-        return None
-    real, synthetic, holdout = places(some)
+    return None if some.holdout is None or not len(some.holdout) else by_closest(*places(some))
+
+
+def by_closest(real: Points, synthetic: Points, holdout: Points) -> Attack:
+    """The same of points of any space."""
     score = -distance_to(synthetic, np.concatenate([real, holdout]))[:, 0]
     how = "Rows near a synthetic row are taken for members."
     return measure("distance to the closest record", score[: len(real)], score[len(real) :], how=how)
 
 
-def distance_to(points: NDArray[np.float32], rows: NDArray[np.float32], *, neighbours: int = 1) -> NDArray[np.float64]:
+def distance_to(points: Points, rows: Points, *, neighbours: int = 1) -> NDArray[np.float64]:
     """Of each row, the distances to its nearest points, rising."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -59,7 +67,7 @@ def distance_to(points: NDArray[np.float32], rows: NDArray[np.float32], *, neigh
     return np.asarray(search.kneighbors(rows)[0], dtype=np.float64)
 
 
-def _reach(points: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float64]:
+def reach(points: Points, rows: Points) -> NDArray[np.float64]:
     """How far to the third neighbour; a copy is near, but not infinitely so."""
     return distance_to(points, rows, neighbours=_NEIGHBOURS)[:, -1] + 1e-3
 
