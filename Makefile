@@ -77,3 +77,8 @@ bench-alarms: .venv/deep
 .PHONY: mutants
 mutants: .venv/deep
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/mutants/run.py $(BENCH)
+
+# How often doctor is wrong, resumable: an hour. make doctor-alarms BENCH="--seeds 5"
+.PHONY: doctor-alarms
+doctor-alarms: .venv/dev
+	$(BIN)/python benchmarks/doctor_alarms.py $(BENCH)

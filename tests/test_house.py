@@ -18,7 +18,7 @@ ROOMS = {
     *("mechanisms/latent", "mechanisms/common", "learn"),
     *("check", "verification", "present", "cli", "cli/commands", "frames"),
     *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo"),
-    *("lab/dry_run", "lab/audit"),
+    *("lab/dry_run", "lab/audit", "lab/attacks", "lab/doctor"),
 }
 STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training"}
 

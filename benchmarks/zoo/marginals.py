@@ -4,9 +4,9 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 import sfumato as sf
+from sfumato.lab.benchmark.association import cramer, spearman
 from sfumato.public.schema import Batch
 
 Codes = NDArray[np.int64]
@@ -77,25 +77,8 @@ def correlation_errors(real: Batch, released: Batch, schema: sf.Schema) -> dict[
     if len(names) < 2:
         return {"correlation": None, "correlation_size": None}
     pairs = np.triu_indices(len(names), 1)
-    true, found = _spearman(real, names)[pairs], _spearman(released, names)[pairs]
+    true, found = spearman(real, names)[pairs], spearman(released, names)[pairs]
     return {"correlation": float(np.abs(true - found).mean()), "correlation_size": float(np.abs(true).mean())}
-
-
-def _spearman(batch: Batch, names: list[str]) -> NDArray[np.float64]:
-    """Missing values are in the middle of the others: correlations of columns with many of them shrink, on both sides."""
-    ranks = []
-    for name in names:
-        values = batch[name]
-        known = ~np.isnan(values)
-        rank = np.zeros(len(values))
-        if known.any():
-            rank[known] = stats.rankdata(values[known])
-            rank[known] -= rank[known].mean()
-        ranks.append(rank)
-    x = np.stack(ranks)
-    length = np.sqrt((x**2).sum(axis=1))
-    x /= np.where(length > 0, length, 1)[:, None]  # a constant correlates with nothing
-    return x @ x.T
 
 
 def cramer_errors(real: Batch, released: Batch, schema: sf.Schema) -> dict[str, float | None]:
@@ -103,16 +86,8 @@ def cramer_errors(real: Batch, released: Batch, schema: sf.Schema) -> dict[str, 
     pairs = list(combinations([column for column in schema.columns if column.is_coded], 2))
     if not pairs:
         return {"cramer": None, "cramer_size": None}
-    true, found = (np.array([_cramer(batch, a, b) for a, b in pairs]) for batch in (real, released))
+    true, found = (np.array([cramer(batch, a, b) for a, b in pairs]) for batch in (real, released))
     return {"cramer": float(np.abs(true - found).mean()), "cramer_size": float(true.mean())}
-
-
-def _cramer(batch: Batch, a: sf.Column, b: sf.Column) -> float:
-    counts = np.bincount(batch[a.name] * b.size + batch[b.name], minlength=a.size * b.size).reshape(a.size, b.size)
-    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
-    if min(counts.shape) < 2:
-        return 0.0
-    return float(stats.contingency.association(counts, method="cramer"))
 
 
 def spikes_kept(real: Batch, released: Batch, schema: sf.Schema) -> float | None:

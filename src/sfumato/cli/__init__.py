@@ -7,11 +7,13 @@ from typer.main import get_command
 
 from sfumato import __version__
 from sfumato.cli.commands.account_command import account
+from sfumato.cli.commands.assess_command import assess
 from sfumato.cli.commands.audit_command import audit
 from sfumato.cli.commands.bench_command import bench
 from sfumato.cli.commands.check_command import check
 from sfumato.cli.commands.data_command import data
 from sfumato.cli.commands.demo_command import demo
+from sfumato.cli.commands.doctor_command import doctor
 from sfumato.cli.commands.keys_command import keys
 from sfumato.cli.commands.methods_command import methods
 from sfumato.cli.commands.plan_command import plan
@@ -61,6 +63,12 @@ app.command(
 app.command(epilog="Example: sfumato predict model new-patients.csv --out predictions.csv")(predict)
 app.command(epilog="Example: sfumato methods --json")(methods)
 app.command(epilog="Example: sfumato verify release --signer statistics-office.pub")(verify)
+app.command(epilog="Example: sfumato assess release --private patients.csv --test other-patients.csv --out assessment")(
+    assess
+)
+app.command(
+    epilog="Example: sfumato doctor --real patients.csv --synthetic theirs.csv --holdout other-patients.csv --tool synthcity"
+)(doctor)
 app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5")(
     bench
 )

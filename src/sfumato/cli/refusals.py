@@ -25,7 +25,7 @@ EXIT_CODES = {
     REFUSED: "refused, with a sentence on stderr",
     MISUSED: "the command line is wrong",
     NOT_VERIFIED: "a release does not bear out its claim",
-    FAULTS_FOUND: "done, and faults were found in the data",
+    FAULTS_FOUND: "done, and faults were found: in the data, or in a claim",
     UNEXPECTED: "unforeseen; the message is withheld",
     INTERRUPTED: "stopped by Ctrl-C",
     TERMINATED: "asked to end",

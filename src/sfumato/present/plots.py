@@ -60,6 +60,67 @@ def roc_svg(curves: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]
         return _svg(figure, label=label)
 
 
+def calibration_svg(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, title: str) -> Markup:
+    """What was said against what was seen, by what the learner was trained on; the diagonal is right."""
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = _axes(width=3.3, height=2.6)
+        axes.plot([0, 1], [0, 1], color=_SERIES["coin"], linewidth=1, linestyle=(0, (3, 3)))
+        for name, (said, seen) in curves.items():
+            axes.plot(said, seen, color=_SERIES[name], linewidth=1.6, marker="o", markersize=3)
+        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability said", ylabel="share seen", xticks=[0, 0.5, 1])
+        axes.set_yticks([0, 0.5, 1])
+        axes.set_title(_short(title), loc="left", fontsize=10, color=_INK)
+        return _svg(figure, label=f"Calibration: {title}, trained on {' and '.join(curves)} rows")
+
+
+def attack_svg(
+    false_positive: Sequence[float], true_positive: Sequence[float], *, title: str, epsilon: float, delta: float
+) -> Markup:
+    """An attack's ROC curve on a logarithmic scale, beside a coin and the most that epsilon and delta allow."""
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = _axes(width=3.3, height=3.0)
+        floor = 1e-4
+        at = np.geomspace(floor, 1, 100)
+        allowed = np.minimum(
+            1, np.minimum(np.exp(min(epsilon, 50)) * at + delta, 1 - np.exp(-epsilon) * (1 - at - delta))
+        )
+        axes.plot(at, at, color=_SERIES["coin"], linewidth=1, linestyle=(0, (3, 3)))
+        axes.plot(at, allowed, color=_SERIES["real"], linewidth=1.2, linestyle=(0, (6, 2)))
+        axes.plot(
+            np.maximum(false_positive, floor),
+            np.maximum(true_positive, floor),
+            color=_SERIES["synthetic"],
+            linewidth=1.8,
+        )
+        axes.set(
+            xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1), xlabel="false alarms", ylabel="members found"
+        )
+        axes.set_title(title, loc="left", fontsize=10, color=_INK)
+        return _svg(figure, label=f"ROC curve of the attack: {title}")
+
+
+def bars_svg(labels: Sequence[str], heights: Mapping[str, Sequence[float]], *, title: str) -> Markup:
+    """Bars of numbers by name, one colour for each set of rows."""
+    import matplotlib
+
+    with matplotlib.rc_context(_STYLE):
+        figure, axes = _axes(width=3.6, height=0.9 + 0.28 * len(labels))
+        places, thickness = np.arange(len(labels)), 0.8 / len(heights)
+        for at, (name, values) in enumerate(heights.items()):
+            offset = (at - (len(heights) - 1) / 2) * thickness
+            axes.barh(places + offset, values, thickness, color=_SERIES[name])
+        axes.set_yticks(places, [_short(label) for label in labels])
+        axes.invert_yaxis()
+        axes.locator_params(axis="x", nbins=4)
+        axes.spines["left"].set_visible(False)
+        axes.set_title(title, loc="left", fontsize=10, color=_INK)
+        return _svg(figure, label=f"{title}, by {' and '.join(heights)} rows")
+
+
 def curve_svg(values: Sequence[float], *, noise: Sequence[float] | None, title: str) -> Markup:
     """A curve over the looks of a training, with bars of one standard deviation of noise."""
     import matplotlib

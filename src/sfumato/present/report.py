@@ -88,7 +88,7 @@ def common_facts(
         "epsilon": f"{certificate.epsilon:g}",
         "delta": f"{certificate.delta:g}",
         "factor": _factor(certificate.epsilon),
-        "without": _without(schema),
+        "without": other_world(schema),
         "claim": certificate.claim.in_words,
         "mechanism": certificate.mechanism.name,
         "parameters": {key: str(value) for key, value in certificate.mechanism.parameters.items()},
@@ -121,7 +121,7 @@ def _factor(epsilon: float) -> str:
     return f"{np.exp(epsilon):.3g}" if epsilon < 20 else f"e^{epsilon:g}"
 
 
-def _without(schema: Schema) -> str:
+def other_world(schema: Schema) -> str:
     """The other world that this one cannot be told from."""
     who = "any one row" if schema.unit.person is None else "all rows of any one person"
     return f"{who} been {'left out' if schema.unit.relation == 'add_or_remove' else 'replaced by any other'}"

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.boosted_trees import need_lightgbm
 from sfumato.public.encoding import one_hot
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema import Batch, Column, Schema
 
 IMAGE_LEARNERS = ("cnn", "lightgbm", "logistic")
 TABLE_LEARNERS = ("lightgbm", "logistic", "forest")
@@ -22,6 +23,10 @@ TABLE_LEARNERS = ("lightgbm", "logistic", "forest")
 _SMALL = 1_000_000
 
 Fit = Callable[[Any, NDArray[np.int64]], Any]
+
+
+#: From rows to class probabilities: one row each, one column a class.
+Predictor = Callable[[Examples], NDArray[np.float64]]
 
 
 def train_and_predict(
@@ -39,23 +44,36 @@ def train_and_predict(
         seed: Of the learner's own randomness.
     """
     check_learner(learner, schema)
-    n_classes = schema.require_coded_target().size
     if learner == "cnn":
         name = schema.images[0].name
+        n_classes = schema.require_coded_target().size
         targets = train.soft if train.soft is not None else one_hot(train.label, size=n_classes).astype(np.float32)
         return cnn_probabilities(train.batch[name], targets, test.batch[name], seed=seed)
+    return train_to_ask(learner, train, schema, balanced=balanced, seed=seed)(test)
+
+
+def train_to_ask(learner: str, train: Examples, schema: Schema, *, balanced: bool = False, seed: int = 0) -> Predictor:
+    """The same for whoever asks more than once: any learner but the network, trained."""
+    check_learner(learner, schema)
+    n_classes = schema.require_coded_target().size
     present = np.unique(train.label)
     if len(present) < 2:  # nothing to tell apart: what was seen is what is said
-        return np.tile(one_hot(present, size=n_classes).sum(axis=0), (len(test), 1))
+        said = one_hot(present, size=n_classes).sum(axis=0)
+        return lambda asked: np.tile(said, (len(asked), 1))
     if learner == "logistic":
-        fitted_on, asked = _design(train, test, schema)
-        fitted = _logistic(fitted_on, train.label)
+        design = linear_design(train.batch, schema)
+        fitted = _logistic(design(train.batch), train.label)
     else:
-        fitted_on, asked = _matrix(train, schema), _matrix(test, schema)
-        fitted = (_lightgbm(schema, balanced, seed) if learner == "lightgbm" else _forest(seed))(fitted_on, train.label)
-    probabilities = np.zeros((len(test), n_classes))  # a class that was never seen gets none
-    probabilities[:, fitted.classes_.astype(np.int64)] = np.asarray(fitted.predict_proba(asked))
-    return probabilities
+        design = partial(tree_matrix, schema=schema)
+        fit = _lightgbm(schema, balanced, seed) if learner == "lightgbm" else _forest(seed)
+        fitted = fit(design(train.batch), train.label)
+
+    def predict(asked: Examples) -> NDArray[np.float64]:
+        probabilities = np.zeros((len(asked), n_classes))  # a class that was never seen gets none
+        probabilities[:, fitted.classes_.astype(np.int64)] = np.asarray(fitted.predict_proba(design(asked.batch)))
+        return probabilities
+
+    return predict
 
 
 def check_learner(learner: str, schema: Schema) -> None:
@@ -103,36 +121,43 @@ def _logistic(x: Any, y: NDArray[np.int64]) -> Any:
         return LogisticRegression(max_iter=300).fit(x, y)
 
 
-def _matrix(examples: Examples, schema: Schema) -> NDArray[Any]:
+def tree_matrix(batch: Batch, schema: Schema) -> NDArray[Any]:
     """One entry for each column: what trees take. Codes stay codes."""
     if schema.images:
-        return _flat(examples, schema)
-    return np.stack([examples.batch[column.name].astype(np.float64) for column in schema.features], axis=1)
+        return _flat(batch, schema)
+    return np.stack([batch[column.name].astype(np.float64) for column in schema.features], axis=1)
 
 
-def _flat(examples: Examples, schema: Schema) -> NDArray[np.float32]:
-    pixels: NDArray[np.float32] = examples.batch[schema.images[0].name]
+def _flat(batch: Batch, schema: Schema) -> NDArray[np.float32]:
+    pixels: NDArray[np.float32] = batch[schema.images[0].name]
     return pixels.reshape(len(pixels), -1)
 
 
-def _design(train: Examples, test: Examples, schema: Schema) -> tuple[Any, Any]:
+def linear_design(train: Batch, schema: Schema) -> Callable[[Batch], Any]:
     """What a linear learner takes: numbers in standard units of the training rows, codes as one-hot."""
     if schema.images:
-        return _flat(train, schema), _flat(test, schema)
-    parts = [_design_column(column, train, test) for column in schema.features]
-    if any(column.is_coded for column in schema.features):
-        return sparse.hstack([a for a, _ in parts], format="csr"), sparse.hstack([b for _, b in parts], format="csr")
-    return np.hstack([a for a, _ in parts]), np.hstack([b for _, b in parts])
+        return partial(_flat, schema=schema)
+    units = {column.name: _units(column, train) for column in schema.features if not column.is_coded}
+
+    def design(batch: Batch) -> Any:
+        parts: list[Any] = [
+            _sparse_one_hot(batch[column.name], column.size)
+            if column.is_coded
+            else _standard(batch[column.name], *units[column.name], column)
+            for column in schema.features
+        ]
+        if any(column.is_coded for column in schema.features):
+            return sparse.hstack(parts, format="csr")
+        return np.hstack(parts)
+
+    return design
 
 
-def _design_column(column: Column, train: Examples, test: Examples) -> tuple[Any, Any]:
-    known, asked = train.batch[column.name], test.batch[column.name]
-    if column.is_coded:
-        return _sparse_one_hot(known, column.size), _sparse_one_hot(asked, column.size)
+def _units(column: Column, train: Batch) -> tuple[float, float]:
+    known = train[column.name]
     seen = known[~np.isnan(known)]
     mean = seen.mean() if len(seen) else column.centre
-    deviation = seen.std() if len(seen) and seen.std() > 0 else 1.0
-    return _standard(known, mean, deviation, column), _standard(asked, mean, deviation, column)
+    return float(mean), float(seen.std()) if len(seen) and seen.std() > 0 else 1.0
 
 
 def _standard(values: NDArray[np.float64], mean: float, deviation: float, column: Column) -> NDArray[np.float64]:

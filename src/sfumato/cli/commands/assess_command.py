@@ -1,0 +1,78 @@
+"""sfumato assess: a release beside the private rows, for whoever keeps them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from sfumato.cli.commands.release_command import Force
+from sfumato.cli.console import AsJson, answer, progress, table_of, warn
+from sfumato.cli.refusals import refusing
+from sfumato.lab.assess.assessing import MOST_ROWS
+from sfumato.lab.assess.assessing import assess as assess_release
+from sfumato.lab.assess.summary import NOT_FOR_RELEASE, Assessment
+from sfumato.lab.assess.writing import HTML, check_place, headline, interval_words, write
+
+
+@refusing
+def assess(
+    release: Annotated[Path, typer.Argument(help="A release folder.")],
+    private: Annotated[Path, typer.Option(help="The rows that it was made from.", metavar="DATA")],
+    test: Annotated[Path, typer.Option(help="Real rows that it was not made from.", metavar="DATA")],
+    out: Annotated[Path, typer.Option(help="The folder to make. Not the release folder.", metavar="DIR")],
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(help="One of the protocol's learners; may be repeated. Default: all.", metavar="NAME"),
+    ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(help="The column that attackers guess. Default: the target.", metavar="COLUMN")
+    ] = None,
+    shadows: Annotated[
+        int,
+        typer.Option(help="Shadow releases for the likelihood-ratio attack: each takes as long as the release.", min=0),
+    ] = 0,
+    most_rows: Annotated[int, typer.Option(help="Rows of each set that learners see.", min=100)] = MOST_ROWS,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a release with the private rows: utility, fidelity, attacks. Reads rows without privacy; not for release."""
+    check_place(out, release=release, force=force)
+    warn(NOT_FOR_RELEASE)
+    with progress(title="assess, not private") as step:
+        found = assess_release(
+            release,
+            private=private,
+            test=test,
+            learners=learner,
+            sensitive=sensitive,
+            shadows=shadows,
+            most_rows=most_rows,
+            on_step=step,
+        )
+        step("drawing the pages")
+        write(found, to=out, force=force)
+    payload = {**found.to_json(), "out": str(out)}
+    answer(payload, as_json=as_json, show=lambda console: _show(console, found, out=out))
+
+
+def _show(console: Console, found: Assessment, *, out: Path) -> None:
+    console.print(Text(f"{found.warning}\n", style="bold red"))
+    told = headline(found)
+    for key in ("useful", "alike", "attack"):
+        if key in told:
+            console.print(f"{told[key]}  {told[f'{key}_about']}", markup=False)
+    if found.utility.learned:
+        table = table_of("learner", "trained on", f"{found.utility.metric} (95 %)", numbers=1)
+        for each in found.utility.learned:
+            table.add_row(each.learner, each.trained_on, interval_words(each.score))
+        console.print()
+        console.print(table)
+    console.print()
+    table = table_of("attack", "AUC", "found at .1 % false alarms (95 %)", numbers=2)
+    for attack in found.attacks.all():
+        table.add_row(attack.name, f"{attack.auc.value:.3f}", interval_words(attack.rate_at_low, percent=True))
+    console.print(table)
+    console.print(f"\npage: {escape(str(out / HTML))}", soft_wrap=True)

@@ -1,0 +1,178 @@
+"""Utility: the protocol's learners on real and on synthetic rows, side by side. Reads private rows WITHOUT privacy."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.lab.assess.bootstrap import interval
+from sfumato.lab.assess.material import Material
+from sfumato.lab.assess.summary import Calibration, ClassScore, Learned, Pair, Utility
+from sfumato.lab.attacks.roc import Interval
+from sfumato.lab.benchmark.any_target import NUMBER_LEARNERS, each_column, r2, train_numbers
+from sfumato.lab.benchmark.datasets import RARE, Metric
+from sfumato.lab.benchmark.examples import Examples
+from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS, train_and_predict, train_to_ask
+from sfumato.lab.benchmark.metrics import brier
+from sfumato.lab.benchmark.metrics import utility as score_of
+from sfumato.public.schema import Schema
+
+_SETS = ("real", "synthetic")
+#: Test rows on which a column is shuffled to see what it is worth, and classes up to which all are shown.
+_SHUFFLED, MOST_CLASSES = 2_000, 20
+#: One against one costs a curve for each pair of classes.
+_FEW_ROUNDS = 20
+_BINS = 10
+
+
+def learners_for(schema: Schema) -> tuple[str, ...]:
+    """Those of the protocol; without a target boosted trees alone, on every column."""
+    target = schema.target_column
+    if target is None:
+        return ("lightgbm",)
+    if schema.images:
+        return IMAGE_LEARNERS
+    return TABLE_LEARNERS if target.is_coded else NUMBER_LEARNERS
+
+
+def learn(material: Material, *, learners: Sequence[str], most_rows: int, on_step: Callable[[str], None]) -> Utility:
+    """Train each learner twice, and test it on the same real rows."""
+    target = material.schema.target_column
+    if target is None:
+        return _every_column(material, most_rows=most_rows, on_step=on_step)
+    if target.is_coded:
+        return _classes(material, learners, most_rows=most_rows, on_step=on_step)
+    return _numbers(material, learners, most_rows=most_rows, on_step=on_step)
+
+
+def _classes(material: Material, learners: Sequence[str], *, most_rows: int, on_step: Callable[[str], None]) -> Utility:
+    schema = material.schema
+    target = schema.require_coded_target()
+    names = (*target.categories, "(missing)") if target.missing else target.categories
+    metric: Metric = "accuracy" if schema.images else "auc" if target.size == 2 else "auc_ovo"
+    test = material.examples("test", most=most_rows)
+    rates = np.bincount(material.real[target.name], minlength=target.size) / len(material.real[target.name])
+    balanced = bool(rates[rates > 0].min() < RARE) and not schema.images
+    learned = []
+    for learner in learners:
+        for trained_on in _SETS:
+            on_step(f"{learner} on {trained_on} rows")
+            train = material.examples(trained_on, most=most_rows)
+            chance = train_and_predict(learner, train, test, schema, balanced=balanced)
+            learned.append(_judged(learner, trained_on, metric, chance, test.label, names))
+    importances: tuple[Pair, ...] = ()
+    if not schema.images:
+        on_step("what each column is worth")
+        importances = _importances(material, learners[0], metric, test, most_rows=most_rows)
+    return Utility(metric, target.name, tuple(names), tuple(learned), importances, (), ())
+
+
+def _judged(
+    learner: str,
+    trained_on: str,
+    metric: Metric,
+    chance: NDArray[np.float64],
+    truth: NDArray[np.int64],
+    names: Sequence[str],
+) -> Learned:
+    rounds = _FEW_ROUNDS if metric == "auc_ovo" else 100
+    said = chance.argmax(axis=1)
+    confusion = np.zeros((len(names), len(names)), dtype=np.int64)
+    np.add.at(confusion, (truth, said), 1)
+    return Learned(
+        learner=learner,
+        trained_on=trained_on,
+        score=interval(lambda at: score_of(metric, chance[at], truth[at]), truth, rounds=rounds),
+        brier=brier(chance, truth),
+        classes=tuple(
+            ClassScore(
+                name,
+                int(confusion[at].sum()),
+                float(confusion[at, at] / max(1, confusion[at].sum())),
+                float(confusion[at, at] / max(1, confusion[:, at].sum())),
+            )
+            for at, name in enumerate(names)
+        ),
+        confusion=tuple(tuple(int(count) for count in row) for row in confusion),
+        calibration=_calibration(chance, truth),
+    )
+
+
+def _calibration(chance: NDArray[np.float64], truth: NDArray[np.int64]) -> tuple[Calibration, ...]:
+    """Of two classes the probability of the second; of several that of the likeliest."""
+    said = chance[:, 1] if chance.shape[1] == 2 else chance.max(axis=1)
+    right = truth == 1 if chance.shape[1] == 2 else chance.argmax(axis=1) == truth
+    order = np.argsort(said, kind="stable")
+    return tuple(
+        Calibration(float(said[part].mean()), float(right[part].mean()), len(part))
+        for part in np.array_split(order, _BINS)
+        if len(part)
+    )
+
+
+def _importances(
+    material: Material, learner: str, metric: Metric, test: Examples, *, most_rows: int
+) -> tuple[Pair, ...]:
+    """What the score loses when a column of the test rows is shuffled (Breiman 2001)."""
+    some = _first(test, _SHUFFLED)
+    found = {}
+    for trained_on in _SETS:
+        ask = train_to_ask(learner, material.examples(trained_on, most=most_rows), material.schema)
+        base = score_of(metric, ask(some), some.label)
+        found[trained_on] = {
+            column.name: base - score_of(metric, ask(_shuffled(some, column.name)), some.label)
+            for column in material.schema.features
+        }
+    return _largest(found)
+
+
+def _largest(found: dict[str, dict[str, float]]) -> tuple[Pair, ...]:
+    pairs = [Pair(name, value, found["synthetic"][name]) for name, value in found["real"].items()]
+    return tuple(sorted(pairs, key=lambda pair: -max(pair.real, pair.synthetic)))
+
+
+def _first(examples: Examples, most: int) -> Examples:
+    return Examples({name: values[:most] for name, values in examples.batch.items()}, examples.label[:most])
+
+
+def _shuffled(examples: Examples, name: str) -> Examples:
+    mixed = np.random.default_rng(0).permutation(examples.batch[name])
+    return Examples({**examples.batch, name: mixed}, examples.label)
+
+
+def _numbers(material: Material, learners: Sequence[str], *, most_rows: int, on_step: Callable[[str], None]) -> Utility:
+    schema, name = material.schema, str(material.schema.target)
+    whole = material.examples("test", most=most_rows).batch
+    known = ~np.isnan(whole[name])
+    test = {key: values[known] for key, values in whole.items()}
+    truth, learned = test[name], []
+    some = _first(Examples(test, np.zeros(len(truth), dtype=np.int64)), _SHUFFLED)
+    importances: dict[str, dict[str, float]] = {}
+    for learner in learners:
+        for trained_on in _SETS:
+            on_step(f"{learner} on {trained_on} rows")
+            ask = train_numbers(learner, material.examples(trained_on, most=most_rows).batch, schema)
+            said = ask(test)
+            learned.append(Learned(learner, trained_on, _explained(truth, said)))
+            if learner == learners[0]:
+                base = r2(some.batch[name], ask(some.batch))
+                importances[trained_on] = {
+                    column.name: base - r2(some.batch[name], ask(_shuffled(some, column.name).batch))
+                    for column in schema.features
+                }
+    return Utility("R2", name, (), tuple(learned), _largest(importances), (), ())
+
+
+def _explained(truth: NDArray[np.float64], said: NDArray[np.float64]) -> Interval:
+    return interval(lambda at: r2(truth[at], said[at]), np.zeros(len(truth), dtype=np.int64))
+
+
+def _every_column(material: Material, *, most_rows: int, on_step: Callable[[str], None]) -> Utility:
+    rows = {name: material.examples(name, most=most_rows).batch for name in ("real", "synthetic", "test")}
+    found = {}
+    for trained_on in _SETS:
+        on_step(f"every column from the others, on {trained_on} rows")
+        found[trained_on] = each_column(rows["real"], rows[trained_on], rows["test"], material.schema)
+    pairs = tuple(Pair(name, value, found["synthetic"][name]) for name, value in found["real"].items())
+    left_out = tuple(column.name for column in material.schema.columns if column.name not in found["real"])
+    return Utility("0: nothing, 1: all", None, (), (), (), pairs, left_out)

@@ -1,0 +1,133 @@
+"""Fidelity of tables: marginals, correlations, quantiles, and a classifier that tells real from synthetic. Not private."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.lab.assess.material import Material
+from sfumato.lab.assess.summary import ColumnDistance, PairDistance, Quantiles, Shape, TableLikeness
+from sfumato.lab.attacks.roc import Interval, measure
+from sfumato.lab.attacks.sheets import from_batches
+from sfumato.lab.benchmark.association import spearman
+from sfumato.lab.benchmark.fidelity import each_distance
+from sfumato.lab.boosted_trees import boosting
+from sfumato.present.marginals import Marginal, marginal
+from sfumato.public.schema import Batch
+
+Fit = Callable[[NDArray[Any], NDArray[np.int64]], Any]
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+#: Pairs that are listed, columns that are drawn, and rows of either kind that are told apart.
+_WORST, _DRAWN, _TOLD = 15, 24, 10_000
+#: Numbers whose correlations are shown.
+_MOST_NUMBERS = 30
+
+
+def compare_tables(material: Material) -> TableLikeness:
+    """All figures of a table. Beside each stands what other real rows reach: no release is nearer than that but by chance."""
+    schema, real = material.schema, material.real
+    one, two = each_distance(real, material.synthetic, schema)
+    one_fresh, two_fresh = each_distance(real, material.test, schema)
+    names = [column.name for column in schema.columns]
+    above = np.triu_indices(len(names), 1)
+    worst = np.argsort(-two[above], kind="stable")[:_WORST]
+    numbers = [column.name for column in schema.columns if column.is_number]
+    correlations = [spearman(batch, numbers) for batch in (real, material.synthetic)] if len(numbers) > 1 else None
+    pairs = np.triu_indices(len(numbers), 1)
+    shown = slice(0, _MOST_NUMBERS)
+    return TableLikeness(
+        one_way=float(one.mean()),
+        one_way_fresh=float(one_fresh.mean()),
+        two_way=float(two[above].mean()) if len(names) > 1 else None,
+        two_way_fresh=float(two_fresh[above].mean()) if len(names) > 1 else None,
+        columns=tuple(ColumnDistance(name, float(one[at]), float(one_fresh[at])) for at, name in enumerate(names)),
+        pairs=tuple(
+            PairDistance(names[a], names[b], float(two[a, b]), float(two_fresh[a, b]))
+            for a, b in ((above[0][at], above[1][at]) for at in worst)
+        ),
+        numbers=tuple(numbers[shown]) if correlations else (),
+        correlations_real=_rows(correlations[0][shown, shown]) if correlations else (),
+        correlations_synthetic=_rows(correlations[1][shown, shown]) if correlations else (),
+        correlation_error=float(np.abs(correlations[0] - correlations[1])[pairs].mean()) if correlations else None,
+        quantiles=tuple(
+            Quantiles(name, _quantiles(real[name]), _quantiles(material.synthetic[name])) for name in numbers
+        ),
+        shapes=tuple(_shapes(material)),
+    )
+
+
+def _quantiles(values: NDArray[np.float64]) -> tuple[float, ...]:
+    known = values[~np.isnan(values)]
+    return tuple(float(each) for each in np.quantile(known, QUANTILES)) if len(known) else ()
+
+
+def _rows(matrix: NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(value) for value in row) for row in matrix)
+
+
+def _shapes(material: Material) -> list[Shape]:
+    """The columns that fit worst are drawn first; the target before all."""
+    schema = material.schema
+    frames = {
+        name: schema.decode(batch) for name, batch in (("real", material.real), ("synthetic", material.synthetic))
+    }
+    far, _ = each_distance(material.real, material.synthetic, schema)
+    order = sorted(range(len(far)), key=lambda at: (schema.columns[at].name != schema.target, -far[at]))
+    drawn = []
+    for at in order[:_DRAWN]:
+        column = schema.columns[at]
+        bounds = _inner(frames, column.name, column.bounds if column.kind in ("numeric", "integer") else None)
+        columns = {key: frame[column.name] for key, frame in frames.items()}
+        drawn.append(_shape(marginal(column.name, columns, bounds=bounds)))
+    return drawn
+
+
+def _inner(
+    frames: dict[str, pd.DataFrame], name: str, bounds: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """The bounds, drawn in to the middle 99.8 % of both tables where almost nothing lies beyond."""
+    if bounds is None:
+        return None
+    values = np.concatenate(
+        [frame[name].astype("Float64").to_numpy(np.float64, na_value=np.nan) for frame in frames.values()]
+    )
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return bounds
+    low, high = np.quantile(known, [0.001, 0.999])
+    return (float(low), float(high)) if high > low else bounds
+
+
+def _shape(drawn: Marginal) -> Shape:
+    return Shape(
+        drawn.name,
+        {key: tuple(float(value) for value in heights) for key, heights in drawn.heights.items()},
+        () if drawn.edges is None else tuple(float(edge) for edge in drawn.edges),
+        drawn.labels,
+        drawn.is_date,
+    )
+
+
+def told_apart(material: Material, *, other: Batch) -> Interval:
+    """The area under the curve of boosted trees that tell the real rows from others: .5 is not at all.
+
+    Half of the rows are learned from and the other half judged, and the other way round.
+    """
+    found = from_batches(material.schema, real=material.real, synthetic=other).at_most(_TOLD, synthetic=_TOLD)
+    x = np.concatenate([found.real.values, found.synthetic.values])
+    y = np.repeat([1, 0], [len(found.real), len(found.synthetic)])
+    coded = [at for at, is_number in enumerate(found.is_number) if not is_number]
+    return cross_judged(x, y, lambda rows, label: boosting(coded).fit(rows, label))
+
+
+def cross_judged(x: NDArray[np.floating], y: NDArray[np.int64], fit: Fit) -> Interval:
+    """How well a learner tells 1 from 0 on rows that it has not learned from."""
+    fold = np.random.default_rng(0).permutation(len(y)) % 2
+    score = np.zeros(len(y))
+    for part in (0, 1):
+        trained = fit(x[fold != part], y[fold != part])
+        score[fold == part] = np.asarray(trained.predict_proba(x[fold == part]))[:, 1]
+    return measure("", score[y == 1], score[y == 0], how="").auc

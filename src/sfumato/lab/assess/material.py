@@ -1,0 +1,75 @@
+"""What is compared: the rows of a release, the private rows it was made from, and other real rows. WITHOUT privacy."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import ReleaseError
+from sfumato.folder import Release, load_release
+from sfumato.lab.baselines.baseline import read_rows
+from sfumato.lab.benchmark.examples import Examples
+from sfumato.model import Synthetic
+from sfumato.public.schema import Batch, Schema, n_rows_of
+
+
+@dataclass(frozen=True)
+class Material:
+    """Encoded rows of one schema: pictures in [0, 1], numbers as they are, codes of categories."""
+
+    release: Release
+    schema: Schema
+    real: Batch = field(repr=False)
+    synthetic: Batch = field(repr=False)
+    test: Batch = field(repr=False)
+    soft: Any = field(default=None, repr=False)
+
+    def rows(self) -> dict[str, int]:
+        """How many there are of each."""
+        return {"real": n_rows_of(self.real), "synthetic": n_rows_of(self.synthetic), "test": n_rows_of(self.test)}
+
+    def examples(self, name: str, *, most: int) -> Examples:
+        """The rows of that name with their labels, at most so many of them, drawn by a fixed seed."""
+        batch: Batch = getattr(self, name)
+        n = n_rows_of(batch)
+        chosen = np.sort(np.random.default_rng(0).choice(n, most, replace=False)) if n > most else np.arange(n)
+        held = {key: values[chosen] for key, values in batch.items()}
+        target = self.schema.target_column
+        label = held[target.name] if target is not None and target.is_coded else np.zeros(len(chosen), dtype=np.int64)
+        soft = self.soft[chosen] if name == "synthetic" and self.soft is not None else None
+        return Examples(held, label, soft)
+
+
+def gather(release: str | Path, *, private: Any, test: Any) -> Material:
+    """Read a release folder and both sets of real rows. Not private."""
+    folder = load_release(release)
+    if folder.certificate.rows is None:
+        raise ReleaseError(f"{folder.path} holds a trained model and no rows, so there is nothing to assess here.")
+    synthetic, soft = _released(folder.synthetic(), folder.schema)
+    return Material(folder, folder.schema, _read(private, folder.schema), synthetic, _read(test, folder.schema), soft)
+
+
+def _read(data: Any, schema: Schema) -> Batch:
+    batch = dict(read_rows(data, schema))
+    for column in schema.images:
+        batch[column.name] = ((batch[column.name] - column.low) / (column.high - column.low)).astype(np.float32)
+    return batch
+
+
+def _released(synthetic: Synthetic, schema: Schema) -> tuple[Batch, Any]:
+    """What a release holds, encoded as real rows are."""
+    if synthetic.table is not None:
+        missing = [column.name for column in schema.columns if column.name not in synthetic.table.columns]
+        if missing:
+            raise ReleaseError(
+                f"the release has no column {missing[0]!r}: it holds mixed or encoded features and no rows of the schema, "
+                "so columns cannot be compared."
+            )
+        return read_rows(synthetic.table, schema), None
+    from sfumato.lab.benchmark.examples import synthetic_examples
+
+    if schema.target is None:
+        raise ReleaseError("the release holds pictures without labels, and only labelled ones are assessed.")
+    held = synthetic_examples(synthetic, schema)
+    return held.batch, held.soft

@@ -1,0 +1,118 @@
+"""Scores for any column as the target: areas under curves for classes, R2 for numbers. Not private."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import SchemaError
+from sfumato.lab.benchmark.datasets import RARE
+from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.examples import Examples
+from sfumato.lab.benchmark.learners import linear_design, train_and_predict, tree_matrix
+from sfumato.lab.boosted_trees import need_lightgbm
+from sfumato.public.schema import Batch, Column, Schema
+
+#: Learners of numbers, by the protocol's names for those of classes.
+NUMBER_LEARNERS = ("lightgbm", "linear", "forest")
+#: Columns beyond so many are drawn, always the same ones, where every column is predicted from the others.
+MOST_COLUMNS = 20
+
+
+def score(real: Batch, train: Batch, test: Batch, schema: Schema) -> float:
+    """What LightGBM reaches on the target: AUC (one against the rest, averaged), or R2.
+
+    Args:
+        real: The real training rows, whose class rates say whether classes are weighed.
+        train: Rows to learn from, real or synthetic.
+        test: Real rows that were held back.
+        schema: What the columns mean, and which is the target.
+    """
+    target = schema.target_column
+    if target is None:
+        raise SchemaError("without a target there is nothing to predict.")
+    if target.is_coded:
+        return _area(real, train, test, schema)
+    truth = test[target.name]
+    known = ~np.isnan(truth)
+    return r2(truth[known], predict_numbers("lightgbm", train, test, schema)[known])
+
+
+def each_column(real: Batch, train: Batch, test: Batch, schema: Schema) -> dict[str, float]:
+    """The score of columns predicted from the others, on a scale where 0 says nothing and 1 is all."""
+    found = {}
+    for column in chosen_columns(schema):
+        asked = replace(schema, target=column.name, one_of=(), at_most_one_of=())
+        value = score(real, train, test, asked)
+        found[column.name] = 2 * value - 1 if column.is_coded else max(-1.0, value)
+    return found
+
+
+def chosen_columns(schema: Schema) -> list[Column]:
+    """All columns, or as many of them as are tried."""
+    chosen = list(schema.columns)
+    if len(chosen) <= MOST_COLUMNS:
+        return chosen
+    at = np.random.default_rng(0).choice(len(chosen), MOST_COLUMNS, replace=False)
+    return [chosen[j] for j in at]
+
+
+def predict_numbers(learner: str, train: Batch, test: Batch, schema: Schema, *, seed: int = 0) -> NDArray[np.float64]:
+    """Learn a number from some rows and predict it for others. Rows without a target are not learned from."""
+    return train_numbers(learner, train, schema, seed=seed)(test)
+
+
+def train_numbers(
+    learner: str, train: Batch, schema: Schema, *, seed: int = 0
+) -> Callable[[Batch], NDArray[np.float64]]:
+    """The same for whoever asks more than once."""
+    if learner not in NUMBER_LEARNERS:
+        raise BenchmarkError(f"there is no learner {learner!r} for numbers. Known: {', '.join(NUMBER_LEARNERS)}.")
+    name = str(schema.target)
+    known = ~np.isnan(train[name])
+    y = train[name][known]
+    if len(np.unique(y)) < 2:  # nothing to learn: what was seen is what is said
+        said = y.mean() if len(y) else schema[name].centre
+        return lambda asked: np.full(len(asked[name]), said)
+    rows = {key: values[known] for key, values in train.items()}
+    if learner == "linear":
+        from sklearn.linear_model import Ridge
+
+        design = linear_design(rows, schema)
+        ridge = Ridge(alpha=1.0).fit(design(rows), y)
+        return lambda asked: np.asarray(ridge.predict(design(asked)))
+    if learner == "forest":
+        from sklearn.ensemble import RandomForestRegressor
+
+        forest = RandomForestRegressor(random_state=seed, n_jobs=-1).fit(tree_matrix(rows, schema), y)
+        return lambda asked: np.asarray(forest.predict(tree_matrix(asked, schema)))
+    coded = [at for at, column in enumerate(schema.features) if column.is_coded]
+    trees = need_lightgbm().LGBMRegressor(random_state=seed, verbose=-1, n_jobs=1)
+    trees.fit(tree_matrix(rows, schema), y, categorical_feature=coded or "auto")
+    return lambda asked: np.asarray(trees.predict(tree_matrix(asked, schema)))
+
+
+def r2(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
+    """The share of the variance that is explained.
+
+    >>> r2(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0]))
+    1.0
+    """
+    return float(1 - ((truth - predicted) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+
+
+def _area(real: Batch, train: Batch, test: Batch, schema: Schema) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    target = schema.require_coded_target()
+    truth = test[target.name]
+    shares = np.bincount(real[target.name], minlength=target.size) / len(real[target.name])
+    balanced = bool(shares[shares > 0].min() < RARE)
+    probabilities = train_and_predict(
+        "lightgbm", Examples(train, train[target.name]), Examples(test, truth), schema, balanced=balanced
+    )
+    codes = [1] if target.size == 2 else range(target.size)
+    # A class that is everywhere or nowhere among the test rows has no curve.
+    areas = [roc_auc_score(truth == c, probabilities[:, c]) for c in codes if 0 < np.mean(truth == c) < 1]
+    return float(np.mean(areas)) if areas else 0.5

@@ -1,0 +1,152 @@
+"""The leak panel: every test on one synthetic table. Reads real rows WITHOUT privacy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sfumato.errors import SourceError
+from sfumato.lab.attacks.attribute import AttributeAttack, attribute_inference
+from sfumato.lab.attacks.membership import closest, density_ratio
+from sfumato.lab.attacks.roc import Attack
+from sfumato.lab.attacks.sheets import Comparison, from_frames
+from sfumato.lab.doctor.copies import copied_rows, near_copies
+from sfumato.lab.doctor.findings import ALARM, Finding, Verdict, noted
+from sfumato.lab.doctor.known_faults import KnownFault, faults_of
+from sfumato.lab.doctor.values import exact_counts, exact_extremes, rare_values, raw_values, row_count
+
+#: What reading a table may raise.
+_UNREADABLE = (OSError, ValueError, UnicodeError, pd.errors.ParserError)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that the panel says of a synthetic table. Not private."""
+
+    findings: tuple[Finding, ...]
+    attacks: tuple[Attack, ...]
+    closest: Attack | None
+    attribute: AttributeAttack | None
+    faults: tuple[KnownFault, ...]
+    columns: tuple[str, ...]
+    columns_left_out: tuple[str, ...]
+    rows: dict[str, int]
+    epsilon: float
+
+    @property
+    def leaks(self) -> tuple[Finding, ...]:
+        """The tests that raised an alarm."""
+        return tuple(finding for finding in self.findings if finding.verdict == "leak")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "leak": bool(self.leaks),
+            "findings": [finding.to_json() for finding in self.findings],
+            "attacks": [attack.to_json() for attack in self.attacks],
+            "distance_to_closest_record": None if self.closest is None else self.closest.to_json(),
+            "attribute_inference": None if self.attribute is None else self.attribute.to_json(),
+            "known_faults": [vars(fault) for fault in self.faults],
+            "columns": list(self.columns),
+            "columns_left_out": list(self.columns_left_out),
+            "rows": self.rows,
+            "epsilon": self.epsilon,
+            "alarm": ALARM,
+        }
+
+
+def examine(
+    real: str | Path | pd.DataFrame,
+    synthetic: str | Path | pd.DataFrame,
+    *,
+    holdout: str | Path | pd.DataFrame | None = None,
+    tool: str | None = None,
+    epsilon: float = 1.0,
+    sensitive: str | None = None,
+    on_step: Callable[[str], None] = lambda step: None,
+) -> Diagnosis:
+    """Look for leaks in a synthetic table. Not private.
+
+    Args:
+        real: The rows that it was made from: a CSV or Parquet file, or a frame.
+        synthetic: The table.
+        holdout: Rows of the same population that it was not made from. They sharpen most tests, and attacks need them.
+        tool: What made it, if known.
+        epsilon: What an honest release may leak: counts and attacks are judged by it.
+        sensitive: The column to guess in attribute inference; by default the last.
+        on_step: Told what is being done.
+
+    Raises:
+        SourceError: A table cannot be read, has no rows, or shares no column with the real one.
+    """
+    faults = faults_of(tool) if tool is not None else ()
+    on_step("reading the tables")
+    private_rows = read_table(real)
+    found = from_frames(private_rows, read_table(synthetic), None if holdout is None else read_table(holdout))
+    if not found.names:
+        raise SourceError("the tables have no column in common. Check their headers.")
+    if sensitive is not None and sensitive not in found.names:
+        raise SourceError(f"the tables have no common column {sensitive!r}. They have: {', '.join(found.names[:20])}.")
+    if min(len(sheet) for sheet in found.sheets) < 2:
+        raise SourceError("a table has fewer than two rows: there is nothing to compare.")
+    findings = _leak_tests(found, epsilon=epsilon, on_step=on_step)
+    on_step("attacks")
+    attacks = density_ratio(found)
+    guessed = attribute_inference(found, column=sensitive or found.names[-1])
+    proved = [*attacks, *([guessed.membership] if guessed is not None else [])]
+    return Diagnosis(
+        findings=(*findings, _judge(proved, epsilon=epsilon)),
+        attacks=tuple(attacks),
+        closest=closest(found),
+        attribute=guessed,
+        faults=faults,
+        columns=found.names,
+        columns_left_out=tuple(str(name) for name in private_rows.columns if str(name) not in found.names),
+        rows={name: len(sheet) for name, sheet in zip(("real", "synthetic", "holdout"), found.sheets, strict=False)},
+        epsilon=epsilon,
+    )
+
+
+def read_table(table: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """A frame as it is, or a CSV or Parquet file."""
+    if isinstance(table, pd.DataFrame):
+        return table
+    path = Path(table)
+    try:
+        if path.name.lower().endswith((".parquet", ".pq")):
+            return pd.read_parquet(path)
+        return pd.read_csv(path, sep="\t" if ".tsv" in path.name.lower() else ",", low_memory=False)
+    except _UNREADABLE as error:
+        raise SourceError(f"{path} cannot be read as a table ({type(error).__name__}). Give CSV or Parquet.") from None
+
+
+def _leak_tests(found: Comparison, *, epsilon: float, on_step: Callable[[str], None]) -> list[Finding]:
+    tests: dict[str, Callable[[Comparison], Finding]] = {
+        "copied rows": copied_rows,
+        "near copies": near_copies,
+        "raw numbers": raw_values,
+        "exact counts": lambda given: exact_counts(given, epsilon=epsilon),
+        "exact extremes": exact_extremes,
+        "rare categories": rare_values,
+        "row count": row_count,
+    }
+    findings = []
+    for name, test in tests.items():
+        on_step(name)
+        findings.append(test(found))
+    return findings
+
+
+def _judge(attacks: list[Attack], *, epsilon: float) -> Finding:
+    """A leak where an attack proves more than the epsilon that is granted."""
+    if not attacks:
+        return noted("membership", "Not tested: attacks take rows that were held back (--holdout).")
+    best = max(attacks, key=lambda attack: attack.least_epsilon)
+    sentence = (
+        f"At .1 % false alarms the best attack ({best.name}) finds {best.rate_at_low.value:.2%} of the real rows, which proves "
+        f"an epsilon of {best.least_epsilon:.2f}; {epsilon:g} is granted."
+    )
+    verdict: Verdict = "leak" if best.least_epsilon > epsilon else "clear"
+    return Finding("membership", verdict, sentence, None, {"least_epsilon": best.least_epsilon})

@@ -1,0 +1,201 @@
+"""Single values that were taken over: numbers with many digits, smallest and largest values, rare categories.
+
+Reads real rows WITHOUT privacy.
+"""
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from sfumato.lab.attacks.sheets import Comparison
+from sfumato.lab.doctor.findings import Finding, judged, more_often_real, more_than_chance, noted
+
+#: A column of numbers with more values than this is not a list of categories.
+MOST_VALUES = 60
+_MOST_PAIRS = 60
+#: An end of a column that could be met by chance is met with at most this probability.
+_LIKELY = 0.5
+
+
+def raw_values(found: Comparison) -> Finding:
+    """Numbers that one real row alone holds, and that are among the synthetic ones, column by column."""
+    best, named, hits_there, of = 1.0, "", 0, 0
+    columns = [at for at, is_number in enumerate(found.is_number) if is_number]
+    for at in columns:
+        values, counts = np.unique(_known(found.real.values[:, at]), return_counts=True)
+        lonely = values[counts == 1]
+        if len(lonely) < 2:
+            continue
+        step = np.diff(values).min()
+        synthetic = np.unique(_known(found.synthetic.values[:, at]))
+        beside = np.unique(np.concatenate([lonely - step, lonely + step]))
+        beside = beside[~np.isin(beside, values)]
+        hits = int(np.isin(lonely, synthetic).sum())
+        p = more_than_chance(
+            hits,
+            doubles=int((counts == 2).sum()),
+            per_double=2 * len(found.synthetic) / len(found.real),
+            phantoms=int(np.isin(beside, synthetic).sum()),
+            per_phantom=len(lonely) / max(1, len(beside)),
+        )
+        if p * len(columns) < best:
+            best, named, hits_there, of = p * len(columns), found.names[at], hits, len(lonely)
+    if not named:
+        return judged("raw numbers", 1.0, "No column has more numbers of single rows than chance would bring.")
+    sentence = (
+        f"Column {named!r}: {hits_there:,} of {of:,} numbers that one real row alone holds are synthetic ones too."
+    )
+    return judged("raw numbers", best, sentence, taken=hits_there, lonely=of)
+
+
+def exact_extremes(found: Comparison) -> Finding:
+    """Smallest and largest numbers that one real row alone holds, and that are the synthetic ones too.
+
+    An end at a round number may be a public bound, and is passed over.
+    """
+    chances, met = [], []
+    for at in (at for at, is_number in enumerate(found.is_number) if is_number):
+        real, synthetic = (_known(sheet.values[:, at]) for sheet in (found.real, found.synthetic))
+        if len(np.unique(real)) < 10 or not len(synthetic):
+            continue
+        for sign in (1, -1):
+            top = np.sort(sign * real)[::-1]
+            if top[0] == top[1] or _is_round(top[0], real):
+                continue
+            # A fresh largest value falls within about the span of the top ten, on one of the column's steps.
+            step = np.diff(np.unique(real)).min()
+            chances.append(min(_LIKELY, 1 / (1 + (top[0] - top[min(9, len(top) - 1)]) / step)))
+            met.append(bool((sign * synthetic).max() == top[0]))
+    hits = int(sum(met))
+    p = _at_least(hits, chances) if chances else 1.0
+    sentence = f"{hits} of {len(met)} smallest and largest numbers that one real row alone holds are those of the synthetic rows."
+    return judged("exact extremes", p, sentence, met=hits, ends=len(met))
+
+
+def _at_least(hits: int, chances: list[float]) -> float:
+    """The chance of so many successes among trials of unequal chances."""
+    upto = np.zeros(len(chances) + 1)
+    upto[0] = 1.0
+    for chance in chances:
+        upto[1:] = upto[1:] * (1 - chance) + upto[:-1] * chance
+        upto[0] *= 1 - chance
+    return float(upto[hits:].sum())
+
+
+def _is_round(value: float, column: NDArray[np.float64]) -> bool:
+    """Whether a number has at least two digits fewer than the usual one of its column."""
+    return _digits(value) + 2 <= float(np.median([_digits(each) for each in column[:200]]))
+
+
+def _digits(value: float) -> int:
+    return len(f"{abs(value):.15g}".replace(".", "").strip("0").split("e")[0])
+
+
+def rare_values(found: Comparison) -> Finding:
+    """Categories, and pairs of them, that one row alone holds: are those of real rows reproduced more than of others?"""
+    cells = _cells(found)
+    if found.holdout is None:
+        return _without_holdout(found)
+    n_real, n_other = len(found.real), len(found.holdout)
+    reproduced, eligible = np.zeros(n_real + n_other, dtype=bool), np.zeros(n_real + n_other, dtype=bool)
+    for real, synthetic, holdout in cells:
+        pooled = np.concatenate([real, holdout])
+        kinds, first, counts = np.unique(pooled, return_index=True, return_counts=True)
+        alone = first[counts == 1]
+        eligible[alone] = True
+        reproduced[alone] |= np.isin(kinds[counts == 1], synthetic)
+    mine, theirs = int(reproduced[:n_real].sum()), int(reproduced[n_real:].sum())
+    of_mine, of_theirs = int(eligible[:n_real].sum()), int(eligible[n_real:].sum())
+    p = more_often_real(mine, theirs, n_real=of_mine, n_other=of_theirs)
+    sentence = (
+        f"Of {of_mine:,} real rows with a category or a pair of categories of their own, {mine:,} have it reproduced; of "
+        f"{of_theirs:,} held-back rows, {theirs:,}."
+    )
+    return judged("rare categories", p, sentence, reproduced=mine, reproduced_held_back=theirs)
+
+
+def _without_holdout(found: Comparison) -> Finding:
+    """Lists of categories may be public, so that rare ones come through tells nothing by itself."""
+    alone = there = unseen = 0
+    for at, is_number in enumerate(found.is_number):
+        if not is_number:
+            kinds, counts = np.unique(found.real.codes[:, at], return_counts=True)
+            synthetic = np.unique(found.synthetic.codes[:, at])
+            alone += int((counts == 1).sum())
+            there += int(np.isin(kinds[counts == 1], synthetic).sum())
+            unseen += int((~np.isin(synthetic, kinds)).sum())
+    sentence = (
+        f"{there:,} of {alone:,} categories that one real row alone holds are in the synthetic table, and {unseen:,} that "
+        "no real row holds. If the lists of categories are not public, the first is a leak; held-back rows would tell."
+    )
+    return noted("rare categories", sentence, reproduced=there, lonely=alone, unseen=unseen)
+
+
+def _cells(found: Comparison) -> list[tuple[NDArray[np.int64], ...]]:
+    """Codes of every column of few values, and of pairs of them, by sheet."""
+    few = few_valued(found)
+    sizes = {at: 1 + max(int(sheet.codes[:, at].max(initial=0)) for sheet in found.sheets) for at in few}
+    one = [tuple(sheet.codes[:, at] for sheet in found.sheets) for at in few]
+    pairs = list(combinations(few, 2))
+    if len(pairs) > _MOST_PAIRS:
+        chosen = np.random.default_rng(0).choice(len(pairs), _MOST_PAIRS, replace=False)
+        pairs = [pairs[at] for at in np.sort(chosen)]
+    two = [tuple(sheet.codes[:, a] * sizes[b] + sheet.codes[:, b] for sheet in found.sheets) for a, b in pairs]
+    return one + two
+
+
+def few_valued(found: Comparison) -> list[int]:
+    """Columns of categories, and of numbers with few values."""
+    return [
+        at
+        for at, is_number in enumerate(found.is_number)
+        if not is_number or len(np.unique(found.real.codes[:, at])) <= MOST_VALUES
+    ]
+
+
+def exact_counts(found: Comparison, *, epsilon: float) -> Finding:
+    """Counts of values that are the same in both tables, more often than noise of an epsilon would leave them so.
+
+    No noise that is epsilon-private leaves a count as it is with a higher probability than tanh(epsilon / 2), that of
+    geometric noise (Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms", 2009). A
+    count of a column follows from the others and the sum, so the largest does not count.
+    """
+    scale = len(found.synthetic) / len(found.real)
+    agree = n_cells = 0
+    best, columns = 1.0, few_valued(found)
+    chance = _left_alone(epsilon, scale)
+    for at in columns:
+        size = 1 + max(int(sheet.codes[:, at].max(initial=0)) for sheet in found.sheets)
+        real, synthetic = (np.bincount(s.codes[:, at], minlength=size) for s in (found.real, found.synthetic))
+        common = np.argsort(-real, kind="stable")[1:]  # all but the largest
+        common = common[real[common] * min(1.0, scale) >= 10]
+        same = int((np.abs(synthetic[common] - real[common] * scale) < 1).sum())
+        agree, n_cells = agree + same, n_cells + len(common)
+        best = min(best, float(stats.binom.sf(same - 1, len(common), chance)) if len(common) else 1.0)
+    pooled = float(stats.binom.sf(agree - 1, n_cells, chance)) if n_cells else 1.0
+    p = min(2 * pooled, 2 * len(columns) * best) if columns else 1.0
+    sentence = f"{agree:,} of {n_cells:,} counts of values are the same in both tables; noise would leave at most {chance:.0%}."
+    return judged("exact counts", p, sentence, same=agree, counts=n_cells)
+
+
+def _left_alone(epsilon: float, scale: float) -> float:
+    """The most probable share of counts that differ by less than one synthetic row."""
+    largest = np.ceil(1 / scale) - 1  # noise up to here rounds away
+    ratio = np.exp(-epsilon)
+    return float(1 - 2 * ratio ** (largest + 1) / (1 + ratio))
+
+
+def row_count(found: Comparison) -> Finding:
+    """Whether the tables have equally many rows."""
+    n_real, n_synthetic = len(found.real), len(found.synthetic)
+    if n_real == n_synthetic:
+        sentence = "Both tables have the same number of rows. If that number is not public, it is told."
+    else:
+        sentence = "The tables have different numbers of rows."
+    return noted("row count", sentence, real=n_real, synthetic=n_synthetic)
+
+
+def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return values[~np.isnan(values)]
