@@ -44,10 +44,10 @@ app.command(epilog="Example: sfumato verify release --signer statistics-office.p
 app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5")(
     bench
 )
+app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato study dpmix-thesis --quick --out study")(study)
 app.add_typer(keys, name="keys")
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")
-app.add_typer(study, name="study")
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ A quick figure is replaced by a full one, and never a full one by a quick one.
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ def carry_out(
     *,
     folder: Path,
     quick: bool,
+    only: Collection[str] | None = None,
     minutes: float = math.inf,
     on_step: Callable[[str], None] = lambda step: None,
 ) -> Found:
@@ -30,6 +31,7 @@ def carry_out(
         study: What to run.
         folder: Made where it is absent. Figures of an earlier run that lie there are kept.
         quick: Fewer tasks, on fewer rows.
+        only: Run these tasks alone, by their keys.
         minutes: No task is begun later than that.
         on_step: Told the key of each task.
     """
@@ -38,8 +40,14 @@ def carry_out(
     except OSError as error:
         raise cannot_write(folder, error) from None
     kept = _kept(folder / f"{study.name}.json", study)
-    begun = time.monotonic()
-    for task in study.tasks(quick=quick):
+    tasks, begun = study.tasks(quick=quick), time.monotonic()
+    unknown = sorted(set(only or ()) - {task.key for task in tasks})
+    if unknown:
+        known = ", ".join(task.key for task in tasks)
+        raise BenchmarkError(f"{study.name} has no point {unknown[0]!r}. Known: {known}.")
+    for task in tasks:
+        if only and task.key not in only:
+            continue
         if task.key in kept and (quick or not kept[task.key]["quick"]):
             continue
         if time.monotonic() - begun > 60 * minutes:
@@ -72,6 +80,8 @@ def _kept(path: Path, study: Study) -> dict[str, Any]:
         told = json.loads(path.read_text(encoding="utf-8"))
         points = dict(told["points"])
     except (OSError, ValueError, KeyError, TypeError):
-        raise BenchmarkError(f"{path} does not hold the figures of a study. Remove it, or choose another folder.") from None
+        raise BenchmarkError(
+            f"{path} does not hold the figures of a study. Remove it, or choose another folder."
+        ) from None
     known = {task.key for task in study.tasks(quick=False)} | {task.key for task in study.tasks(quick=True)}
     return {key: figures for key, figures in points.items() if key in known}

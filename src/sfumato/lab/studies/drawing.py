@@ -100,3 +100,21 @@ def draw_sheet(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
             for side in axes.spines.values():
                 side.set_visible(False)
         figure.savefig(path, dpi=85, metadata={"Software": None}, pil_kwargs={"optimize": True})
+
+
+def draw_planes(path: Path, planes: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]]) -> None:
+    """Points of two classes in the plane: a row for each name, a picture for each set of points."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    n_columns = max(len(sets) for sets in planes.values())
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(2.1 * n_columns, 1.9 * len(planes)), layout="constrained")
+        for row, (name, sets) in enumerate(planes.items()):
+            for column, (title, (points, classes)) in enumerate(sets.items()):
+                axes = figure.add_subplot(len(planes), n_columns, row * n_columns + column + 1)
+                for code, colour in ((0, HERE), (1, PUBLISHED)):
+                    axes.scatter(*points[classes == code].T, s=2, color=colour, linewidths=0)
+                axes.set(xlim=(-0.15, 1.15), ylim=(-0.15, 1.15), xticks=[], yticks=[])
+                axes.set_title(f"{name}: {title}", fontsize=8, loc="left")
+        figure.savefig(path, dpi=85, metadata={"Software": None}, pil_kwargs={"optimize": True})

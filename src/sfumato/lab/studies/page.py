@@ -8,8 +8,8 @@ from sfumato.lab.studies.task import Found, Line, Study
 HEADINGS = ("", "published", "as published, run here", "honest epsilon", "made sound at the published epsilon")
 
 _WARNING = (
-    "*Research, not a release: whatever is called \"as published\" here reads a public dataset without the doors of this package "
-    "and protects nobody. \"Made sound\" is a mechanism of this package, through the doors.*"
+    '*Research, not a release: whatever is called "as published" here reads a public dataset without the doors of this package '
+    'and protects nobody. "Made sound" is a mechanism of this package, through the doors.*'
 )
 
 
@@ -18,7 +18,7 @@ def page_of(study: Study, found: Found, folder: Path) -> str:
     parts = [
         f"# {study.title}",
         _WARNING,
-        markdown_table(HEADINGS, [(line.what, line.published, line.here, line.honest, line.sound) for line in study.lines(found)]),
+        markdown_table(HEADINGS, cells_of(study.lines(found))),
         study.story(found, folder),
         _how(study, found),
     ]
@@ -34,11 +34,13 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> st
     | 1 | 2 |
     """
     lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join("|" + "|".join(cells) + "|" if at == 1 else f"| {' | '.join(cells)} |" for at, cells in enumerate(lines))
+    return "\n".join(
+        "|" + "|".join(cells) + "|" if at == 1 else f"| {' | '.join(cells)} |" for at, cells in enumerate(lines)
+    )
 
 
-def table_text(lines: Sequence[Line]) -> list[tuple[str, ...]]:
-    """The same cells, for a terminal."""
+def cells_of(lines: Sequence[Line]) -> list[tuple[str, ...]]:
+    """The cells of the table, in the order of `HEADINGS`."""
     return [(line.what, line.published, line.here, line.honest, line.sound) for line in lines]
 
 

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from sfumato.fitting import fit
 from sfumato.lab.benchmark.datasets import Benchmark
 from sfumato.lab.benchmark.examples import Examples, synthetic_examples
@@ -17,23 +15,20 @@ def sound_release(
     benchmark: Benchmark,
     budget: Budget,
     *,
-    rows: int | None = None,
     synthetic_rows: int | None = None,
     unit: PrivacyUnit | None = None,
     seed: int = 0,
 ) -> Examples:
-    """Release the first so many training pictures, and draw rows from what was fitted.
+    """Release the training pictures, and draw rows from what was fitted.
 
     Args:
         mechanism: Of this package.
         benchmark: Pictures.
         budget: Met by the release.
-        rows: How many training pictures; all, where there is no number.
         synthetic_rows: How many are drawn; as many as are recommended, where there is no number.
         unit: Of privacy; that of the schema, where none is given.
         seed: Public randomness of the model. The noise is secure, and new in every run.
     """
-    train = {name: np.asarray(values)[:rows] for name, values in dict(benchmark.train).items()}
-    schema = replace(benchmark.schema, rows=len(next(iter(train.values()))), unit=unit or benchmark.schema.unit)
-    model = fit(mechanism, Sensitive.read(train, schema), budget, seed=seed).model
+    schema = replace(benchmark.schema, unit=unit or benchmark.schema.unit)
+    model = fit(mechanism, Sensitive.read(benchmark.train, schema), budget, seed=seed).model
     return synthetic_examples(model.sample(synthetic_rows or model.default_rows, seed=seed), schema)

@@ -13,6 +13,7 @@ from sfumato.lab.benchmark.examples import real_examples
 from sfumato.lab.benchmark.real import scores
 from sfumato.lab.studies.digits import Digits, digits_of
 from sfumato.lab.studies.drawing import draw_sheet
+from sfumato.lab.studies.fewer import fewer_rows
 from sfumato.lab.studies.local_iic.claims import CLAIMED, needed_noise, used_noise
 from sfumato.lab.studies.local_iic.clustering import clustered, with_noise
 from sfumato.lab.studies.local_iic.story import lines_of, story_of
@@ -79,16 +80,18 @@ class LocalStudy:
 
     def _sound(self, sizes: Sizes, folder: Path, *, epsilon: int, cluster: bool) -> Figures:
         """`local-reports`, through the doors. Its labels are reported too, so a learner can be trained and tested as well."""
-        benchmark = _benchmark(self.dataset)
+        benchmark = fewer_rows(_benchmark(self.dataset), train=sizes.images)
         made = sound_release(
             LocalReports(),
             benchmark,
             Budget(epsilon=epsilon, delta=_SOUND_DELTA),
-            rows=sizes.images,
             unit=PrivacyUnit(relation="replace_one"),
         )
         test = real_examples(benchmark.test, benchmark.schema)
-        found: dict[str, Any] = {"accuracy": round(scores("logistic", made, test, benchmark).value, 4), "images": len(made)}
+        found: dict[str, Any] = {
+            "accuracy": round(scores("logistic", made, test, benchmark).value, 4),
+            "images": len(made),
+        }
         if cluster:
             found |= self._clustered(made.batch[benchmark.schema.images[0].name], made.label, sizes)
         return found

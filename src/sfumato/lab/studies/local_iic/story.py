@@ -8,7 +8,17 @@ from sfumato.lab.studies.local_iic.claims import CLAIMED, honest_epsilon, needed
 from sfumato.lab.studies.page import markdown_table
 from sfumato.lab.studies.task import Found, Line
 
-_PUBLISHED = {150: "error 89 %", 2_000: "error 89 %", 3_000: "better than chance", 5_000: "worse than 3,000", 200_000: "close to raw"}
+_PUBLISHED = {
+    150: "error 89 %",
+    2_000: "error 89 %",
+    3_000: "better than chance",
+    5_000: "worse than 3,000",
+    200_000: "close to raw",
+}
+_NOISE_HEADINGS = (
+    *("claimed epsilon", "noise used", "noise needed"),
+    *("true epsilon, sensitivity 1", "true epsilon, sensitivity sqrt(2)"),
+)
 
 
 def lines_of(found: Found) -> Sequence[Line]:
@@ -36,12 +46,21 @@ def story_of(found: Found, folder: Path) -> str:
     for file, figure, y in (("errors", "errors", "part named wrong"), ("losses", "losses", "loss (minus information)")):
         draw_curves(
             folder / f"local-iic-{file}.png",
-            {name: (list(range(1, 1 + len(found.get(key, figure)))), found.get(key, figure)) for name, key in run.items()},
+            {
+                name: (list(range(1, 1 + len(found.get(key, figure)))), found.get(key, figure))
+                for name, key in run.items()
+            },
             x="epoch of the head that counts",
             y=y,
         )
     needs = [
-        (f"{e:,}", f"{used_noise(e):.2g}", f"{needed_noise(e):.2g}", _large(honest_epsilon(e, diameter=1.0)), _large(honest_epsilon(e)))
+        (
+            f"{e:,}",
+            f"{used_noise(e):.2g}",
+            f"{needed_noise(e):.2g}",
+            _large(honest_epsilon(e, diameter=1.0)),
+            _large(honest_epsilon(e)),
+        )
         for e in CLAIMED
     ]
     small = ", ".join(f"{found.percent(f'sound {e}')} at epsilon {e}" for e in (10, 1))
@@ -58,14 +77,14 @@ authors call the sizes of epsilon that they needed "very surprising and disappoi
 
 ## What is true of it
 
-* **Epsilon 150 is {_large(honest_epsilon(150))}.** The noise comes from the textbook formula sqrt(2 ln(1.25 / delta)) / epsilon, whose proof needs
-  an epsilon of at most 1. For a large epsilon, noise must fall like 1 / sqrt(epsilon), not like 1 / epsilon.
+* **Epsilon 150 is {_large(honest_epsilon(150))}.** The noise comes from the textbook formula sqrt(2 ln(1.25 / delta)) / epsilon, whose
+  proof needs an epsilon of at most 1. For a large epsilon, noise must fall like 1 / sqrt(epsilon), not like 1 / epsilon.
 * **The sensitivity is not 1.** Two pictures of length 1 that share no pixel are sqrt(2) apart.
 * Delta was 1 over the square of the number of *pixels*, which has nothing to do with persons.
 * Noise that is added to each picture by itself, and clustering afterwards, are as they should be: the idea was sound, the number was
   not. An epsilon above 20 or so says little in any case.
 
-{markdown_table(("claimed epsilon", "noise used", "noise needed", "true epsilon, sensitivity 1", "true epsilon, sensitivity sqrt(2)"), needs)}
+{markdown_table(_NOISE_HEADINGS, needs)}
 
 ## Clustering
 

@@ -1,15 +1,13 @@
 """The page of the DPMix thesis."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sfumato.lab.studies.drawing import Curve, draw_bars, draw_curves
 from sfumato.lab.studies.page import markdown_table
 from sfumato.lab.studies.task import Found, Line
 from sfumato.lab.studies.thesis import published
-from sfumato.lab.studies.thesis.claims import claimed_classwise, honest_classwise, main_epsilons
-
-_USUAL = {"degree": 128, "copies": 1_200, "noise_stddev": 0.7}
+from sfumato.lab.studies.thesis.claims import Classwise, main_epsilons
 
 
 def lines_of(found: Found) -> Sequence[Line]:
@@ -45,22 +43,22 @@ def lines_of(found: Found) -> Sequence[Line]:
             sound=found.percent("default for images, honest epsilon"),
         ),
     ]
-    for key, accuracy, changed in (
-        ("noise 0.2", published.BY_NOISE[0.2], {"noise_stddev": 0.2}),
-        ("noise 0.7", published.BY_NOISE[0.7], {}),
-        ("noise 1", published.BY_NOISE[1.0], {"noise_stddev": 1.0}),
-        ("l 32", published.BY_DEGREE[32], {"degree": 32}),
-        ("l 512", published.BY_DEGREE[512], {"degree": 512}),
-        ("T 2500", published.BY_MIXTURES[2_500], {"copies": 250}),
-        ("T 30000", published.BY_MIXTURES[30_000], {"copies": 3_000}),
+    for key, accuracy, setting in (
+        ("noise 0.2", published.BY_NOISE[0.2], Classwise(noise_stddev=0.2)),
+        ("noise 0.7", published.BY_NOISE[0.7], Classwise()),
+        ("noise 1", published.BY_NOISE[1.0], Classwise(noise_stddev=1.0)),
+        ("l 32", published.BY_DEGREE[32], Classwise(degree=32)),
+        ("l 512", published.BY_DEGREE[512], Classwise(degree=512)),
+        ("T 2500", published.BY_MIXTURES[2_500], Classwise(copies=250)),
+        ("T 30000", published.BY_MIXTURES[30_000], Classwise(copies=3_000)),
     ):
         rows.append(
             Line(
                 what=f"within classes, {key}",
-                published=f"{_percent(accuracy)} at {claimed_classwise(**_with(changed)):.2f}",
+                published=f"{_percent(accuracy)} at {setting.claimed():.2f}",
                 here=found.percent(key),
-                honest=f"{honest_classwise(**_with(changed)):.1f}",
-                sound=found.percent("sound class-wise, published epsilon") if not changed else "-",
+                honest=f"{setting.honest():.1f}",
+                sound=found.percent("sound class-wise, published epsilon") if setting == Classwise() else "-",
             )
         )
     return rows
@@ -68,7 +66,8 @@ def lines_of(found: Found) -> Sequence[Line]:
 
 def story_of(found: Found, folder: Path) -> str:
     """All of it."""
-    main, usual = main_epsilons(), honest_classwise(**_with({}))
+    main, usual = main_epsilons(), Classwise()
+    wide, narrow = Classwise(degree=512).honest(), Classwise(degree=32).honest()
     _draw(found, folder)
     if "class-counts" in found:
         draw_bars(
@@ -93,13 +92,14 @@ against the number T of mixtures, each with an axis for epsilon.
 ## What is true of it
 
 * **The main run keeps more than it claims.** Its formula holds and is loose: tightly accounted, the same release has epsilon
-  {main["honest"]:.2f} for a replaced row in place of {main["claimed"]:.2f}. Two details are not covered by it: pixels were scaled by minima and maxima of
-  the private data, and the noise was that of floating-point numbers.
+  {main["honest"]:.2f} for a replaced row in place of {main["claimed"]:.2f}. Two details are not covered by it: pixels were scaled by
+  minima and maxima of the private data, and the noise was that of floating-point numbers.
 * **The curves keep far less.** The program draws ONE subset for each class, outside of its loop, and noises its mean 1,200 times.
   Whoever averages these copies has that mean with 1/35 of the noise: the last row of the picture above. The axis of the thesis says
-  {claimed_classwise(**_with({})):.2f} at noise 0.7 and l = 128; true is {usual:.1f} (delta 1/6,000; {honest_classwise(**_with({}), delta=1 / 60_000):.1f} at 1/60,000).
-* **Its "sweet spot" in l compares unlike things.** At l = 32 the true epsilon is {honest_classwise(**_with({"degree": 32})):,.0f}, at l = 512 it is
-  {honest_classwise(**_with({"degree": 512})):.1f}: accuracy was nearly the same and protection was not.
+  {usual.claimed():.2f} at noise 0.7 and l = 128; true is {usual.honest():.1f} (delta 1/6,000; {usual.honest(delta=1 / 60_000):.1f} at
+  1/60,000).
+* **Its "sweet spot" in l compares unlike things.** At l = 32 the true epsilon is {narrow:,.0f}, at l = 512 it is {wide:.1f}: accuracy was
+  nearly the same and protection was not.
 * The axis itself is off: in one function the order of the Renyi divergence stands where l belongs, so that it never falls below
   log(6,000) = 8.7. It takes 6,000 rows for every class (there are 5,421 to 6,742, and they are data), and a delta of one over the
   number of rows, which publishing one row at random would meet as well.
@@ -145,14 +145,14 @@ def _points(found: Found) -> str:
     ):
         for at, accuracy in accuracies.items():
             if key.format(at) in found:
-                point = _point(name, at)
+                setting = _setting(name, at)
                 cells.append(
                     (
                         f"{name} {at:g}",
                         _percent(accuracy),
                         found.percent(key.format(at)),
-                        f"{claimed_classwise(**point):.2f}",
-                        f"{honest_classwise(**point):.1f}",
+                        f"{setting.claimed():.2f}",
+                        f"{setting.honest():.1f}",
                     )
                 )
     return markdown_table(("within classes", "published", "run here", "claimed epsilon", "honest epsilon"), cells)
@@ -170,8 +170,8 @@ def _draw(found: Found, folder: Path) -> None:
             x=across,
             y="accuracy",
             right={
-                "epsilon, honest": (list(accuracies), [honest_classwise(**_point(name, at)) for at in accuracies]),
-                "epsilon, claimed": (list(accuracies), [claimed_classwise(**_point(name, at)) for at in accuracies]),
+                "epsilon, honest": (list(accuracies), [_setting(name, at).honest() for at in accuracies]),
+                "epsilon, claimed": (list(accuracies), [_setting(name, at).claimed() for at in accuracies]),
             },
             log_x=name == "l",
         )
@@ -182,17 +182,10 @@ def _here(found: Found, at: Iterable[float], key: str) -> Curve:
     return run, [found.get(key.format(where), "accuracy") for where in run]
 
 
-def _point(name: str, at: float) -> dict[str, float]:
-    changed: Mapping[str, float] = {
-        "noise": {"noise_stddev": at},
-        "l": {"degree": int(at)},
-        "T": {"copies": int(at) // 10},
-    }[name]
-    return _with(changed)
-
-
-def _with(changed: Mapping[str, float]) -> dict[str, float]:
-    return {**_USUAL, **changed}
+def _setting(name: str, at: float) -> Classwise:
+    if name == "noise":
+        return Classwise(noise_stddev=at)
+    return Classwise(degree=int(at)) if name == "l" else Classwise(copies=int(at) // 10)
 
 
 def _percent(share: float) -> str:

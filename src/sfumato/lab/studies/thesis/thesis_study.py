@@ -15,7 +15,7 @@ from sfumato.lab.studies.drawing import draw_sheet
 from sfumato.lab.studies.sound import sound_release
 from sfumato.lab.studies.task import Figures, Found, Line, Task
 from sfumato.lab.studies.thesis import published
-from sfumato.lab.studies.thesis.claims import DEGREE, MIXTURES, N_CLASSES, NOISE, claimed_classwise, main_epsilons
+from sfumato.lab.studies.thesis.claims import DEGREE, MIXTURES, N_CLASSES, NOISE, Classwise, main_epsilons
 from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures
 from sfumato.lab.studies.thesis.story import lines_of, story_of
 from sfumato.lab.studies.thesis.training import Training, accuracy_of_training
@@ -28,7 +28,7 @@ from sfumato.public.encoding import one_hot
 #: The points of Figure 4.3 in the order in which they are run: the shape of the curve first.
 _NOISE_ORDER = (0.7, 0.2, 1.0, 1.5, 0.5, 2.0, 3.0, 1.2, 0.8)
 _MIXTURES_ORDER = (2_500, 30_000, 10_000, 5_000, 20_000)
-_CLASS_DEGREE, _CLASS_COPIES, _CLASS_NOISE = 128, 1_200, 0.7
+_USUAL = Classwise()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +78,9 @@ class ThesisStudy:
             Task(key="pictures", run=self._pictures),
             Task(key="main, soft labels", run=partial(self._main, sizes, soft=True)),
         ]
-        noise = [
-            Task(key=f"noise {sigma:g}", run=partial(self._classwise, sizes, noise_stddev=sigma)) for sigma in sizes.noise
-        ]
-        degree = [Task(key=f"l {degree}", run=partial(self._classwise, sizes, degree=degree)) for degree in sizes.degrees]
-        mixtures = [
-            Task(key=f"T {total}", run=partial(self._classwise, sizes, copies=total // N_CLASSES)) for total in sizes.mixtures
-        ]
+        noise = [self._point(sizes, f"noise {sigma:g}", Classwise(noise_stddev=sigma)) for sigma in sizes.noise]
+        degree = [self._point(sizes, f"l {degree}", Classwise(degree=degree)) for degree in sizes.degrees]
+        mixtures = [self._point(sizes, f"T {total}", Classwise(copies=total // N_CLASSES)) for total in sizes.mixtures]
         parts += [
             Task(key="sound, published epsilon", run=partial(self._sound, sizes, epsilon=published.MAIN_EPSILON)),
             noise[0],
@@ -115,20 +111,15 @@ class ThesisStudy:
         targets = labels if soft else one_hot(labels.argmax(axis=1), size=N_CLASSES)
         return {**_trained(images, targets, test, sizes, sizes.train), "mixtures": len(images)}
 
-    def _classwise(
-        self,
-        sizes: Sizes,
-        folder: Path,
-        *,
-        degree: int = _CLASS_DEGREE,
-        copies: int = _CLASS_COPIES,
-        noise_stddev: float = _CLASS_NOISE,
-    ) -> Figures:
+    def _point(self, sizes: Sizes, key: str, setting: Classwise) -> Task:
+        return Task(key=key, run=partial(self._classwise, sizes, setting=setting))
+
+    def _classwise(self, sizes: Sizes, folder: Path, *, setting: Classwise) -> Figures:
         """One point of a curve: one dataset, where the thesis has the mean of ten."""
         train, test = _digits(self.dataset)
         images, labels = noised_class_means(
-            train, copies=copies // sizes.fewer, degree=_at_most(degree, train), noise_stddev=noise_stddev,
-            n_classes=N_CLASSES, rng=np.random.default_rng(0),
+            train, copies=setting.copies // sizes.fewer, degree=_at_most(setting.degree, train),
+            noise_stddev=setting.noise_stddev, n_classes=N_CLASSES, rng=np.random.default_rng(0),
         )  # fmt: skip
         found = _trained(images, one_hot(labels, size=N_CLASSES), test, sizes, sizes.train_classwise)
         return {**found, "mixtures": len(images)}
@@ -140,12 +131,13 @@ class ThesisStudy:
         return self._released(mechanism, sizes, epsilon=epsilon, training=sizes.train)
 
     def _sound_classwise(self, sizes: Sizes, folder: Path) -> Figures:
-        copies = _CLASS_COPIES // sizes.fewer
-        claimed = claimed_classwise(degree=_CLASS_DEGREE, copies=_CLASS_COPIES, noise_stddev=_CLASS_NOISE)
         mechanism = DPMix(
-            mixtures=N_CLASSES * copies, degree=_at_most(_CLASS_DEGREE, _digits(self.dataset)[0]), classwise=True, labels="hard"
+            mixtures=N_CLASSES * (_USUAL.copies // sizes.fewer),
+            degree=_at_most(_USUAL.degree, _digits(self.dataset)[0]),
+            classwise=True,
+            labels="hard",
         )
-        return self._released(mechanism, sizes, epsilon=claimed, training=sizes.train_classwise)
+        return self._released(mechanism, sizes, epsilon=_USUAL.claimed(), training=sizes.train_classwise)
 
     def _default(self, sizes: Sizes, folder: Path) -> Figures:
         """The default for pictures, as many rows as the thesis has mixtures, and the same training."""
@@ -153,7 +145,13 @@ class ThesisStudy:
         return self._released(ThreeAImage(), sizes, epsilon=epsilon, training=sizes.train, synthetic_rows=MIXTURES)
 
     def _released(
-        self, mechanism: Mechanism, sizes: Sizes, *, epsilon: float, training: Training, synthetic_rows: int | None = None
+        self,
+        mechanism: Mechanism,
+        sizes: Sizes,
+        *,
+        epsilon: float,
+        training: Training,
+        synthetic_rows: int | None = None,
     ) -> Figures:
         benchmark, test = _benchmark(self.dataset), _digits(self.dataset)[1]
         budget = Budget(epsilon=epsilon, delta=1 / len(_digits(self.dataset)[0]))
@@ -177,9 +175,14 @@ class ThesisStudy:
             )
             sheet[f"l {degree}, noise {sigma:g}"] = made
         many, _ = noised_class_means(
-            train, copies=_CLASS_COPIES, degree=_at_most(128, train), noise_stddev=_CLASS_NOISE, n_classes=N_CLASSES, rng=rng
+            train,
+            copies=_USUAL.copies,
+            degree=_at_most(128, train),
+            noise_stddev=_USUAL.noise_stddev,
+            n_classes=N_CLASSES,
+            rng=rng,
         )
-        sheet["mean of 1,200"] = many.reshape(N_CLASSES, _CLASS_COPIES, *many.shape[1:]).mean(axis=1)
+        sheet["mean of 1,200"] = many.reshape(N_CLASSES, _USUAL.copies, *many.shape[1:]).mean(axis=1)
         draw_sheet(folder / "dpmix-thesis-pictures.png", sheet)
         return {"file": "dpmix-thesis-pictures.png"}
 
