@@ -1,7 +1,5 @@
 """ClustMix: the sound one keeps the contract and learns; the published one is run, and its claim refuted by computing."""
 
-import io
-import json
 import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -11,26 +9,22 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
-from typer.testing import CliRunner
 
 import schemas
 import sfumato as sf
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
-from sfumato.cli import app
-from sfumato.cli.commands.study_command import _show
 from sfumato.errors import AccountingError, ContractError, ModelError, PlanError, SchemaError
-from sfumato.lab.benchmark import datasets
 from sfumato.lab.benchmark.datasets import make_benchmark
-from sfumato.lab.studies.clustmix_published import (
+from sfumato.lab.studies.threea.clustmix_published import (
     PublishedSettings,
     centroids,
     clusters_of_class,
     publish,
     published_least_size,
 )
-from sfumato.lab.studies.clustmix_witness import _pair, find_witness
+from sfumato.lab.studies.threea.clustmix_records import published_record
+from sfumato.lab.studies.threea.clustmix_witness import _pair, find_witness
 from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
 from sfumato.mechanisms.clustmix.classifier_pull import BIAS, KernelSums, adapted, rule_of
 from sfumato.mechanisms.clustmix.cluster_means import without_noise
@@ -421,26 +415,11 @@ def test_published_rows_are_noisy_means_of_the_least_size() -> None:
     assert np.abs(points - 0.5).max() < 1.2
 
 
-def test_one_command_compares_both(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_as_published_it_claims_one_and_has_no_epsilon(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("SFUMATO_CACHE", str(tmp_path))
     schema = replace(BLOBS, columns=tuple(c for c in BLOBS.columns if c.name != "always"))
-    parts = {"train": blobs(2000, seed=9), "test": blobs(1000, seed=10)}
-    tiny = make_benchmark("blobs", schema=schema, **parts)
-    monkeypatch.setitem(datasets._LOADERS, "blobs", lambda: tiny)
-    result = CliRunner().invoke(
-        app,
-        ["study", "clustmix", "--dataset", "blobs", "--epsilon", "1", "--delta", "1e-5", "--json"],
-        env={"SFUMATO_CACHE": str(tmp_path)},
-    )
-    assert result.exit_code == 0, result.output
-    published, sound = json.loads(result.stdout)["runs"]
-    assert published["honest_epsilon"] is None  # infinite
-    assert published["clustering_epsilon"] > published["claimed_epsilon"]
-    assert sound["honest_epsilon"] <= sound["claimed_epsilon"] == 1
-    assert sound["value"] > 0.85
-    console = Console(width=80, record=True, file=io.StringIO())
-    _show(console, [{**published, "honest_epsilon": math.inf}, sound])
-    shown = console.export_text()
-    assert "infinite" in shown
-    assert max(len(line) for line in shown.splitlines()) <= 80
-    refused = CliRunner().invoke(app, ["study", "clustmix", "--dataset", "nowhere", "--epsilon", "1"])
-    assert refused.exit_code == 1
+    tiny = make_benchmark("blobs", schema=schema, train=blobs(2000, seed=9), test=blobs(1000, seed=10))
+    record = published_record(tiny, epsilon=1.0, learner="lightgbm")
+    assert math.isinf(record["honest_epsilon"])
+    assert record["clustering_epsilon"] > record["claimed_epsilon"] == 1
+    assert record["value"] > 0.6

@@ -73,10 +73,10 @@ app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsil
     bench
 )
 app.command(epilog="Example: sfumato audit dpmix --epsilon 1 --plot trade-off.svg")(audit)
+app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato study dpmix-thesis --quick --out study")(study)
 app.add_typer(keys, name="keys")
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")
-app.add_typer(study, name="study")
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ heads are there five times, since some end in a poor optimum; the one that tells
 It sees images and no rows: on a release it is post-processing, on clean images it protects nobody.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +72,7 @@ def find_clusters(
     batch: int = 256,
     learning_rate: float = 2e-3,
     seed: int = 0,
+    on_epoch: Callable[[Clustering], None] = lambda clustering: None,
 ) -> Clustering:
     """Train on images in [0, 1]. Epochs of the overclustering head and of the one that counts take turns.
 
@@ -82,6 +84,7 @@ def find_clusters(
         batch: Images in a step. The clusters are told apart within a batch, so it must hold many of each.
         learning_rate: Of Adam.
         seed: Public randomness.
+        on_epoch: Shown what has been learned after each epoch of the head that counts.
     """
     over = 5 * n_clusters if overclusters is None else overclusters
     if n_clusters < 2 or over < n_clusters or len(images) < 2 * n_clusters or epochs < 1:
@@ -105,9 +108,12 @@ def find_clusters(
             (-information.mean()).backward()
             optimiser.step()
             told.append(information.detach().cpu().numpy())
-    found = np.mean(told, axis=0)
-    if not np.isfinite(found).all():
-        raise PlanError("the clustering diverged. Use a smaller learning_rate.")
+        found = np.mean(told, axis=0)
+        if not np.isfinite(found).all():
+            raise PlanError("the clustering diverged. Use a smaller learning_rate.")
+        if head == 0:
+            on_epoch(Clustering(network.eval(), int(found.argmax()), device, float(found.max())))
+            network.train()
     return Clustering(network.eval(), int(found.argmax()), device, float(found.max()))
 
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from sfumato.cli.commands.release_command import Force
-from sfumato.cli.console import AsJson, answer, progress, table_of, warn
+from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
 from sfumato.cli.refusals import refusing
 from sfumato.lab.assess.assessing import MOST_ROWS
 from sfumato.lab.assess.assessing import assess as assess_release
@@ -36,12 +36,13 @@ def assess(
     ] = 0,
     most_rows: Annotated[int, typer.Option(help="Rows of each set that learners see.", min=100)] = MOST_ROWS,
     force: Force = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare a release with the private rows: utility, fidelity, attacks. Reads rows without privacy; not for release."""
     check_place(out, release=release, force=force)
     warn(NOT_FOR_RELEASE)
-    with progress(title="assess, not private") as step:
+    with progress(title="assess, not private", quiet=quiet) as step:
         found = assess_release(
             release,
             private=private,

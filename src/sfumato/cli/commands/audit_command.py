@@ -7,9 +7,9 @@ import typer
 from rich.console import Console
 
 from sfumato.cli.commands.plan_command import Delta
-from sfumato.cli.console import AsJson, answer, progress, table_of
+from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.options import Settings, with_settings
-from sfumato.cli.refusals import refusing
+from sfumato.cli.refusals import FAULTS_FOUND, refusing
 from sfumato.errors import PlanError
 from sfumato.folder import load_release
 from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism
@@ -21,9 +21,6 @@ from sfumato.mechanism import Mechanism, mechanism_from, registered
 from sfumato.public.budget import Budget, default_delta
 from sfumato.public.schema import Schema
 from sfumato.public.schema_file import load_schema
-
-#: The exit code of a certificate that does not hold.
-REFUTED = 4
 
 
 @refusing
@@ -41,6 +38,7 @@ def audit(
     confidence: Annotated[float, typer.Option(help="Of the lower bound.", min=0.5, max=0.999999)] = CONFIDENCE,
     leaks: Annotated[bool, typer.Option("--leaks", help="Look for leaks past the noise as well.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the trade-off curve into this SVG file.")] = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Attack a mechanism with made-up rows, and say which epsilon that proves. No private rows are read.
@@ -48,7 +46,7 @@ def audit(
     The exit code is 4 where the certificate is refuted.
     """
     panel: list[Leak] = []
-    with progress(title="audit") as step:
+    with progress(title="audit", quiet=quiet) as step:
         step(f"{trials} releases with the canary, {trials} without")
         if method == NAME:
             own = Budget(epsilon=_needed(epsilon), delta=default_delta(None) if delta is None else delta)
@@ -64,7 +62,7 @@ def audit(
     payload = found.to_json() | ({"leaks": [leak.to_json() for leak in panel]} if leaks else {})
     answer(payload, as_json=as_json, show=lambda console: _show(console, found, panel))
     if found.verdict == "refuted" or any(leak.found for leak in panel):
-        raise typer.Exit(REFUTED)
+        raise typer.Exit(FAULTS_FOUND)
 
 
 def _asked(

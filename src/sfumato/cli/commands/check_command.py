@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sfumato.cli.console import AsJson, answer, progress, table_of
+from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.refusals import FAULTS_FOUND, refusing
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding
 from sfumato.lab.dry_run.reading import DryRun, dry_run
@@ -18,6 +18,7 @@ from sfumato.public.schema_file import load_schema
 def check(
     data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, IDX, or a folder of pictures.")],
     schema_file: Annotated[Path, typer.Option("--schema", help="The schema.toml.")],
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Tell the custodian what a release would map, cut or leave out in silence. NOT private: it reads the rows as they are.
@@ -25,7 +26,7 @@ def check(
     Nothing is written. The exit code is 0 where nothing is wrong, and 4 where something should be mended first.
     """
     schema = load_schema(schema_file)
-    with progress(title="check") as step:
+    with progress(title="check", quiet=quiet) as step:
         step("reading all rows, without privacy")
         checked = dry_run(data, schema)
     payload = {"data": str(data), "schema": str(schema_file), **checked.to_json()}

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sfumato.cli.console import AsJson, answer, progress, table_of
+from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.refusals import FAULTS_FOUND, refusing
 from sfumato.lab.doctor.panel import Diagnosis, examine
 
@@ -34,13 +34,14 @@ def doctor(
     sensitive: Annotated[
         str | None, typer.Option(help="The column to guess about people. Default: the last.", metavar="COLUMN")
     ] = None,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Look for leaks in a synthetic table. Reads real rows without privacy; ends with 0: nothing found, 4: a leak.
 
     That nothing is found proves nothing: only a guarantee does. Each test raises a false alarm less than once in 1,000.
     """
-    with progress(title="doctor") as step:
+    with progress(title="doctor", quiet=quiet) as step:
         found = examine(real, synthetic, holdout=holdout, tool=tool, epsilon=epsilon, sensitive=sensitive, on_step=step)
     payload = {"warning": _NOT_PRIVATE, **found.to_json()}
     answer(payload, as_json=as_json, show=lambda console: _show(console, found))

@@ -45,7 +45,7 @@ def _train(
 ) -> NDArray[np.float64]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = _network(torch, shape=images.shape[1:], n_classes=targets.shape[1]).to(device)
+        network = table_4_1_network(torch, shape=images.shape[1:], n_classes=targets.shape[1]).to(device)
     order = torch.Generator().manual_seed(seed)
     x, y = torch.from_numpy(images).to(device), torch.from_numpy(targets).to(device)
     optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
@@ -65,7 +65,7 @@ def _train(
     return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
 
 
-def _network(torch: Any, *, shape: tuple[int, ...], n_classes: int) -> Any:
+def table_4_1_network(torch: Any, *, shape: tuple[int, ...], n_classes: int) -> Any:
     """The network of the thesis (Table 4.1). Softmax is part of the loss."""
     nn = torch.nn
     channels, *sides = shape

@@ -3,7 +3,7 @@
 Approximate: clusters within each class, around private centres (`clusters.py`, or `dp_em.py`). Adapt: the
 means are moved towards what a noisy kernel statistic asks (`classifier_pull.py`). Anonymize: every number comes from
 `noisy_sum` over everyone. What was published takes clusters, their sizes and the adaptation from raw rows, and its
-guarantee does not hold: `sfumato study clustmix` sets both side by side. Proof: docs/proofs/clustmix.md.
+guarantee does not hold: `sfumato study threea` sets both side by side. Proof: docs/proofs/clustmix.md.
 """
 
 from dataclasses import dataclass, replace

@@ -1,8 +1,7 @@
-"""ClustMix as published and made sound, on the same rows with the same learner."""
+"""ClustMix as published, on a benchmark: its score beside its claimed and its honest epsilon."""
 
 import math
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,14 @@ from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples, real_examples
 from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.learners import check_learner
-from sfumato.lab.benchmark.protocol import run
 from sfumato.lab.benchmark.real import real_scores, scores
-from sfumato.lab.studies.clustmix_published import SIGMA_CHOICES, PublishedSettings, publish, published_least_size
-from sfumato.lab.studies.clustmix_witness import find_witness
-from sfumato.mechanism import Mechanism
-from sfumato.mechanisms.clustmix.mechanism import ClustMix
-from sfumato.outlook.planning import plan
-from sfumato.public.budget import Budget
+from sfumato.lab.studies.threea.clustmix_published import (
+    SIGMA_CHOICES,
+    PublishedSettings,
+    publish,
+    published_least_size,
+)
+from sfumato.lab.studies.threea.clustmix_witness import find_witness
 from sfumato.public.schema import Schema
 
 Vectors = NDArray[np.float64]
@@ -29,57 +28,20 @@ _MOST_CHOOSING_ROWS = 20_000
 _LEAST_WITNESS = 4
 
 
-def compare(
-    benchmark: Benchmark,
-    *,
-    epsilon: float,
-    learner: str,
-    seeds: int,
-    delta: float = DELTA,
-    mechanism: Mechanism | None = None,
-    on_step: Callable[[str], None] = lambda step: None,
-) -> Iterator[dict[str, Any]]:
-    """One dict for each version and seed: what is claimed, what is true, and what a learner makes of the release.
+def published_record(benchmark: Benchmark, *, epsilon: float, learner: str, seed: int = 0) -> dict[str, Any]:
+    """One run as published: what is claimed, what is true, and what a learner makes of the points.
 
     Args:
         benchmark: A public dataset. Its rows are read without the doors.
-        epsilon: The claimed one, of both versions.
-        learner: Trained on each release, and on real rows.
-        seeds: How many runs.
-        delta: Of the sound version. The published one claims 1/rows, and 1e-5 for images.
-        mechanism: The sound version, with settings; the default where it is not given.
-        on_step: Told what is being done.
+        epsilon: The claimed one; the claimed delta is 1/rows, and 1e-5 for images.
+        learner: Trained on the points, and on real rows.
+        seed: Of the published procedure and of the learner.
     """
-    schema = benchmark.schema
-    check_learner(learner, schema)
-    sound = mechanism or ClustMix()
-    on_step("calibrating the noise")
-    spent = plan(sound, schema, Budget(epsilon=epsilon, delta=delta)).spent.epsilon
-    train, test = real_examples(benchmark.train, schema), real_examples(benchmark.test, schema)
-    claimed_delta = DELTA if schema.images else 1 / len(train)
-    for seed in range(seeds):
-        on_step(f"as published, seed {seed}")
-        settings = PublishedSettings(epsilon=epsilon, delta=claimed_delta, sigma_max=1.0, seed=seed)
-        yield _published(train, test, benchmark, settings, learner)
-    for record in run(
-        benchmark, epsilon=epsilon, method=sound, learner=learner, seeds=seeds, delta=delta, on_step=on_step
-    ):
-        yield {
-            "version": "sound",
-            "dataset": benchmark.name,
-            "seed": record["seed"],
-            "learner": learner,
-            "metric": benchmark.metric,
-            "claimed_epsilon": epsilon,
-            "claimed_delta": delta,
-            "honest_epsilon": spent,
-            "value": record["value"],
-            "real_value": record["real_value"],
-            "tvd_1way": record["tvd_1way"],
-            "synthetic_rows": record["synthetic_rows"],
-            "seconds": record["release_seconds"],
-            "unit": record["unit"],
-        }
+    check_learner(learner, benchmark.schema)
+    train, test = real_examples(benchmark.train, benchmark.schema), real_examples(benchmark.test, benchmark.schema)
+    claimed_delta = DELTA if benchmark.schema.images else 1 / len(train)
+    settings = PublishedSettings(epsilon=epsilon, delta=claimed_delta, sigma_max=1.0, seed=seed)
+    return _published(train, test, benchmark, settings, learner)
 
 
 def _published(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.studies.clustmix_published import (
+from sfumato.lab.studies.threea.clustmix_published import (
     centroids,
     clusters_of_class,
     number_of_clusters,

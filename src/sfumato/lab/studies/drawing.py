@@ -1,0 +1,120 @@
+"""Curves and sheets of pictures for the pages of studies, in the colours of the reports, as small PNG files."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+INK, RULE = "#23262d", "#c9c6bd"
+HERE, PUBLISHED, THIRD = "#b5532a", "#3d5a80", "#8a8f98"
+_COLOURS = (HERE, PUBLISHED, THIRD, "#6b8f47", "#7a4d8b", "#c29a2b", INK)
+_STYLE: Any = {
+    "font.size": 9,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": RULE,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+#: A curve: where, how high.
+Curve = tuple[Sequence[float], Sequence[float]]
+
+
+def draw_curves(
+    path: Path,
+    left: Mapping[str, Curve],
+    *,
+    x: str,
+    y: str,
+    right: Mapping[str, Curve] | None = None,
+    right_name: str = "epsilon",
+    log_x: bool = False,
+    log_y: bool = False,
+) -> None:
+    """Curves over one axis; those of the second axis, where there are any, are dashed, on a log scale."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(6.2, 3.1), layout="constrained")
+        axes = figure.add_subplot()
+        lines = []
+        for at, (name, (across, up)) in enumerate(left.items()):
+            lines += axes.plot(across, up, color=_COLOURS[at], marker="o", markersize=3, linewidth=1.6, label=name)
+        axes.set(xlabel=x, ylabel=y)
+        if log_x:
+            axes.set_xscale("log")
+        if log_y:
+            axes.set_yscale("log")
+        if right:
+            second = axes.twinx()
+            second.set(yscale="log", ylabel=right_name)
+            second.spines["right"].set_visible(True)
+            for at, (name, (across, up)) in enumerate(right.items(), start=len(left)):
+                lines += second.plot(across, up, color=_COLOURS[at], linewidth=1.2, linestyle=(0, (4, 2)), label=name)
+        figure.legend(handles=lines, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+        figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def draw_bars(path: Path, heights: Mapping[str, Sequence[float]], *, labels: Sequence[str], y: str) -> None:
+    """Bars side by side, one colour for each name."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(6.2, 2.4), layout="constrained")
+        axes = figure.add_subplot()
+        places, width = np.arange(len(labels)), 0.8 / len(heights)
+        for at, (name, values) in enumerate(heights.items()):
+            axes.bar(places + (at - (len(heights) - 1) / 2) * width, values, width, color=_COLOURS[at], label=name)
+        axes.set_xticks(places, labels)
+        axes.set_ylabel(y)
+        figure.legend(loc="outside lower center", ncols=len(heights), frameon=False, fontsize=8)
+        figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def draw_sheet(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
+    """Pictures in rows with a name before each; every row has the grey scale of its own smallest and largest value."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    most = max(len(pictures) for pictures in rows.values())
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(1.5 + 0.5 * most, 0.52 * len(rows)), layout="constrained")
+        for at, (name, pictures) in enumerate(rows.items()):
+            axes = figure.add_subplot(len(rows), 1, at + 1)
+            low, high = float(pictures.min()), float(pictures.max())
+            strip = np.ones((pictures.shape[1], most * (pictures.shape[2] + 2)))
+            for place, picture in enumerate(pictures):
+                begin = place * (pictures.shape[2] + 2)
+                strip[:, begin : begin + pictures.shape[2]] = (picture - low) / max(high - low, 1e-9)
+            axes.imshow(strip, cmap="gray", vmin=0, vmax=1, interpolation="nearest", aspect="equal")
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
+            for side in axes.spines.values():
+                side.set_visible(False)
+        figure.savefig(path, dpi=85, metadata={"Software": None}, pil_kwargs={"optimize": True})
+
+
+def draw_planes(path: Path, planes: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]]) -> None:
+    """Points of two classes in the plane: a row for each name, a picture for each set of points."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    n_columns = max(len(sets) for sets in planes.values())
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(2.1 * n_columns, 1.9 * len(planes)), layout="constrained")
+        for row, (name, sets) in enumerate(planes.items()):
+            for column, (title, (points, classes)) in enumerate(sets.items()):
+                axes = figure.add_subplot(len(planes), n_columns, row * n_columns + column + 1)
+                for code, colour in ((0, HERE), (1, PUBLISHED)):
+                    axes.scatter(*points[classes == code].T, s=2, color=colour, linewidths=0)
+                axes.set(xlim=(-0.15, 1.15), ylim=(-0.15, 1.15), xticks=[], yticks=[])
+                axes.set_title(f"{name}: {title}", fontsize=8, loc="left")
+        figure.savefig(path, dpi=85, metadata={"Software": None}, pil_kwargs={"optimize": True})

@@ -1,0 +1,53 @@
+"""The two generators of the thesis, as its appendices have them. NOT private as claimed: see `claims`.
+
+Facts of the thesis (Appendices A.1 and B.1), written anew: rows are read without doors, noise is that of numpy.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.lab.studies.digits import Digits
+from sfumato.public.encoding import one_hot
+
+Vectors = NDArray[np.float32]
+
+
+def random_mixtures(
+    digits: Digits, *, mixtures: int, degree: int, noise_stddev: float, n_classes: int, rng: np.random.Generator
+) -> tuple[Vectors, Vectors]:
+    """Appendix A.1: a fresh random subset for every mixture; pixels and one-hot labels are averaged, with noise on both.
+
+    Returns:
+        Pictures and soft labels. Negative entries are set to 0, as published: post-processing.
+    """
+    rows, labels = digits.rows, one_hot(digits.labels, size=n_classes).astype(np.float32)
+    features = np.empty((mixtures, rows.shape[1]), dtype=np.float32)
+    soft = np.empty((mixtures, n_classes), dtype=np.float32)
+    for at in range(mixtures):
+        chosen = rng.choice(len(rows), degree, replace=False, shuffle=False)
+        features[at], soft[at] = rows[chosen].mean(axis=0), labels[chosen].mean(axis=0)
+    features += noise_stddev * rng.standard_normal(features.shape, dtype=np.float32)
+    soft += noise_stddev * rng.standard_normal(soft.shape, dtype=np.float32)
+    return np.maximum(features, 0).reshape(-1, *digits.images.shape[1:]), np.maximum(soft, 0)
+
+
+def noised_class_means(
+    digits: Digits, *, copies: int, degree: int, noise_stddev: float, n_classes: int, rng: np.random.Generator
+) -> tuple[Vectors, NDArray[np.int64]]:
+    """Appendix B.1: for each class ONE random subset, whose mean gets noise again and again.
+
+    The subset is drawn outside of the loop over samples. Whoever averages the copies of a class has its mean with hardly any
+    noise: that is what the published account overlooks.
+
+    Returns:
+        Pictures, and the classes that are the largest entries of the noisy labels.
+    """
+    means = []
+    for c in range(n_classes):
+        chosen = rng.choice(np.flatnonzero(digits.labels == c), degree, replace=False)
+        means.append(digits.rows[chosen].mean(axis=0))
+    features = np.repeat(np.stack(means), copies, axis=0)
+    features += noise_stddev * rng.standard_normal(features.shape, dtype=np.float32)
+    labels = np.repeat(np.eye(n_classes, dtype=np.float32), copies, axis=0)
+    labels += noise_stddev * rng.standard_normal(labels.shape, dtype=np.float32)
+    return np.maximum(features, 0).reshape(-1, *digits.images.shape[1:]), labels.argmax(axis=1)

@@ -1,0 +1,213 @@
+"""The study of the DPMix thesis: its main run, its three curves, and the same made sound."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.lab.benchmark.datasets import Benchmark, load
+from sfumato.lab.benchmark.examples import Examples
+from sfumato.lab.studies.digits import Digits, digits_of
+from sfumato.lab.studies.drawing import draw_sheet
+from sfumato.lab.studies.sound import sound_release
+from sfumato.lab.studies.task import Figures, Found, Line, Task
+from sfumato.lab.studies.thesis import published
+from sfumato.lab.studies.thesis.claims import DEGREE, MIXTURES, N_CLASSES, NOISE, Classwise, main_epsilons
+from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures
+from sfumato.lab.studies.thesis.story import lines_of, story_of
+from sfumato.lab.studies.thesis.training import Training, accuracy_of_training
+from sfumato.mechanism import Mechanism
+from sfumato.mechanisms.dpmix import DPMix
+from sfumato.mechanisms.image.mechanism import ThreeAImage
+from sfumato.public.budget import Budget
+from sfumato.public.encoding import one_hot
+
+#: The points of Figure 4.3 in the order in which they are run: the shape of the curve first.
+_NOISE_ORDER = (0.7, 0.2, 1.0, 1.5, 0.5, 2.0, 3.0, 1.2, 0.8)
+_MIXTURES_ORDER = (2_500, 30_000, 10_000, 5_000, 20_000)
+_USUAL = Classwise()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How much is done. In a quick run mixtures are divided by `fewer`, and the network learns faster for less long.
+
+    `others`: whether sound methods are run at the honest epsilon as well.
+    """
+
+    fewer: int = 1
+    train: Training = field(default=Training())
+    train_classwise: Training = field(default=Training(patience=3))
+    noise: tuple[float, ...] = (*_NOISE_ORDER, *(s for s in published.BY_NOISE if s not in _NOISE_ORDER))
+    degrees: tuple[int, ...] = (32, 512, 64, 128, 256)
+    mixtures: tuple[int, ...] = (*_MIXTURES_ORDER, *(t for t in published.BY_MIXTURES if t not in _MIXTURES_ORDER))
+    others: bool = True
+    test_rows: int | None = None
+
+
+_QUICK = Sizes(
+    fewer=5,
+    train=Training(epochs=18, learning_rate=1.5e-3, halved_every=6),
+    train_classwise=Training(epochs=4, learning_rate=1e-3, halved_every=2),
+    noise=(0.2, 1.0),
+    degrees=(512,),
+    mixtures=(2_500,),
+    others=False,
+    test_rows=5_000,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThesisStudy:
+    """`sfumato study dpmix-thesis`."""
+
+    dataset: str = "mnist"
+    full: Sizes = field(default=Sizes())
+    quick: Sizes = field(default=_QUICK)
+    name: str = "dpmix-thesis"
+    title: str = "DPMix, a thesis: mixtures of random rows"
+
+    def tasks(self, *, quick: bool) -> Sequence[Task]:
+        """The main run, the curves, the sound versions."""
+        sizes = self.quick if quick else self.full
+        parts: list[Task] = [
+            Task(key="class-counts", run=lambda folder: {"counts": self._counts()}),
+            Task(key="pictures", run=self._pictures),
+            Task(key="main, soft labels", run=partial(self._main, sizes, soft=True)),
+        ]
+        noise = [self._point(sizes, f"noise {sigma:g}", Classwise(noise_stddev=sigma)) for sigma in sizes.noise]
+        degree = [self._point(sizes, f"l {degree}", Classwise(degree=degree)) for degree in sizes.degrees]
+        mixtures = [self._point(sizes, f"T {total}", Classwise(copies=total // N_CLASSES)) for total in sizes.mixtures]
+        parts += [
+            Task(key="sound, published epsilon", run=partial(self._sound, sizes, epsilon=published.MAIN_EPSILON)),
+            noise[0],
+            Task(key="main, argmax labels", run=partial(self._main, sizes, soft=False)),
+        ]
+        if sizes.others:
+            parts.append(Task(key="sound, honest epsilon", run=partial(self._sound, sizes, epsilon=None)))
+            parts.append(Task(key="default for images, honest epsilon", run=partial(self._default, sizes)))
+        parts += [*noise[1:3], *degree[:2], *mixtures[:2]]
+        parts.append(Task(key="sound class-wise, published epsilon", run=partial(self._sound_classwise, sizes)))
+        return [*parts, *noise[3:7], *degree[2:], *mixtures[2:4], *noise[7:], *mixtures[4:]]
+
+    def lines(self, found: Found) -> Sequence[Line]:
+        """Main run, class-wise runs."""
+        return lines_of(found)
+
+    def story(self, found: Found, folder: Path) -> str:
+        """What was done, what is true of it, and the curves."""
+        return story_of(found, folder)
+
+    def _main(self, sizes: Sizes, folder: Path, *, soft: bool) -> Figures:
+        """Random mixing. Without soft labels, the class is the largest entry of the noisy label."""
+        train, test = _digits(self.dataset)
+        images, labels = random_mixtures(
+            train, mixtures=MIXTURES // sizes.fewer, degree=_at_most(DEGREE, train), noise_stddev=NOISE,
+            n_classes=N_CLASSES, rng=np.random.default_rng(0),
+        )  # fmt: skip
+        targets = labels if soft else one_hot(labels.argmax(axis=1), size=N_CLASSES)
+        return {**_trained(images, targets, test, sizes, sizes.train), "mixtures": len(images)}
+
+    def _point(self, sizes: Sizes, key: str, setting: Classwise) -> Task:
+        return Task(key=key, run=partial(self._classwise, sizes, setting=setting))
+
+    def _classwise(self, sizes: Sizes, folder: Path, *, setting: Classwise) -> Figures:
+        """One point of a curve: one dataset, where the thesis has the mean of ten."""
+        train, test = _digits(self.dataset)
+        images, labels = noised_class_means(
+            train, copies=setting.copies // sizes.fewer, degree=_at_most(setting.degree, train),
+            noise_stddev=setting.noise_stddev, n_classes=N_CLASSES, rng=np.random.default_rng(0),
+        )  # fmt: skip
+        found = _trained(images, one_hot(labels, size=N_CLASSES), test, sizes, sizes.train_classwise)
+        return {**found, "mixtures": len(images)}
+
+    def _sound(self, sizes: Sizes, folder: Path, *, epsilon: float | None) -> Figures:
+        """DPMix of this package with the thesis's l and T, and the same training; no epsilon: the honest one."""
+        epsilon = main_epsilons()["honest"] if epsilon is None else epsilon
+        mechanism = DPMix(mixtures=MIXTURES // sizes.fewer, degree=_at_most(DEGREE, _digits(self.dataset)[0]))
+        return self._released(mechanism, sizes, epsilon=epsilon, training=sizes.train)
+
+    def _sound_classwise(self, sizes: Sizes, folder: Path) -> Figures:
+        mechanism = DPMix(
+            mixtures=N_CLASSES * (_USUAL.copies // sizes.fewer),
+            degree=_at_most(_USUAL.degree, _digits(self.dataset)[0]),
+            classwise=True,
+            labels="hard",
+        )
+        return self._released(mechanism, sizes, epsilon=_USUAL.claimed(), training=sizes.train_classwise)
+
+    def _default(self, sizes: Sizes, folder: Path) -> Figures:
+        """The default for pictures, as many rows as the thesis has mixtures, and the same training."""
+        epsilon = main_epsilons()["honest"]
+        return self._released(ThreeAImage(), sizes, epsilon=epsilon, training=sizes.train, synthetic_rows=MIXTURES)
+
+    def _released(
+        self,
+        mechanism: Mechanism,
+        sizes: Sizes,
+        *,
+        epsilon: float,
+        training: Training,
+        synthetic_rows: int | None = None,
+    ) -> Figures:
+        benchmark, test = _benchmark(self.dataset), _digits(self.dataset)[1]
+        budget = Budget(epsilon=epsilon, delta=1 / len(_digits(self.dataset)[0]))
+        made = sound_release(mechanism, benchmark, budget, synthetic_rows=synthetic_rows)
+        images = made.batch[benchmark.schema.images[0].name]
+        found = _trained(images, _targets(made), test, sizes, training)
+        return {**found, "epsilon": epsilon, "delta": budget.delta, "mixtures": len(made)}
+
+    def _pictures(self, folder: Path) -> Figures:
+        """Digits, and what both generators make of them."""
+        train, _ = _digits(self.dataset)
+        rng = np.random.default_rng(0)
+        sheet: dict[str, Any] = {"real": train.one_of_each()}
+        mixed, _ = random_mixtures(
+            train, mixtures=10, degree=_at_most(DEGREE, train), noise_stddev=NOISE, n_classes=N_CLASSES, rng=rng
+        )
+        sheet["main run"] = mixed
+        for degree, sigma in ((128, 0.2), (128, 0.7), (128, 1.5), (128, 3.0), (32, 0.7), (512, 0.7)):
+            made, _ = noised_class_means(
+                train, copies=1, degree=_at_most(degree, train), noise_stddev=sigma, n_classes=N_CLASSES, rng=rng
+            )
+            sheet[f"l {degree}, noise {sigma:g}"] = made
+        many, _ = noised_class_means(
+            train,
+            copies=_USUAL.copies,
+            degree=_at_most(128, train),
+            noise_stddev=_USUAL.noise_stddev,
+            n_classes=N_CLASSES,
+            rng=rng,
+        )
+        sheet["mean of 1,200"] = many.reshape(N_CLASSES, _USUAL.copies, *many.shape[1:]).mean(axis=1)
+        draw_sheet(folder / "dpmix-thesis-pictures.png", sheet)
+        return {"file": "dpmix-thesis-pictures.png"}
+
+    def _counts(self) -> list[int]:
+        return np.bincount(_digits(self.dataset)[0].labels, minlength=N_CLASSES).tolist()
+
+
+def _trained(images: Any, targets: Any, test: Digits, sizes: Sizes, training: Training) -> dict[str, Any]:
+    return accuracy_of_training(images, targets.astype(np.float32), test.first(sizes.test_rows), training, seed=0)
+
+
+def _targets(made: Examples) -> Any:
+    return made.soft if made.soft is not None else one_hot(made.label, size=N_CLASSES)
+
+
+def _at_most(degree: int, train: Digits) -> int:
+    """A small dataset, as tests have, may hold fewer rows of a class than are mixed."""
+    return min(degree, int(np.bincount(train.labels).min()))
+
+
+@cache
+def _benchmark(dataset: str) -> Benchmark:
+    return load(dataset)
+
+
+@cache
+def _digits(dataset: str) -> tuple[Digits, Digits]:
+    return digits_of(_benchmark(dataset), "train"), digits_of(_benchmark(dataset), "test")

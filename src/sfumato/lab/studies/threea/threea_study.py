@@ -1,0 +1,127 @@
+"""The study of 3A: Table 1 where it can be run, the toy tables of Figure 2, the digits of Figure 3."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.lab.benchmark.datasets import DELTA, load
+from sfumato.lab.benchmark.protocol import run
+from sfumato.lab.studies.digits import digits_of
+from sfumato.lab.studies.drawing import draw_sheet
+from sfumato.lab.studies.fewer import fewer_rows
+from sfumato.lab.studies.sound import sound_release
+from sfumato.lab.studies.task import Figures, Found, Line, Task
+from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish, published_sigma
+from sfumato.lab.studies.threea.clustmix_records import published_record
+from sfumato.lab.studies.threea.published import DATASETS, EPSILON
+from sfumato.lab.studies.threea.story import lines_of, story_of
+from sfumato.lab.studies.threea.toys import draw_toys
+from sfumato.mechanisms.clustmix.mechanism import ClustMix
+from sfumato.public.budget import Budget
+
+_LEARNER = "lightgbm"
+#: Sound methods of this package: ClustMix, the default, and the columns of the paper that have a private version here.
+METHODS = ("clustmix", "auto", "dp-merf", "pate-gan", "dp-gan")
+#: Training digits in a point of Figure 3, on average.
+_MIXED = 118
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """How much is done."""
+
+    rows: int | None = None
+    test_rows: int | None = None
+    datasets: tuple[str, ...] = DATASETS
+    methods: tuple[str, ...] = METHODS
+    toy_rows: int = 4_000
+    digits: int | None = None
+
+
+_QUICK = Sizes(
+    rows=6_000, test_rows=6_000, datasets=("adult",), methods=("clustmix", "auto"), toy_rows=1_000, digits=3_000
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreeAStudy:
+    """`sfumato study threea`."""
+
+    full: Sizes = field(default=Sizes())
+    quick: Sizes = field(default=_QUICK)
+    digits_dataset: str = "mnist"
+    name: str = "threea"
+    title: str = "3A and ClustMix: means of clusters"
+
+    def tasks(self, *, quick: bool) -> Sequence[Task]:
+        """Figures, then one dataset after the other: as published, then each sound method."""
+        sizes = self.quick if quick else self.full
+        table = [
+            task
+            for dataset in sizes.datasets
+            for task in (
+                Task(key=f"{dataset}, as published", run=partial(self._published, sizes, dataset=dataset)),
+                *(
+                    Task(key=f"{dataset}, {method}", run=partial(self._sound, sizes, dataset=dataset, method=method))
+                    for method in sizes.methods
+                ),
+            )
+        ]
+        return [
+            Task(key="toys", run=partial(self._toys, sizes)),
+            Task(key="digits", run=partial(self._digits, sizes)),
+            *table,
+        ]
+
+    def lines(self, found: Found) -> Sequence[Line]:
+        """One for each dataset."""
+        return lines_of(found)
+
+    def story(self, found: Found, folder: Path) -> str:
+        """What was done, what one row does to it, and the columns of Table 1."""
+        return story_of(found)
+
+    def _published(self, sizes: Sizes, folder: Path, *, dataset: str) -> Figures:
+        benchmark = fewer_rows(load(dataset), train=sizes.rows, test=sizes.test_rows)
+        record = published_record(benchmark, epsilon=EPSILON, learner=_LEARNER)
+        # JSON has no infinity.
+        return {
+            **record,
+            "honest_epsilon": "infinite" if np.isinf(record["honest_epsilon"]) else record["honest_epsilon"],
+        }
+
+    def _sound(self, sizes: Sizes, folder: Path, *, dataset: str, method: str) -> Figures:
+        benchmark = fewer_rows(load(dataset), train=sizes.rows, test=sizes.test_rows)
+        (record,) = run(benchmark, epsilon=EPSILON, method=method, learner=_LEARNER, seeds=1, delta=DELTA)
+        return {key: record[key] for key in ("method", "value", "real_value", "real_rows", "synthetic_rows", "unit")}
+
+    def _toys(self, sizes: Sizes, folder: Path) -> Figures:
+        return draw_toys(folder / "threea-toys.png", rows=sizes.toy_rows, epsilon=EPSILON)
+
+    def _digits(self, sizes: Sizes, folder: Path) -> Figures:
+        """Means of about 118 digits with the noise of the paper's equation, and digits of sound ClustMix."""
+        benchmark = fewer_rows(load(self.digits_dataset), train=sizes.digits, test=1)
+        train = digits_of(benchmark, "train")
+        n_classes, sheet = benchmark.schema.require_coded_target().size, {"real": train.one_of_each()}
+        figures = {}
+        for epsilon in (1.0, 0.2):
+            sigma = published_sigma(
+                _MIXED, epsilon=epsilon, delta=DELTA, features=train.rows.shape[1], classes=n_classes
+            )
+            settings = PublishedSettings(epsilon=epsilon, delta=DELTA, sigma_max=1.02 * sigma)
+            points, classes = publish(
+                train.rows.astype(np.float64), train.labels, n_classes=n_classes, settings=settings
+            )
+            sheet[f"published, {epsilon:g}"] = points[_first_of_each(classes)].reshape(-1, *train.images.shape[1:])
+            made = sound_release(ClustMix(), benchmark, Budget(epsilon=epsilon, delta=DELTA), synthetic_rows=200)
+            sheet[f"sound, {epsilon:g}"] = made.batch[benchmark.schema.images[0].name][_first_of_each(made.label)]
+            figures[f"published noise, {epsilon:g}"] = round(sigma, 3)
+        draw_sheet(folder / "threea-digits.png", sheet)
+        return {**figures, "images": len(train)}
+
+
+def _first_of_each(classes: np.ndarray) -> list[int]:
+    return [int(np.flatnonzero(classes == c)[0]) for c in np.unique(classes)]
