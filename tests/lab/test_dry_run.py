@@ -140,6 +140,24 @@ def test_columns_that_determine_each_other():
     assert not dry_run(table, SCHOOL).findings
 
 
+def test_a_declared_dependence_is_held_to_its_word(monkeypatch):
+    table = school(np.random.default_rng(0))
+    columns = [replace(c, depends_on=("level",)) if c.name == "years" else c for c in SCHOOL.columns]
+    schema = replace(SCHOOL, columns=tuple(columns))
+    assert words(dry_run(table, schema), "level") == []  # declared already
+    table.loc[:99, "years"] = 3
+    monkeypatch.setattr("sfumato.lab.dry_run.reading._CHUNK_CELLS", 900)
+    (broken,) = dry_run(table, schema).faults
+    assert (broken.column, broken.rows) == ("years", 100)
+    assert "of the same 'level'" in broken.what
+
+
+def test_what_tells_the_target_is_a_question():
+    table = school(np.random.default_rng(0))
+    found = {f.column: f.remedy for f in dry_run(table, replace(SCHOOL, target="long")).findings}
+    assert "known at the time" in found["long"]
+
+
 def test_a_few_rows_determine_nothing():
     assert not dry_run(school(np.random.default_rng(0))[:30], SCHOOL).findings
 
