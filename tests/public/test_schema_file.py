@@ -61,9 +61,9 @@ def test_all_faults_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
 
 
 def test_one_fault_is_one_sentence() -> None:
-    with pytest.raises(SchemaError, match=r"^the schema line 3, \[columns\.a\]: column 'a' has an unknown key 'x'"):
+    with pytest.raises(SchemaError, match=r"^schema\.toml line 3, \[columns\.a\]: column 'a' has an unknown key 'x'"):
         parse_schema('[columns.a]\ntype = "boolean"\nx = 1')
-    with pytest.raises(SchemaError, match=r"^the schema: the schema has no columns"):
+    with pytest.raises(SchemaError, match=r"^schema\.toml: the schema has no columns"):
         parse_schema("")
 
 
@@ -217,6 +217,12 @@ def test_special_numbers_are_read_as_missing_and_released_as_the_first() -> None
     assert days.decode(np.array([np.nan, 7.2, 99.0])).tolist() == [999, 7, 30]
     assert days.decode(np.array([np.nan])).dtype == "int64"
     assert left.decode(np.array([np.nan, 0.5])).isna().tolist() == [True, False]
+
+
+def test_a_special_value_is_one_of_the_list() -> None:
+    for special in ((), (7,)):
+        with pytest.raises(SchemaError, match="special_as"):
+            sf.Column(name="a", kind="integer", bounds=(0, 9), missing=True, special=special, special_as=8)
 
 
 def test_released_numbers_have_their_decimals_and_stay_in_bounds() -> None:

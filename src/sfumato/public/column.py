@@ -90,6 +90,8 @@ class Column:
         self._check_decimals()
 
     def _check_special(self) -> None:
+        if self.special_as is not None and self.special_as not in self.special:
+            raise SchemaError(f"column {self.name!r}: special_as = {self.special_as} must be one of special.")
         if not self.special:
             return
         if self.kind not in ("numeric", "integer"):

@@ -49,7 +49,7 @@ def read_schema_file(path: str | Path) -> str:
         raise SchemaError(f"the schema file {path} cannot be read ({type(error).__name__}).") from None
 
 
-def from_toml(text: str, *, name: str = "the schema", folder: Path | None = None) -> Declared:
+def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = None) -> Declared:
     r"""Read what the text of a schema file declares; all faults are told at once.
 
     Args:

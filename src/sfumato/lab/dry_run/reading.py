@@ -77,8 +77,6 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
     n_rows = 0
     for chunk in source.chunks(names, rows=max(1, min(1 << 16, _CHUNK_CELLS // len(names)))):
         n_rows += len(chunk[names[0]])
-        for name, tally in tallies.items():
-            tally.add(chunk[name])
         if encoded is not None:
             batch = conform(chunk, encoded)
             dependences.add(batch)
@@ -86,6 +84,8 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
             target.add(batch)
             for rule in declared:
                 rule.add(batch)
+        for name, tally in tallies.items():
+            tally.add(chunk[name])
     findings = _findings_of_lines(source, n_rows) + _findings_of_persons(source, schema, n_rows)
     if schema.unit.person is None:
         findings += _findings_of_size(n_rows, schema)
