@@ -152,6 +152,7 @@ BAD = {
     "decimals below 0": ('type = "numeric"\nbounds = [0, 9]\ndecimals = -1', "from 0 to 12"),
     "decimals broken": ('type = "numeric"\nbounds = [0, 9]\ndecimals = 1.5', "must be a whole number"),
     "decimals too few": ('type = "numeric"\nbounds = [0.2, 0.3]\ndecimals = 0', "no number of 0 decimals"),
+    "decimals too many": ('type = "numeric"\nbounds = [0, 1e300]\ndecimals = 2', "no room for 2 decimals"),
     "depends on a stranger": ('type = "boolean"\ndepends_on = ["z"]', "not another column"),
     "depends on itself": ('type = "boolean"\ndepends_on = ["a"]', "not another column"),
     "depends on a number": ('type = "boolean"\ndepends_on = ["n"]', "which is numeric"),

@@ -116,6 +116,10 @@ class Column:
                 f"column {self.name!r}: decimals = {self.decimals!r} must be a whole number from 0 to 12, and the column "
                 'numeric. For whole numbers set type = "integer".'
             )
+        if self.bounds is not None and max(map(abs, self.bounds)) > 2**53 / 10.0**self.decimals:
+            raise SchemaError(
+                f"column {self.name!r}: numbers up to its bounds have no room for {self.decimals} decimals. Give fewer."
+            )
         if self.bounds is not None and self._rounded_bounds()[0] > self._rounded_bounds()[1]:
             raise SchemaError(
                 f"column {self.name!r} has no number of {self.decimals} decimals between its bounds. Give more decimals."

@@ -12,6 +12,8 @@ from sfumato.public.spelling import words_of
 
 #: What stands after the word that matters.
 _UNITS = frozenset(["years", "yrs", "cm", "mm", "kg", "lb", "lbs", "mg", "ml", "mmhg", "bpm", "eur", "usd", "gbp"])
+#: After these a word is not what the column holds: a wage per hour is no hour.
+_TURNS = frozenset(["per", "in", "of", "by", "to", "from", "since", "until", "after", "before", "a"])
 _TRUTH_BEGINS = ("is", "has", "was", "had", "did")
 _NUMBERS: tuple[Kind, ...] = ("numeric", "integer")
 _LONGEST_PHRASE = 3
@@ -123,8 +125,9 @@ def _facts_for(name: str) -> Iterator[_Fact]:
         words = words[:-1]
     if not words:
         return
-    last = {" ".join(words[-n:]) for n in range(1, _LONGEST_PHRASE + 1)}
-    last |= {"".join(words), words[-1].rstrip("0123456789")}
+    last = {" ".join(words[-n:]) for n in range(2, _LONGEST_PHRASE + 1)} | {"".join(words)}
+    if len(words) == 1 or words[-2] not in _TURNS:
+        last |= {words[-1], words[-1].rstrip("0123456789")}
     for fact in _facts():
         if not last.isdisjoint(fact.words) or " ".join(words) in fact.whole:
             yield fact
