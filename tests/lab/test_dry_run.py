@@ -175,6 +175,14 @@ def test_groups_declared_and_not():
     assert several.rows == 100
 
 
+def test_two_columns_of_a_declared_group_are_no_dependence():
+    which = np.random.default_rng(1).random(N) < 0.5
+    table = pd.DataFrame({"wet": which, "dry": ~which})
+    schema = Schema(columns=(Column(name="wet", kind="boolean"), Column(name="dry", kind="boolean")))
+    assert [f.column for f in dry_run(table, schema).findings] == ["wet"]
+    assert not dry_run(table, replace(schema, one_of=(("wet", "dry"),))).findings
+
+
 def test_chunks_change_nothing(monkeypatch):
     table, whole = text_table(town=half("moon", "rome"), age=half("?", "200")), []
     for cells in (1 << 21, 1 << 8):
@@ -205,6 +213,9 @@ def test_the_command_says_what_it_is_and_writes_nothing(tmp_path, monkeypatch):
     assert flat.startswith(f"NOT PRIVATE. {NOT_PRIVATE}")
     assert flat.endswith(NOT_PRIVATE)
     assert "'moon'" in flat
+    assert (
+        max(map(len, run("check", "patients.csv", "--schema", "schema.toml", COLUMNS="80").stdout.splitlines())) <= 80
+    )
     told = run("check", "patients.csv", "--schema", "schema.toml", "--json")
     assert told.exit_code == 4
     answer = answer_of(told)

@@ -74,6 +74,17 @@ def test_a_column_with_a_fault_is_not_called_absent() -> None:
     assert "not a column" not in str(caught.value)
 
 
+def test_a_schema_file_as_editors_leave_it(tmp_path: Path) -> None:
+    text = '[columns.a]\ntype = "boolean"\n'
+    (tmp_path / "s.toml").write_text(text, encoding="utf-8-sig")
+    assert load_schema(tmp_path / "s.toml") == parse_schema(text)
+    (tmp_path / "s.toml").write_text(text, encoding="utf-16")
+    with pytest.raises(SchemaError, match="Is it a text in UTF-8"):
+        load_schema(tmp_path / "s.toml")
+    with pytest.raises(SchemaError, match=r"at line 1, column \d+\)\. Texts need quotes"):
+        parse_schema("[columns.a b]\n")
+
+
 def test_lines_are_found_in_every_spelling_of_toml() -> None:
     text = (
         "# [columns.no]\n"

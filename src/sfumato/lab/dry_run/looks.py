@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})*,\d+|[+-]?\d+,\d+")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}([,'’ \u00a0\u202f]\d{3})+(\.\d+)?")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}([,'’ \u00a0\u202f]\d{3})+(\.\d+)?|[+-]?\d{1,3}(\.\d{3}){2,}")
 _UNIT = re.compile(r"[^\w\s+-]?\s*[+-]?\d[\d.,' ]*\s*([^\W\d]{1,6}|[%€$£¥°])?\.?")
 _NOT_ISO = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*|\d{4}[./]\d{1,2}[./]\d{1,2}.*|.*[^\W\d]{3,}.*\d{2,4}.*")
 
@@ -28,7 +28,7 @@ BAD_BYTES = (
 def look_of(texts: Sequence[str], *, date: bool) -> tuple[str, str]:
     """What most of the texts look like, and the remedy.
 
-    >>> look_of(["3,5", "4,25", "x"], date=False)[0], look_of(["1,234", "12'000"], date=False)[0]
+    >>> look_of(["3,5", "4,25", "x"], date=False)[0], look_of(["1.000.000", "12'000"], date=False)[0]
     ('decimal commas', 'thousands separators')
     >>> look_of(["31.12.2020", "12/31/20"], date=True)[0], look_of(["12 %"], date=False)[0]
     ('dates that are not ISO 8601', 'numbers with a unit or a sign of currency')

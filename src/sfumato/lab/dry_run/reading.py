@@ -70,7 +70,9 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
     columns = tuple(column for column in schema.columns if column.kind != "image")
     known = tuple(column for column in columns if not column.discover)
     tallies = {column.name: tally_of(column) for column in columns}
-    dependences, groups, target = Dependences(known, target=schema.target), Groups(schema), _Target(schema)
+    grouped = {name for group in schema.groups for name in group.members}
+    dependences = Dependences([c for c in known if c.name not in grouped], target=schema.target)
+    groups, target = Groups(schema), _Target(schema)
     declared = [Declared(column) for column in known if column.depends_on and _all_known(column, known)]
     names = [column.name for column in columns] or [schema.columns[0].name]
     encoded = _encoded(schema, known) if known else None
