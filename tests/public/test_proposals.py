@@ -28,6 +28,7 @@ GUESSES = {
     "admission_date": ("datetime", ""),
     "weight_kg": ("numeric", ""),
     "is_smoker": ("boolean", ""),
+    "has_loan": ("boolean", ""),
     "town": ("categorical", ""),
     "age_group": ("categorical", ""),
     "message_count": ("categorical", ""),

@@ -52,12 +52,13 @@ def propose(name: str, kind: Kind | None, *, is_known: bool = True) -> Proposal:
     plain = Proposal(name=name, kind=kind, is_known=is_known)
     if kind is None or kind in ("boolean", "image"):
         return plain
+    begin = words_of(name)[:1]
+    if not is_known and begin and begin[0] in _TRUTH_BEGINS:
+        return replace(plain, kind="boolean", missing=True, note=_GUESS)
     for fact in _facts_for(name):
         proposed = _FAMILIES[fact.family](plain, fact.told)
         if proposed is not None:
             return proposed
-    if not is_known and words_of(name)[:1] and words_of(name)[0] in _TRUTH_BEGINS:
-        return replace(plain, kind="boolean", missing=True, note=_GUESS)
     return plain
 
 
@@ -88,7 +89,9 @@ def _truth(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
 
 def _code(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
     if "number" in fact and (plain.kind in _NUMBERS or not plain.is_known):
-        return _number(plain, {"type": "integer", "bounds": fact["number"]})
+        numbered = _number(plain, {"type": "integer", "bounds": fact["number"]})
+        words = f"; or ordinal, with categories, if the file has words for the {fact['about']}"
+        return None if numbered is None else replace(numbered, note=_GUESS if plain.is_known else _GUESS + words)
     if plain.kind != "categorical":
         return None
     others = f"; or {', '.join(fact['others'])}" if "others" in fact else ""

@@ -13,8 +13,8 @@ _LOOKS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (_DECIMAL_COMMA, "decimal commas", "Write the numbers with decimal points: 3.5."),
     (_UNIT, "numbers with a unit or a sign of currency", "Write the number alone; the unit belongs into the name."),
 )
-_OTHER_NUMBERS = ("no numbers", 'Correct the file, set missing = true, or declare type = "categorical".')
-_OTHER_DATES = ("no dates", "Correct the file, or set missing = true.")
+_OTHER_NUMBERS = ("no numbers", "Is the type right? Correct it, or the file; what is not known may be missing.")
+_OTHER_DATES = ("no dates", "Is the type right? Correct it, or the file; what is not known may be missing.")
 _DATES = (
     "dates that are not ISO 8601",
     "Write them as 2020-01-31 or 2020-01-31T12:00:00: day and month are not guessed.",
