@@ -140,6 +140,24 @@ def test_columns_that_determine_each_other():
     assert not dry_run(table, SCHOOL).findings
 
 
+def test_a_declared_dependence_is_held_to_its_word(monkeypatch):
+    table = school(np.random.default_rng(0))
+    columns = [replace(c, depends_on=("level",)) if c.name == "years" else c for c in SCHOOL.columns]
+    schema = replace(SCHOOL, columns=tuple(columns))
+    assert words(dry_run(table, schema), "level") == []  # declared already
+    table.loc[:99, "years"] = 3
+    monkeypatch.setattr("sfumato.lab.dry_run.reading._CHUNK_CELLS", 900)
+    (broken,) = dry_run(table, schema).faults
+    assert (broken.column, broken.rows) == ("years", 100)
+    assert "of the same 'level'" in broken.what
+
+
+def test_what_tells_the_target_is_a_question():
+    table = school(np.random.default_rng(0))
+    found = {f.column: f.remedy for f in dry_run(table, replace(SCHOOL, target="long")).findings}
+    assert "known at the time" in found["long"]
+
+
 def test_a_few_rows_determine_nothing():
     assert not dry_run(school(np.random.default_rng(0))[:30], SCHOOL).findings
 
@@ -155,6 +173,14 @@ def test_groups_declared_and_not():
     (several,) = [f for f in dry_run(table, declared).findings if f.column is None]
     assert "several set" in several.what
     assert several.rows == 100
+
+
+def test_two_columns_of_a_declared_group_are_no_dependence():
+    which = np.random.default_rng(1).random(N) < 0.5
+    table = pd.DataFrame({"wet": which, "dry": ~which})
+    schema = Schema(columns=(Column(name="wet", kind="boolean"), Column(name="dry", kind="boolean")))
+    assert [f.column for f in dry_run(table, schema).findings] == ["wet"]
+    assert not dry_run(table, replace(schema, one_of=(("wet", "dry"),))).findings
 
 
 def test_chunks_change_nothing(monkeypatch):
@@ -187,6 +213,9 @@ def test_the_command_says_what_it_is_and_writes_nothing(tmp_path, monkeypatch):
     assert flat.startswith(f"NOT PRIVATE. {NOT_PRIVATE}")
     assert flat.endswith(NOT_PRIVATE)
     assert "'moon'" in flat
+    assert (
+        max(map(len, run("check", "patients.csv", "--schema", "schema.toml", COLUMNS="80").stdout.splitlines())) <= 80
+    )
     told = run("check", "patients.csv", "--schema", "schema.toml", "--json")
     assert told.exit_code == 4
     answer = answer_of(told)

@@ -346,3 +346,13 @@ def test_nested_lists_that_are_all_even_are_pictures_too(rows):
     column = Column(name="picture", kind="image", shape=(2, 3))
     expected = [row if np.size(row) == 6 else np.zeros((2, 3)) for row in rows]
     np.testing.assert_array_equal(one(column, pa.array(rows)), np.array(expected))
+
+
+def test_special_numbers_of_every_make_are_missing_and_each_row_alone_decides():
+    column = Column(name="x", kind="integer", bounds=(0, 30), special=(999, -1))
+    schema = Schema(columns=(column,))
+    rows = np.array(["999", 999, 999.0, b"-1", "999.0", "31", 7, "-2", None, "998.6"], dtype=object)
+    together = conform({"x": rows}, schema)["x"]
+    np.testing.assert_array_equal(together, [np.nan] * 5 + [30, 7, 0, np.nan, 30])
+    alone = [conform({"x": rows[at : at + 1]}, schema)["x"][0] for at in range(len(rows))]
+    np.testing.assert_array_equal(together, alone)

@@ -28,9 +28,13 @@ GUESSES = {
     "admission_date": ("datetime", ""),
     "weight_kg": ("numeric", ""),
     "is_smoker": ("boolean", ""),
+    "has_loan": ("boolean", ""),
     "town": ("categorical", ""),
     "age_group": ("categorical", ""),
     "message_count": ("categorical", ""),
+    "wage_per_hour": ("categorical", ""),
+    "weeks_worked_in_year": ("categorical", ""),
+    "date of birth": ("datetime", "[1900-01-01, 2030-01-01]"),
 }
 DROPPED = [
     "id",

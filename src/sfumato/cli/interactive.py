@@ -36,7 +36,7 @@ def ask(proposals: Sequence[Proposal]) -> tuple[list[Proposal], Answers]:
     rows = _ask("About how many rows, if that is public (Enter: not said)", _count, default="")
     person = _ask(
         "The column that says whose row it is, if a person can have several (Enter: none)",
-        lambda text: _one_of(text, [name for name in names if name != target]),
+        lambda text: _one_of(text, [name for name in names if name != target and kept != [name]]),
         default="",
     )
     most = _ask("Rows of a person that are used at most", _count, default="1") if person else 1

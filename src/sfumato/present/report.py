@@ -209,6 +209,6 @@ def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
     notes = []
     if synthetic.table.select_dtypes("datetime").shape[1]:
         notes.append("The tensor leaves dates out.")
-    if any(column.missing for column in schema.columns):
+    if any(column.missing and column.special_as is None for column in schema.columns):
         notes.append("Missing numbers are NaN in the tensor; a missing class is -1.")
     return notes

@@ -90,6 +90,8 @@ class Column:
         self._check_decimals()
 
     def _check_special(self) -> None:
+        if self.special_as is not None and self.special_as not in self.special:
+            raise SchemaError(f"column {self.name!r}: special_as = {self.special_as} must be one of special.")
         if not self.special:
             return
         if self.kind not in ("numeric", "integer"):
@@ -113,6 +115,10 @@ class Column:
             raise SchemaError(
                 f"column {self.name!r}: decimals = {self.decimals!r} must be a whole number from 0 to 12, and the column "
                 'numeric. For whole numbers set type = "integer".'
+            )
+        if self.bounds is not None and max(map(abs, self.bounds)) > 2**53 / 10.0**self.decimals:
+            raise SchemaError(
+                f"column {self.name!r}: numbers up to its bounds have no room for {self.decimals} decimals. Give fewer."
             )
         if self.bounds is not None and self._rounded_bounds()[0] > self._rounded_bounds()[1]:
             raise SchemaError(

@@ -12,6 +12,8 @@ from sfumato.public.spelling import words_of
 
 #: What stands after the word that matters.
 _UNITS = frozenset(["years", "yrs", "cm", "mm", "kg", "lb", "lbs", "mg", "ml", "mmhg", "bpm", "eur", "usd", "gbp"])
+#: After these a word is not what the column holds: a wage per hour is no hour.
+_TURNS = frozenset(["per", "in", "of", "by", "to", "from", "since", "until", "after", "before", "a"])
 _TRUTH_BEGINS = ("is", "has", "was", "had", "did")
 _NUMBERS: tuple[Kind, ...] = ("numeric", "integer")
 _LONGEST_PHRASE = 3
@@ -50,12 +52,13 @@ def propose(name: str, kind: Kind | None, *, is_known: bool = True) -> Proposal:
     plain = Proposal(name=name, kind=kind, is_known=is_known)
     if kind is None or kind in ("boolean", "image"):
         return plain
+    begin = words_of(name)[:1]
+    if not is_known and begin and begin[0] in _TRUTH_BEGINS:
+        return replace(plain, kind="boolean", missing=True, note=_GUESS)
     for fact in _facts_for(name):
         proposed = _FAMILIES[fact.family](plain, fact.told)
         if proposed is not None:
             return proposed
-    if not is_known and words_of(name)[:1] and words_of(name)[0] in _TRUTH_BEGINS:
-        return replace(plain, kind="boolean", missing=True, note=_GUESS)
     return plain
 
 
@@ -86,7 +89,9 @@ def _truth(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
 
 def _code(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
     if "number" in fact and (plain.kind in _NUMBERS or not plain.is_known):
-        return _number(plain, {"type": "integer", "bounds": fact["number"]})
+        numbered = _number(plain, {"type": "integer", "bounds": fact["number"]})
+        words = f"; or ordinal, with categories, if the file has words for the {fact['about']}"
+        return None if numbered is None else replace(numbered, note=_GUESS if plain.is_known else _GUESS + words)
     if plain.kind != "categorical":
         return None
     others = f"; or {', '.join(fact['others'])}" if "others" in fact else ""
@@ -123,8 +128,9 @@ def _facts_for(name: str) -> Iterator[_Fact]:
         words = words[:-1]
     if not words:
         return
-    last = {" ".join(words[-n:]) for n in range(1, _LONGEST_PHRASE + 1)}
-    last |= {"".join(words), words[-1].rstrip("0123456789")}
+    last = {" ".join(words[-n:]) for n in range(2, _LONGEST_PHRASE + 1)} | {"".join(words)}
+    if len(words) == 1 or words[-2] not in _TURNS:
+        last |= {words[-1], words[-1].rstrip("0123456789")}
     for fact in _facts():
         if not last.isdisjoint(fact.words) or " ".join(words) in fact.whole:
             yield fact

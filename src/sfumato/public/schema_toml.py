@@ -42,14 +42,16 @@ class Declared(NamedTuple):
 def read_schema_file(path: str | Path) -> str:
     """The text of a schema file."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise SchemaError(f"there is no schema file {path}. Make one with: sfumato schema DATA > schema.toml") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise SchemaError(f"the schema file {path} cannot be read ({type(error).__name__}).") from None
+        raise SchemaError(
+            f"the schema file {path} cannot be read ({type(error).__name__}). Is it a text in UTF-8?"
+        ) from None
 
 
-def from_toml(text: str, *, name: str = "the schema", folder: Path | None = None) -> Declared:
+def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = None) -> Declared:
     r"""Read what the text of a schema file declares; all faults are told at once.
 
     Args:
@@ -63,7 +65,9 @@ def from_toml(text: str, *, name: str = "the schema", folder: Path | None = None
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SchemaError(f"{name} is not valid TOML: {error}.") from None
+        raise SchemaError(
+            f'{name} is not valid TOML: {error}. Texts need quotes, and so do names with spaces or marks: [columns."a b"].'
+        ) from None
     except (RecursionError, ValueError):  # nested without end, or a number of thousands of digits
         raise SchemaError(f"{name} is TOML that nobody writes by accident.") from None
     faults = Faults()

@@ -4,13 +4,15 @@ NOT private. Nearly all pairs fall in the first few rows, so the cost is that of
 """
 
 import itertools
+import json
 import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.lab.dry_run.finding import Finding
+from sfumato.lab.dry_run.finding import Finding, found
 from sfumato.public.column import Column
 
 #: Columns of more values, and tables of more columns, are not looked at.
@@ -49,8 +51,9 @@ def codes_of(column: Column, values: NDArray[np.generic]) -> NDArray[np.int64]:
 class Dependences:
     """Which coded columns are a function of another one, as far as the rows go."""
 
-    def __init__(self, columns: Sequence[Column]) -> None:
+    def __init__(self, columns: Sequence[Column], *, target: str | None = None) -> None:
         """Every pair may be one."""
+        self._target = target
         sizes = {c.name: size for c in columns if (size := code_count(c)) is not None and size <= _MOST_VALUES}
         self._columns = {c.name: c for c in columns if c.name in sizes}
         self._counts = {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
@@ -92,20 +95,39 @@ class Dependences:
             by = sorted((a for a, b in real if b == name and frozenset((a, b)) not in told), key=values.__getitem__)
             if not by:
                 continue
-            mutual = (name, by[0]) in real
             told.add(frozenset((name, by[0])))
-            what = f"says the same as {by[0]!r}" if mutual else f"follows from {by[0]!r}"
-            remedy = (
-                "Leave one out and add it again after the release" if mutual else "Leave it out and add it again after"
-            )
+            if by[0] in self._columns[name].depends_on or name in self._columns[by[0]].depends_on:
+                continue
+            what = f"says the same as {by[0]!r}" if (name, by[0]) in real else f"follows from {by[0]!r}"
+            rule = f"If that is a public rule, declare it: depends_on = [{json.dumps(by[0], ensure_ascii=False)}]; or leave it out."
+            if name == self._target:
+                rule = "The target is told by it: is it known at the time when a model shall predict?"
             out.append(
-                Finding(
-                    column=name,
-                    what=f"{what}, in every row",
-                    rows=n_rows,
-                    share=1.0,
-                    remedy=f"{remedy}, if the rule is public: what is released would break it here and there.",
-                    is_fault=False,
-                )
+                Finding(column=name, what=f"{what}, in every row", rows=n_rows, share=1.0, remedy=rule, is_fault=False)
             )
         return out
+
+
+class Declared:
+    """A dependence that the schema declares: how many rows break it."""
+
+    def __init__(self, column: Column) -> None:
+        """Nothing counted yet."""
+        self._column = column
+        self._names = [*column.depends_on, column.name]
+        self._counts: pd.Series[int] | None = None
+
+    def add(self, batch: Mapping[str, NDArray[np.generic]]) -> None:
+        """Count one chunk of encoded rows by what they hold there."""
+        rows = pd.DataFrame({str(at): batch[name].astype(np.float64) for at, name in enumerate(self._names)})
+        counts = rows.groupby(list(rows.columns), dropna=False).size()
+        self._counts = counts if self._counts is None else self._counts.add(counts, fill_value=0).astype(int)
+
+    def findings(self, rows: int) -> list[Finding]:
+        """Rows that have not the value that most rows of equal reasons have."""
+        if self._counts is None:
+            return []
+        by_reason = self._counts.groupby(level=list(range(len(self._names) - 1)), dropna=False)
+        broken = int(self._counts.sum() - by_reason.max().sum())
+        what = f"not as in other rows of the same {', '.join(map(repr, self._column.depends_on))}"
+        return found(self._column.name, what, rows=broken, of=rows, remedy="Correct the file, or remove depends_on.")

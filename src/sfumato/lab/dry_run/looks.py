@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})*,\d+|[+-]?\d+,\d+")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}([,'’ \u00a0\u202f]\d{3})+(\.\d+)?")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}([,'’ \u00a0\u202f]\d{3})+(\.\d+)?|[+-]?\d{1,3}(\.\d{3}){2,}")
 _UNIT = re.compile(r"[^\w\s+-]?\s*[+-]?\d[\d.,' ]*\s*([^\W\d]{1,6}|[%€$£¥°])?\.?")
 _NOT_ISO = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*|\d{4}[./]\d{1,2}[./]\d{1,2}.*|.*[^\W\d]{3,}.*\d{2,4}.*")
 
@@ -13,8 +13,8 @@ _LOOKS: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (_DECIMAL_COMMA, "decimal commas", "Write the numbers with decimal points: 3.5."),
     (_UNIT, "numbers with a unit or a sign of currency", "Write the number alone; the unit belongs into the name."),
 )
-_OTHER_NUMBERS = ("no numbers", 'Correct the file, set missing = true, or declare type = "categorical".')
-_OTHER_DATES = ("no dates", "Correct the file, or set missing = true.")
+_OTHER_NUMBERS = ("no numbers", "Is the type right? Correct it, or the file; what is not known may be missing.")
+_OTHER_DATES = ("no dates", "Is the type right? Correct it, or the file; what is not known may be missing.")
 _DATES = (
     "dates that are not ISO 8601",
     "Write them as 2020-01-31 or 2020-01-31T12:00:00: day and month are not guessed.",
@@ -28,7 +28,7 @@ BAD_BYTES = (
 def look_of(texts: Sequence[str], *, date: bool) -> tuple[str, str]:
     """What most of the texts look like, and the remedy.
 
-    >>> look_of(["3,5", "4,25", "x"], date=False)[0], look_of(["1,234", "12'000"], date=False)[0]
+    >>> look_of(["3,5", "4,25", "x"], date=False)[0], look_of(["1.000.000", "12'000"], date=False)[0]
     ('decimal commas', 'thousands separators')
     >>> look_of(["31.12.2020", "12/31/20"], date=True)[0], look_of(["12 %"], date=False)[0]
     ('dates that are not ISO 8601', 'numbers with a unit or a sign of currency')

@@ -3,14 +3,14 @@
 NOT private: it looks at rows outside of the doors, for the custodian alone, and writes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.dry_run.dependence import Dependences
+from sfumato.lab.dry_run.dependence import Declared, Dependences
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding, found
 from sfumato.lab.dry_run.groups import Groups
 from sfumato.lab.dry_run.tallies import tally_of
@@ -18,7 +18,7 @@ from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
 from sfumato.private.intake.tables import CsvSource
-from sfumato.public.schema import Schema
+from sfumato.public.schema import Column, Schema
 
 #: Values that are held at once.
 _CHUNK_CELLS = 1 << 21
@@ -70,28 +70,44 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
     columns = tuple(column for column in schema.columns if column.kind != "image")
     known = tuple(column for column in columns if not column.discover)
     tallies = {column.name: tally_of(column) for column in columns}
-    dependences, groups, target = Dependences(known), Groups(schema), _Target(schema)
+    grouped = {name for group in schema.groups for name in group.members}
+    dependences = Dependences([c for c in known if c.name not in grouped], target=schema.target)
+    groups, target = Groups(schema), _Target(schema)
+    declared = [Declared(column) for column in known if column.depends_on and _all_known(column, known)]
     names = [column.name for column in columns] or [schema.columns[0].name]
-    encoded = replace(schema, columns=known, target=None, one_of=(), at_most_one_of=()) if known else None
+    encoded = _encoded(schema, known) if known else None
     n_rows = 0
     for chunk in source.chunks(names, rows=max(1, min(1 << 16, _CHUNK_CELLS // len(names)))):
         n_rows += len(chunk[names[0]])
-        for name, tally in tallies.items():
-            tally.add(chunk[name])
         if encoded is not None:
             batch = conform(chunk, encoded)
             dependences.add(batch)
             groups.add(batch)
             target.add(batch)
+            for rule in declared:
+                rule.add(batch)
+        for name, tally in tallies.items():
+            tally.add(chunk[name])
     findings = _findings_of_lines(source, n_rows) + _findings_of_persons(source, schema, n_rows)
     if schema.unit.person is None:
         findings += _findings_of_size(n_rows, schema)
     findings += target.findings(n_rows)
     findings += [finding for tally in tallies.values() for finding in tally.findings(n_rows)]
     findings += groups.findings(n_rows) + dependences.findings()
+    findings += [finding for rule in declared for finding in rule.findings(n_rows)]
     used = {*(column.name for column in schema.columns), schema.unit.person}
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
     return DryRun(n_rows, tuple(name for name in source.names if name not in used), tuple(ordered))
+
+
+def _encoded(schema: Schema, known: Sequence[Column]) -> Schema:
+    """The schema of those columns by themselves."""
+    alone = tuple(replace(column, depends_on=()) for column in known)
+    return replace(schema, columns=alone, target=None, one_of=(), at_most_one_of=())
+
+
+def _all_known(column: Column, known: Sequence[Column]) -> bool:
+    return set(column.depends_on) <= {other.name for other in known}
 
 
 class _Target:
