@@ -19,7 +19,7 @@ ROOMS = {
     *("check", "verification", "present", "cli", "cli/commands", "frames"),
     *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo"),
 }
-STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training"}
+STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training", "synthesizing", "estimator"}
 
 
 def module_of(file: Path) -> str:
