@@ -9,6 +9,7 @@ help:
 	@echo "make demo    release an embedded population, verify it, compare learners, leave a page with plots"
 	@echo "make test    run the tests, torch included (set SFUMATO_DATA to a folder of benchmark datasets to run those on real data)"
 	@echo "make check   ruff, strict types, import contracts"
+	@echo "make docs    guides, proofs, research and references as a site, under build/site"
 	@echo "make bench   speed benchmarks, as JSON (installs torch and opacus)"
 
 .venv/base: pyproject.toml constraints.txt
@@ -18,6 +19,10 @@ help:
 
 .venv/dev: .venv/base
 	$(PIP) --editable '.[dev]'
+	@touch $@
+
+.venv/docs: .venv/base
+	$(PIP) --editable '.[docs]'
 	@touch $@
 
 .venv/deep: .venv/dev
@@ -36,6 +41,17 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The pages as they lie in the repository, so that links between them work in both places.
+PAGES := build/pages
+.PHONY: docs
+docs: .venv/docs
+	$(BIN)/python -m sfumato.cli.manual > docs/cli.md
+	rm -rf $(PAGES) && mkdir -p $(PAGES)/benchmarks
+	cp -R *.md LICENSE CITATION.cff Makefile Containerfile docs examples $(PAGES)
+	cp -R benchmarks/README.md benchmarks/results $(PAGES)/benchmarks
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "read it: build/site/index.html"
 
 bench: .venv/deep
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done

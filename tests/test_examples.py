@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import runpy
 import subprocess
 import sys
@@ -19,7 +20,13 @@ SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_an_example_runs(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    before = peak_megabytes()
     runpy.run_path(str(script), run_name="__main__")
+    assert peak_megabytes() - before < 1_000  # 500 pictures of 8 x 8 once took gigabytes
+
+
+def peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def test_the_index_names_every_example() -> None:

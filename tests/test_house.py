@@ -20,7 +20,7 @@ ROOMS = {
     *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo"),
     *("lab/dry_run", "lab/audit", "lab/attacks", "lab/doctor"),
 }
-STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training"}
+STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "folder", "training", "synthesizing", "estimator"}
 
 
 def module_of(file: Path) -> str:

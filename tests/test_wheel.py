@@ -51,7 +51,17 @@ def test_the_wheel_works_by_itself(wheel: Path, tmp_path: Path) -> None:
     # The dependencies are there already. Files that end in .pth are not followed from here, so neither is the checkout.
     (site / "dependencies.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "--quiet"]
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--no-compile",
+    ]
     subprocess.run([*install, str(wheel)], check=True, capture_output=True, env=environment, cwd=tmp_path)
     where = [str(python), "-c", "import importlib.util; print(importlib.util.find_spec('sfumato').origin)"]
     found = subprocess.run(where, check=True, capture_output=True, text=True, env=environment, cwd=tmp_path).stdout

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.errors import SchemaError, SourceError
 from sfumato.mechanism import Mechanism
 from sfumato.outlook.row_counts import AskedRows
+from sfumato.public.certificate import Certificate
 from sfumato.public.schema import Schema
 from sfumato.synthesizing import synthesize
 
@@ -34,7 +35,6 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
 
     Attributes:
         synthesis_: What `sfumato.synthesize` gave: rows, certificate, `save`.
-        certificate_: The certificate.
         n_features_in_: How many columns `fit` has seen.
         feature_names_in_: Their names, where they are all texts.
     """
@@ -76,9 +76,14 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             method=self.method,
             seed=self.random_state,
         )
-        self.certificate_ = self.synthesis_.certificate
         self._remember(X)
         return self
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is claimed about the rows that `sample` gives by default."""
+        check_is_fitted(self, "synthesis_")
+        return self.synthesis_.certificate
 
     def sample(self, n_samples: AskedRows = None, *, random_state: int | None = None, return_X_y: bool = False) -> Any:
         """Synthetic rows as a frame of the kind that was fitted, at no cost.

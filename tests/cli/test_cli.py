@@ -520,7 +520,7 @@ def test_a_stop_in_the_middle_of_a_release(place, number, code):
         place, "release", "pictures.npz", "--schema", "schema.toml", "--epsilon", 1, "--out", "out", *settings, "--json"
     )
     heard = ""
-    while "release: mixtures" not in heard:
+    while "mixing rows" not in heard:
         line = process.stderr.readline()
         assert line, heard
         heard += line

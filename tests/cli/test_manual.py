@@ -6,7 +6,7 @@ import pytest
 
 import sfumato
 from command_line import run
-from sfumato.cli.manual import manual
+from sfumato.cli.manual import manual_page
 from sfumato.cli.refusals import EXIT_CODES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_page_of_the_commands_is_current() -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    assert page == manual(), "make it again: python -m sfumato.cli.manual > docs/cli.md"
+    assert page == manual_page(), "make it again: python -m sfumato.cli.manual > docs/cli.md"
 
 
 def test_the_page_has_every_command_and_option() -> None:
-    page = manual()
+    page = manual_page()
     for command in ("release", "verify", "keys new", "data list", "study clustmix"):
         assert f"\n## sfumato {command}\n" in page
     for option in ("--epsilon EPSILON", "--json", "--quiet, -q", "--rows, -n N or many", "--rebuild, --no-rebuild"):
@@ -26,7 +26,7 @@ def test_the_page_has_every_command_and_option() -> None:
 
 
 def test_exit_codes_are_documented_and_kept(tmp_path: Path) -> None:
-    page, told = manual(), " ".join(run("--help").stdout.split())
+    page, told = manual_page(), " ".join(run("--help").stdout.split())
     for code, what in EXIT_CODES.items():
         assert f"| {code} | {what} |" in page
         assert f"{code} {what.split()[0]}" in told

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.errors import SourceError
 from sfumato.frames.kinds import kind_of
 from sfumato.frames.witnesses import witness
 
@@ -168,3 +169,27 @@ def test_polars_goes_in_and_out_by_arrow() -> None:
     assert len(y) == 5
     with pytest.raises(sf.SfumatoError, match="LazyFrame"):
         sf.synthesize(frame.lazy(), schema, epsilon=1)
+
+
+class Speaks:
+    """Whoever speaks Arrow, and is of no kind that is known here."""
+
+    def __init__(self, table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        if self.table is None:
+            raise ValueError("row 7 holds a secret")
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_whoever_speaks_arrow_is_read() -> None:
+    schema = sf.Schema(columns=(WARD,), rows=90)
+    made = sf.synthesize(Speaks(pa.table({"x": ["north"] * 90})), schema, epsilon=50, method="independent-histograms")
+    assert isinstance(made.table, pd.DataFrame)
+    assert (made.table["x"] == "north").mean() > 0.9
+    with pytest.raises(SourceError, match="by way of Arrow") as caught:
+        sf.synthesize(Speaks(None), schema, epsilon=1)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__

@@ -34,7 +34,7 @@ with the Tab key; `sfumato --show-completion` prints what it would install.
 """
 
 
-def manual() -> str:
+def manual_page() -> str:
     """The page."""
     parts = [_HEAD, *(f"| {code} | {what} |\n" for code, what in EXIT_CODES.items()), _SHELL]
     return "".join([*parts, *_pages("sfumato", get_command(app))])
@@ -86,4 +86,4 @@ def _plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    typer.echo(manual(), nl=False)
+    typer.echo(manual_page(), nl=False)

@@ -14,6 +14,7 @@ from sfumato.public.schema import Batch, Schema
 
 def _refuse(what: str) -> Callable[..., NoReturn]:
     def refusal(self: object, *args: object, **options: object) -> NoReturn:
+        """Refuse, whatever is asked."""
         raise PrivacyError(f"{what} would show private rows. Go through sfumato.fit, which charges for what it reads.")
 
     return refusal

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.pictures import FolderSource, IdxSource
-from sfumato.private.intake.tables import ArraySource, CsvSource, NpzSource, TableSource, frame_source
+from sfumato.private.intake.tables import BROKEN, ArraySource, CsvSource, NpzSource, TableSource, frame_source
 from sfumato.private.intake.unread_formats import unread_suffix
 from sfumato.private.intake.values import Values
 from sfumato.public.schema import Schema
@@ -122,7 +122,7 @@ def _open_object(data: Any, schema: Schema) -> Source:
     if isinstance(data, pa.Table):
         return TableSource(data)
     if hasattr(data, "__arrow_c_stream__"):  # polars, DuckDB and whoever else speaks Arrow
-        return TableSource(pa.table(data))
+        return TableSource(_arrow_of(data))
     if isinstance(data, Mapping):
         if not data:
             raise SourceError("the data has no arrays. Give one array for each column of the schema.")
@@ -140,6 +140,15 @@ def _open_object(data: Any, schema: Schema) -> Source:
     if isinstance(data, np.ndarray) and data.ndim > 1 and schema.images:
         return ArraySource({"image": data})
     raise SourceError(f"data of type {type(data).__name__} is not known. Give a path, a frame, or a dict of arrays.")
+
+
+def _arrow_of(data: Any) -> Any:
+    try:
+        return pa.table(data)
+    except BROKEN:
+        raise SourceError(
+            f"data of type {type(data).__name__} cannot be read by way of Arrow. Give it as a pandas frame or an Arrow table."
+        ) from None
 
 
 def _image_names(source: Source, schema: Schema) -> dict[str, str]:
