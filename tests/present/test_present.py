@@ -18,7 +18,7 @@ import sfumato.present
 from sfumato.model import Synthetic
 from sfumato.present.axes import date_marks
 from sfumato.present.columns import column_card, percent_text
-from sfumato.present.correlations import correlations, correlations_svg
+from sfumato.present.correlations import correlations_of, correlations_svg
 from sfumato.present.marginals import marginal
 from sfumato.present.plots import picture_grid
 from sfumato.present.promise import plain_promise
@@ -313,7 +313,7 @@ def test_correlations_are_those_of_the_rows():
             "one": 1,
         }
     )
-    found = correlations(table)
+    found = correlations_of(table)
     expected = table[["x", "down"]].astype(float).corr("spearman").iloc[0, 1]
     assert found.strengths[0, 1] == pytest.approx(expected, abs=0.002)  # ranks among all rows or among those there
     assert found.strengths[0, 2] > 0.95
@@ -324,7 +324,7 @@ def test_correlations_are_those_of_the_rows():
     drawn = correlations_svg(found)
     assert "x and sign" in drawn
     assert 'class="below"' in drawn
-    assert correlations(table[["x"]]) is None
+    assert correlations_of(table[["x"]]) is None
 
 
 def test_whole_numbers_are_counted_in_equal_cells():

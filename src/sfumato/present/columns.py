@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
-from sfumato.present.histogram_svg import histogram_svg
+from sfumato.present.histogram_drawing import histogram_svg
 from sfumato.present.marginals import Marginal, is_number, marginal, numbers_of
 from sfumato.public.schema import Schema
 

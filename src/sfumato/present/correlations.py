@@ -49,7 +49,7 @@ class Correlations:
         return f"{value:+.2f}" if self.has_order[a] and self.has_order[b] else f"{value:.2f}"
 
 
-def correlations(table: pd.DataFrame) -> Correlations | None:
+def correlations_of(table: pd.DataFrame) -> Correlations | None:
     """Compare columns two by two; None where there are fewer than two of them, or of rows."""
     rows = table.iloc[:_MOST_ROWS, :_MOST_COMPARED]
     if len(rows) < 2 or rows.shape[1] < 2:

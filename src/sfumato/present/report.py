@@ -12,7 +12,7 @@ from sfumato.errors import SfumatoError
 from sfumato.mechanism import Named, mechanism_from
 from sfumato.model import Synthetic
 from sfumato.present.columns import column_cards, columns_in_order
-from sfumato.present.correlations import correlations, correlations_svg, drawn_columns
+from sfumato.present.correlations import correlations_of, correlations_svg, drawn_columns
 from sfumato.present.loading import load_lines
 from sfumato.present.pages import render
 from sfumato.present.plots import picture_grid
@@ -152,7 +152,7 @@ def _together(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
     """How columns hang together, the target first."""
     found = None
     if synthetic.table is not None:
-        found = correlations(synthetic.table[columns_in_order(synthetic.table, schema)])
+        found = correlations_of(synthetic.table[columns_in_order(synthetic.table, schema)])
     return {
         "correlation_picture": None if found is None else correlations_svg(found),
         "strongest": [] if found is None else found.strongest,

@@ -14,7 +14,7 @@ from sfumato.lab.assess.utility import Score, train_and_explain, train_and_score
 from sfumato.lab.baselines.baseline import read_rows
 from sfumato.present.beside import Comparison, Lesson
 from sfumato.present.columns import column_cards, columns_in_order
-from sfumato.present.correlations import correlations, correlations_svg
+from sfumato.present.correlations import correlations_of, correlations_svg
 from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.values import to_texts
 from sfumato.public.schema import Schema
@@ -67,7 +67,7 @@ def _compared(
         lesson = _learn(train, synthetic, test, schema, tested_on=tested_on)
     except SchemaError as refusal:
         why = f"No learner was tried: {refusal}"
-    found = {key: correlations(rows) for key, rows in sets.items()}
+    found = {key: correlations_of(rows) for key, rows in sets.items()}
     pictures = {key: correlations_svg(entry, like=found["real"]) for key, entry in found.items() if entry is not None}
     rows = {key: len(entry) for key, entry in sets.items()}
     return Comparison(column_cards(sets, schema), pictures, rows, lesson, why)
