@@ -109,7 +109,8 @@ def _mechanisms(runs: list[Record]) -> list[str]:
     for run in sorted((run for run in runs if run["part"] == "mechanism"), **order):
         bounds = [f"{run[key]:.2f}" for key in ("lower_bound", "lower_bound_95", "direct_bound")]
         rates = [f"{run[key]:.4f}" for key in ("right", "promised_right")]
-        cost = [f"2 x {run['trials']:,}", f"{run['processor_seconds']:.0f}"]
+        took = run["processor_seconds"]
+        cost = [f"2 x {run['trials']:,}", "–" if took is None else f"{took:.0f}"]
         lines.append(_row(run["method"], f"{run['epsilon']:g}", *bounds, *rates, *cost, run["verdict"]))
     return [
         *lines,

@@ -10,7 +10,7 @@ import schemas
 import sfumato as sf
 from sfumato.check.rows import made_up, read
 from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
-from sfumato.public.accounting import epsilon_of
+from sfumato.public.accounting import epsilon_of, event_to_json
 from sfumato.public.discovery import discovered_rows, plan_discovery
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
@@ -122,6 +122,8 @@ def test_discovery_finds_bounds_and_common_categories_only() -> None:
     )
     spent = epsilon_of(fitted.plan.event, delta=BUDGET.delta, relation="add_or_remove").epsilon
     assert 0.98 < spent <= 1.0
+    paid = plan_discovery(OPEN, OPEN.unknown, budget=BUDGET).event  # and what was found is part of that
+    assert event_to_json(paid) == event_to_json(fitted.plan.event)["events"][0]
 
 
 def test_discovery_gives_up_with_a_remedy() -> None:

@@ -83,11 +83,15 @@ ACCOUNTING = (
         tests=_REPLAY,
     ),
     _mutant(
-        "mu a fifth too large",
-        "the noise is too small for the budget",
-        ("public/accounting/gdp.py", "return low * (1 - _SAFE_STEP)", "return low * 1.2"),
-        tests=("tests/public/test_accounting.py", "-k", "mu"),
-        probes=(),
+        "epsilon a fifth too small",
+        "the claim is less than the cost",
+        (
+            "public/accounting/gdp.py",
+            "            low = middle\n    return high\n",
+            "            low = middle\n    return 0.8 * high\n",
+        ),
+        tests=("tests/public/test_accounting.py", "-k", "TestGdp"),
+        probes=("histograms",),
     ),
     _mutant(
         "ten times the delta",
@@ -140,7 +144,7 @@ ACCOUNTING = (
         "sampled steps after a discovery",
         "no proof covers it",
         (_PLAN, "if any(step.is_sampled for step in steps):", "if False:"),
-        tests=("tests/private/test_discovery.py", "tests/private/test_doors.py", "-k", "refused or discovered"),
+        tests=("tests/test_fit.py", "-k", "gives_up"),
     ),
     _mutant(
         "choices at twice the accounted rate",

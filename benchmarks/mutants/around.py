@@ -123,7 +123,7 @@ MECHANISMS = (
         (
             _HISTOGRAMS,
             _COUNTED,
-            '        seen: list[int] = []\n        noisy = view.noisy_sum("histograms", lambda batch: (seen.append(int(batch[schema.features[0].name].sum())), codes(batch))[1])\n        sizes = [*sizes]\n        starts = np.zeros(1 + seen[-1] % 7)\n',
+            '        seen: list[int] = []\n        noisy = view.noisy_sum("histograms", lambda batch: (seen.append(int(np.nan_to_num(batch[schema.features[0].name]).sum())), codes(batch))[1])\n        sizes = [*sizes]\n        starts = np.zeros(1 + seen[-1] % 7)\n',
         ),
         (
             _HISTOGRAMS,
@@ -246,7 +246,7 @@ VERIFICATION = (
         "verification",
         "noise is not looked at",
         "exact sums pass",
-        ("verification/noise_checks.py", "if not sum(block.integers.size for block in blocks):", "if blocks:"),
+        ("verification/noise_checks.py", "if not sum(block.integers.size for block in blocks):", "if True:"),
         tests=("tests/verification/test_noise_checks.py",),
     ),
     _mutant(

@@ -122,3 +122,14 @@ def test_what_cannot_be_discovered_is_refused_in_words_without_a_value() -> None
     ages = Sensitive.read({"age": np.arange(5)}, schema(AGE))
     with pytest.raises(BudgetError, match=r"column 'age': no values rise above the noise\. Declare bounds"):
         discover(ages, budget=BUDGET, primitives=Primitives(NoiseSource()))
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+@pytest.mark.parametrize("texts", [1, 4])
+def test_a_unit_moves_all_counts_of_texts_together_by_what_was_booked(max_rows, texts) -> None:
+    """All rows of a person may hold one text in every column: that is the farthest."""
+    columns = tuple(Column(name=f"town {at}", kind="categorical", discover=True) for at in range(texts))
+    asked = schema(*columns, person="person" if max_rows > 1 else None, max_rows=max_rows)
+    planned = plan_discovery(asked, columns, budget=BUDGET)
+    moved = max_rows * planned.units_per_row * texts**0.5 / NOISE_STDDEV
+    assert 0.99 * planned.mu_texts < moved <= planned.mu_texts
