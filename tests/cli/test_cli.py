@@ -82,7 +82,7 @@ def released(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "command",
-    ["demo", "schema", "plan", "release", "sample", "verify", "account dpmix", "data list"],
+    ["demo", "schema", "plan", "release", "sample", "verify", "assess", "doctor", "account dpmix", "data list"],
 )
 def test_help_holds_an_example(command):
     result = run(*command.split(), "--help")
