@@ -82,7 +82,10 @@ def released(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "command",
-    ["demo", "schema", "check", "plan", "release", "sample", "verify", "account dpmix", "data list"],
+    [
+        "demo", "schema", "check", "plan", "release", "sample", "verify", "assess", "doctor", "audit", "study", "account dpmix",
+        "data list",
+    ],  # fmt: skip
 )
 def test_help_holds_an_example(command):
     result = run(*command.split(), "--help")

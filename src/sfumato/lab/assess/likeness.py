@@ -53,7 +53,10 @@ def compare_tables(material: Material) -> TableLikeness:
         correlations_synthetic=_rows(correlations[1][shown, shown]) if correlations else (),
         correlation_error=float(np.abs(correlations[0] - correlations[1])[pairs].mean()) if correlations else None,
         quantiles=tuple(
-            Quantiles(name, _quantiles(real[name]), _quantiles(material.synthetic[name])) for name in numbers
+            Quantiles(
+                name, schema[name].kind == "datetime", _quantiles(real[name]), _quantiles(material.synthetic[name])
+            )
+            for name in numbers
         ),
         shapes=tuple(_shapes(material)),
     )

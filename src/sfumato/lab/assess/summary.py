@@ -90,9 +90,10 @@ class PairDistance:
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Of a column of numbers."""
+    """Of a column of numbers; dates are seconds since 1970."""
 
     name: str
+    is_date: bool
     real: tuple[float, ...]
     synthetic: tuple[float, ...]
 

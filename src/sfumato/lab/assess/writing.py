@@ -77,8 +77,8 @@ def headline(found: Assessment) -> dict[str, str]:
     if best is not None:
         told["attack"] = f"{best.rate_at_low.value:.2%}"
         told["attack_about"] = (
-            f"of private rows are recognised by the best of {len(attacks)} attacks, which mistakes .1 % of others for private "
-            "rows; guessing recognises .1 %"
+            f"the share of private rows that the best of {len(attacks)} attacks recognises while it mistakes .1 % of others for "
+            "them; guessing recognises .1 %"
         )
     return told
 
@@ -106,12 +106,15 @@ def html(found: Assessment) -> str:
         "quantile_names": [f"{level:.0%}" for level in QUANTILES],
         "attacks": [(attack, _attack_plot(attack, found)) for attack in found.attacks.all()],
         "words": interval_words,
+        "shown": _shown,
     }
     return render("assessment.html.jinja", content)
 
 
 def _attack_plot(attack: Attack, found: Assessment) -> Any:
-    false, true = attack.false_positive_rate, attack.true_positive_rate
+    curve = list(zip(attack.false_positive_rate, attack.true_positive_rate, strict=True))
+    # Where not one other row is mistaken there is no rate to draw.
+    false, true = zip(*[point for point in curve if point[0] > 0], strict=True)
     return attack_svg(false, true, title=attack.name, epsilon=found.epsilon, delta=found.delta)
 
 
@@ -124,6 +127,10 @@ def interval_words(value: Interval, *, percent: bool = False) -> str:
     if percent:
         return f"{value.value:.2%} ({value.low:.2%} to {value.high:.2%})"
     return f"{value.value:.3f} ({value.low:.3f} to {value.high:.3f})"
+
+
+def _shown(value: float, is_date: bool) -> str:
+    return str(np.datetime64(int(value), "s").astype("datetime64[D]")) if is_date else f"{value:.4g}"
 
 
 def _line(learned: Learned) -> dict[str, str]:
@@ -200,7 +207,7 @@ def markdown(found: Assessment) -> str:
         f"- {told['alike']}: {told['alike_about']}.",
     ]  # fmt: skip
     if "attack" in told:
-        lines.append(f"- {told['attack']} {told['attack_about']}.")
+        lines.append(f"- {told['attack']}: {told['attack_about']}.")
     lines += ["", "## Utility", ""]
     if found.utility.learned:
         metric = _METRICS[found.utility.metric]
