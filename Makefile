@@ -62,3 +62,9 @@ bench-mechanisms: .venv/deep
 .PHONY: expectations
 expectations: .venv/dev
 	$(BIN)/python benchmarks/simulate_expectations.py --jobs $(or $(JOBS),1) $(BENCH)
+
+# The studies under docs/studies at full size: hours without a GPU, resumable. A part: make studies STUDY=opacus BENCH="--minutes 30"
+.PHONY: studies
+studies: .venv/deep
+	for study in $(or $(STUDY),dpmix-thesis opacus autoencoder threea local-iic); do \
+	  $(BIN)/sfumato study $$study --out docs/studies $(BENCH) || exit 1; done

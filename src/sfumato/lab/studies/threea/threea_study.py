@@ -107,9 +107,10 @@ class ThreeAStudy:
         train = digits_of(benchmark, "train")
         n_classes, sheet = benchmark.schema.require_coded_target().size, {"real": train.one_of_each()}
         figures = {}
+        mixed = min(_MIXED, int(np.bincount(train.labels).min()))
         for epsilon in (1.0, 0.2):
             sigma = published_sigma(
-                _MIXED, epsilon=epsilon, delta=DELTA, features=train.rows.shape[1], classes=n_classes
+                mixed, epsilon=epsilon, delta=DELTA, features=train.rows.shape[1], classes=n_classes
             )
             settings = PublishedSettings(epsilon=epsilon, delta=DELTA, sigma_max=1.02 * sigma)
             points, classes = publish(
