@@ -57,13 +57,12 @@ def _with_pictures_that_are_there(story: str, folder: Path) -> str:
 def _how(study: Study, found: Found) -> str:
     full = [key for key, figures in found.figures.items() if not figures["quick"]]
     quick = [key for key, figures in found.figures.items() if figures["quick"]]
-    seconds = sum(figures["processor_seconds"] for figures in found.figures.values())
     return "\n".join(
         [
             "## How it was run",
             "",
-            f"`sfumato study {study.name} --out DIR`, on what `{study.name}.json` beside this page holds; {seconds / 60:.0f} minutes of "
-            "processor time in all. A run goes on where an earlier one stopped.",
+            f"`sfumato study {study.name} --out DIR`, on what `{study.name}.json` beside this page holds. A run goes on where an "
+            "earlier one stopped.",
             "",
             f"* At full size: {_listed(full)}.",
             f"* By `--quick`, at a reduced size, and marked so: {_listed(quick)}.",
