@@ -98,3 +98,9 @@ mutants: .venv/deep
 .PHONY: doctor-alarms
 doctor-alarms: .venv/dev
 	$(BIN)/python benchmarks/doctor_alarms.py $(BENCH)
+
+# The studies under docs/studies at full size: hours without a GPU, resumable. A part: make studies STUDY=opacus BENCH="--minutes 30"
+.PHONY: studies
+studies: .venv/deep
+	for study in $(or $(STUDY),dpmix-thesis opacus autoencoder threea local-iic); do \
+	  $(BIN)/sfumato study $$study --out docs/studies $(BENCH) || exit 1; done

@@ -6,14 +6,14 @@ A quick figure is replaced by a full one, and never a full one by a quick one.
 import json
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from sfumato.folder import cannot_write
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.studies.page import page_of
-from sfumato.lab.studies.task import Found, Study
+from sfumato.lab.studies.task import Figures, Found, Study
 
 
 def carry_out(
@@ -56,21 +56,31 @@ def carry_out(
         start = time.process_time()
         figures = task.run(folder)
         kept[task.key] = {**figures, "quick": quick, "processor_seconds": round(time.process_time() - start, 1)}
-        write(study, kept, folder)
-    return write(study, kept, folder)
+        _keep(study, kept, folder)
+    return write_page(study, kept, folder)
 
 
-def write(study: Study, kept: dict[str, Any], folder: Path) -> Found:
-    """The figures, and the page that is made of them."""
-    missing = [task.key for task in study.tasks(quick=False) if task.key not in kept]
-    found = Found(kept, missing)
-    told = {"study": study.name, "points": kept, "missing": missing}
-    try:
-        (folder / f"{study.name}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-        (folder / f"{study.name}.md").write_text(page_of(study, found, folder), encoding="utf-8")
-    except OSError as error:
-        raise cannot_write(folder, error) from None
+def write_page(study: Study, kept: Mapping[str, Figures], folder: Path) -> Found:
+    """The page that is made of the figures, with its curves."""
+    found = Found(kept, _missing(study, kept))
+    _write(folder / f"{study.name}.md", page_of(study, found, folder))
     return found
+
+
+def _keep(study: Study, kept: Mapping[str, Figures], folder: Path) -> None:
+    told = {"study": study.name, "points": kept, "missing": _missing(study, kept)}
+    _write(folder / f"{study.name}.json", json.dumps(told, indent=1) + "\n")
+
+
+def _missing(study: Study, kept: Mapping[str, Figures]) -> list[str]:
+    return [task.key for task in study.tasks(quick=False) if task.key not in kept]
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise cannot_write(path, error) from None
 
 
 def _kept(path: Path, study: Study) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The page of a study: what it is, the table, the story, and what was run and what was not."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ def page_of(study: Study, found: Found, folder: Path) -> str:
         f"# {study.title}",
         _WARNING,
         markdown_table(HEADINGS, cells_of(study.lines(found))),
-        study.story(found, folder),
+        _with_pictures_that_are_there(study.story(found, folder), folder),
         _how(study, found),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -44,16 +45,24 @@ def cells_of(lines: Sequence[Line]) -> list[tuple[str, ...]]:
     return [(line.what, line.published, line.here, line.honest, line.sound) for line in lines]
 
 
+def _with_pictures_that_are_there(story: str, folder: Path) -> str:
+    """Pictures are drawn by the points that they show: of one that was not run, only the name is left."""
+
+    def kept(link: re.Match[str]) -> str:
+        return link[0] if (folder / link[2]).exists() else f"*{link[1]}: to be run.*"
+
+    return re.sub(r"!\[([^\]]*)\]\(([^)]+)\)", kept, story)
+
+
 def _how(study: Study, found: Found) -> str:
     full = [key for key, figures in found.figures.items() if not figures["quick"]]
     quick = [key for key, figures in found.figures.items() if figures["quick"]]
-    seconds = sum(figures["processor_seconds"] for figures in found.figures.values())
     return "\n".join(
         [
             "## How it was run",
             "",
-            f"`sfumato study {study.name} --out DIR`, on what `{study.name}.json` beside this page holds; {seconds / 60:.0f} minutes of "
-            "processor time in all. A run goes on where an earlier one stopped.",
+            f"`sfumato study {study.name} --out DIR`, on what `{study.name}.json` beside this page holds. A run goes on where an "
+            "earlier one stopped.",
             "",
             f"* At full size: {_listed(full)}.",
             f"* By `--quick`, at a reduced size, and marked so: {_listed(quick)}.",

@@ -29,6 +29,7 @@ class Trainer:
         with self.torch.random.fork_rng(devices=[]):
             self.torch.manual_seed(seed)
             self.network = _network(self.torch, int(train.labels.max()) + 1).to(self.device)
+            self.network(self.x[:1])  # the first linear layer takes its size from what it sees
         self.order = np.random.default_rng(seed)
         self.noise = self.torch.Generator(device=self.device).manual_seed(seed)
 

@@ -84,9 +84,9 @@ second convolution makes of some digits, and takes their blur for the noise of p
 
 ## What is true of it
 
-* **Epsilon after nine epochs is at least {least[-1]:.2f}, not .79**; after one it is at least {least[0]:.2f}, not .68. The library books rows
-  that take part in a step by a coin of their own. The option `poisson_sampling=False` was set: batches were shuffled, each row is in exactly one of
-  them in every epoch, and that hides it less. By coins, a tight account would have given {with_coins(EPOCHS):.2f}.
+* **Epsilon after nine epochs is at least {least[-1]:.2f}, not .79**; after one it is at least {least[0]:.2f}, not .68. The library
+  books rows that take part in a step by a coin of their own. The option `poisson_sampling=False` was set: batches were shuffled, each
+  row is in exactly one of them in every epoch, and that hides it less. By coins, a tight account would have given {with_coins(EPOCHS):.2f}.
 * The bound is computed and not guessed: rows are named for which an adversary who counts large sums can tell whether one of them is
   there. Epsilon is at most {upper_bound(EPOCHS):.1f}, without any gain from sampling. Where it lies between, nobody has proved; by a
   simulation of the whole likelihood, about 4.5.

@@ -69,8 +69,8 @@ As printed (LightGBM; AUC, and accuracy for MNIST):
 {markdown_table(("", *COLUMNS), paper)}
 
 Run here, at epsilon {EPSILON:g}: ClustMix as published, then methods of this package, all through the doors, delta 1e-5. `auto` is the
-default, `3a-table` or `3a-image`. `ads-gan` has no epsilon and is left out. The paper's MIMIC-III may not be handed on; Diabetes 130 stands in
-for it, and has no published figure.
+default, `3a-table` or `3a-image`. `ads-gan` has no epsilon and is left out. The paper's MIMIC-III may not be handed on; Diabetes 130
+stands in for it, and has no published figure.
 
 {markdown_table(("", "real", *_HERE), here)}
 

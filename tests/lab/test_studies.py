@@ -1,0 +1,286 @@
+"""Studies of published experiments: their arithmetic against the known values, their pages, and a tiny run of each."""
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import sfumato as sf
+from sfumato.cli import app
+from sfumato.lab.benchmark import datasets
+from sfumato.lab.benchmark.datasets import make_benchmark
+from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.studies.autoencoder import autoencoder_study
+from sfumato.lab.studies.autoencoder.linking import linked_share
+from sfumato.lab.studies.conducting import carry_out, write_page
+from sfumato.lab.studies.digits import Digits
+from sfumato.lab.studies.local_iic import claims as local_claims
+from sfumato.lab.studies.local_iic import local_study
+from sfumato.lab.studies.opacus_report import claims as opacus_claims
+from sfumato.lab.studies.opacus_report import opacus_study
+from sfumato.lab.studies.shelf import STUDIES
+from sfumato.lab.studies.task import Figures, Found, Line, Study, Task
+from sfumato.lab.studies.thesis import thesis_study
+from sfumato.lab.studies.thesis.claims import Classwise, main_epsilons
+from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures
+from sfumato.lab.studies.thesis.training import Training
+from sfumato.lab.studies.threea import threea_study
+from sfumato.mechanisms.learners.cnn import Cnn
+from sfumato.public.accounting import epsilon_of_mu
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "studies"
+
+
+# --- arithmetic -----------------------------------------------------------------------------------------------------
+
+
+def test_the_main_run_of_the_thesis_keeps_more_than_it_claims() -> None:
+    found = main_epsilons()
+    assert found["claimed"] == pytest.approx(15.00, abs=0.005)
+    assert found["honest"] == pytest.approx(8.50, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("setting", "honest"),
+    [
+        (Classwise(noise_stddev=0.2), 804.6),
+        (Classwise(), 80.0),
+        (Classwise(noise_stddev=3.0), 4.8),
+        (Classwise(degree=32), 1012),
+        (Classwise(degree=64), 276),
+        (Classwise(degree=256), 25.1),
+        (Classwise(degree=512), 8.3),
+        (Classwise(copies=250), 19.5),
+        (Classwise(copies=3000), 183),
+    ],
+)
+def test_curves_of_the_thesis_keep_far_less(setting: Classwise, honest: float) -> None:
+    assert setting.honest() == pytest.approx(honest, rel=0.01)
+    assert setting.claimed() > math.log(6000)
+
+
+def test_other_published_axes() -> None:
+    assert Classwise().claimed() == pytest.approx(10.97, abs=0.005)
+    assert Classwise(noise_stddev=3.0).claimed() == pytest.approx(8.82, abs=0.005)
+    assert Classwise().honest(delta=1 / 60_000) == pytest.approx(88.1, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "one", "root_two", "needed"),
+    [
+        (150, 548, 1019, 0.106),
+        (2_000, 7.6e4, 1.50e5, 0.0241),
+        (3_000, 1.7e5, 3.36e5, 0.0194),
+        (5_000, 4.7e5, 9.29e5, 0.0148),
+        (200_000, 7.4e8, 1.48e9, 0.00225),
+    ],
+)
+def test_local_noise_by_the_textbook_formula(claimed: int, one: float, root_two: float, needed: float) -> None:
+    assert local_claims.honest_epsilon(claimed, diameter=1.0) == pytest.approx(one, rel=0.02)
+    assert local_claims.honest_epsilon(claimed) == pytest.approx(root_two, rel=0.005)
+    assert local_claims.needed_noise(claimed) == pytest.approx(needed, rel=0.005)
+
+
+def test_epsilon_of_shuffled_batches_lies_between_its_bounds() -> None:
+    claimed = [round(opacus_claims.claimed_epsilon(e), 2) for e in (1, 9)]
+    assert claimed == [opacus_claims.PUBLISHED[0], opacus_claims.PUBLISHED[-1]]
+    least = [opacus_claims.lower_bound(e) for e in (1, 3, 9)]
+    assert least[0] == pytest.approx(2.93, abs=0.005)
+    assert least == sorted(least)
+    assert all(low < opacus_claims.upper_bound(e) for low, e in zip(least, (1, 3, 9), strict=True))
+    # One batch is no shuffling: there the bound is the exact epsilon of a Gaussian.
+    alone = opacus_claims.lower_bound(1, steps=1)
+    assert alone == pytest.approx(epsilon_of_mu(1.0, delta=opacus_claims.DELTA), abs=0.001)
+
+
+# --- what the published generators do -------------------------------------------------------------------------------
+
+
+def digits(n_rows: int, *, seed: int) -> Digits:
+    """Ten classes, told apart by where a bright square lies."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_rows) % 10
+    images = 0.1 * rng.random((n_rows, 28, 28))
+    for at, label in enumerate(labels):
+        top, left = 5 + 10 * (label // 5), 1 + 5 * (label % 5)
+        images[at, top : top + 8, left : left + 5] += 0.8
+    return Digits(images.astype(np.float32), labels)
+
+
+def test_averaging_the_copies_gives_the_mean_away() -> None:
+    rows, rng = digits(400, seed=0), np.random.default_rng(1)
+    images, _ = noised_class_means(rows, copies=400, degree=20, noise_stddev=0.05, n_classes=10, rng=rng)
+    bright = images.reshape(10, 400, 28, 28)[0, :, 6:12, 2:5]
+    assert bright.std(axis=0).mean() == pytest.approx(0.05, rel=0.05)
+    # Averaged, what is left of the noise is a twentieth: the subset was the same in every copy.
+    fresh, _ = random_mixtures(rows, mixtures=400, degree=20, noise_stddev=0.0, n_classes=10, rng=rng)
+    assert fresh.reshape(400, -1).std(axis=0).max() > 0.02  # of the other generator, subsets are drawn anew
+    again, _ = noised_class_means(rows, copies=400, degree=20, noise_stddev=0.0, n_classes=10, rng=rng)
+    assert np.ptp(again.reshape(10, 400, -1), axis=1).max() == 0
+
+
+def test_rows_that_are_functions_of_a_row_are_linked() -> None:
+    rng = np.random.default_rng(0)
+    raw = rng.random((200, 30)).astype(np.float32)
+    released = raw @ rng.normal(size=(30, 30)).astype(np.float32)
+    assert linked_share(raw, released, released) == 1.0
+    assert linked_share(raw, released, rng.permutation(released)) < 0.1
+
+
+# --- carrying out ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Counting:
+    """A study that counts how often it is run."""
+
+    runs: list[str] = field(default_factory=list)
+    name: str = "counting"
+    title: str = "Counting"
+
+    def tasks(self, *, quick: bool) -> Sequence[Task]:
+        def run(key: str) -> Figures:
+            self.runs.append(key)
+            return {"accuracy": 0.5 if quick else 0.75}
+
+        return [Task(key=key, run=lambda folder, key=key: run(key)) for key in (("a",) if quick else ("a", "b"))]
+
+    def lines(self, found: Found) -> Sequence[Line]:
+        return [Line(what=k, published="-", here=found.percent(k), honest="-", sound="-") for k in ("a", "b")]
+
+    def story(self, found: Found, folder: Path) -> str:
+        return "## Story"
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    study = Counting()
+    found = carry_out(study, folder=tmp_path, quick=True)
+    assert study.runs == ["a"]
+    assert found.missing == ["b"]
+    page = (tmp_path / "counting.md").read_text(encoding="utf-8")
+    assert "| a | - | 50.0 % (quick) |" in page
+    assert "| b | - | to be run |" in page
+    carry_out(study, folder=tmp_path, quick=False, only=["b"])
+    assert study.runs == ["a", "b"]
+    carry_out(study, folder=tmp_path, quick=False)  # a quick figure is replaced by a full one
+    assert study.runs == ["a", "b", "a"]
+    carry_out(study, folder=tmp_path, quick=True)  # and a full one never by a quick one
+    carry_out(study, folder=tmp_path, quick=False)
+    assert study.runs == ["a", "b", "a"]
+    page = (tmp_path / "counting.md").read_text(encoding="utf-8")
+    assert "75.0 % |" in page
+    assert "(quick)" not in page
+
+
+def test_what_cannot_be_run_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BenchmarkError, match="has no point 'c'"):
+        carry_out(Counting(), folder=tmp_path, quick=True, only=["c"])
+    (tmp_path / "counting.json").write_text("[]")
+    with pytest.raises(BenchmarkError, match="Remove it, or choose another folder"):
+        carry_out(Counting(), folder=tmp_path, quick=True)
+    refused = CliRunner().invoke(app, ["study", "nothing", "--out", str(tmp_path)])
+    assert refused.exit_code == 1
+
+
+# --- a tiny run of each ---------------------------------------------------------------------------------------------
+
+_SHORT = Training(epochs=1, learning_rate=1e-3)
+TINY: dict[str, Study] = {
+    "dpmix-thesis": thesis_study.ThesisStudy(
+        dataset="tiny-digits",
+        quick=thesis_study.Sizes(
+            fewer=100,
+            train=_SHORT,
+            train_classwise=Training(epochs=2, learning_rate=1e-3, patience=1),
+            noise=(0.2,),
+            degrees=(),
+            mixtures=(),
+            others=False,
+            test_rows=50,
+        ),
+    ),
+    "opacus": opacus_study.OpacusStudy(
+        dataset="tiny-digits", quick=opacus_study.Sizes(epochs=1, learner=Cnn(batch=50, epochs=0.4))
+    ),
+    "autoencoder": autoencoder_study.AutoencoderStudy(
+        dataset="tiny-digits", quick=autoencoder_study.Sizes(epochs=2, classifier_epochs=2, sound=(8.0,))
+    ),
+    "threea": threea_study.ThreeAStudy(
+        digits_dataset="tiny-digits",
+        quick=threea_study.Sizes(datasets=("adult",), methods=("independent-histograms",), toy_rows=400),
+    ),
+    "local-iic": local_study.LocalStudy(
+        dataset="tiny-digits",
+        quick=local_study.Sizes(images=100, epochs=1, batch=50, claimed=(3_000,), sound=(150,), small=()),
+    ),
+}
+
+
+@pytest.fixture
+def tiny_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SFUMATO_CACHE", str(tmp_path / "cache"))
+    image = sf.Column(name="image", kind="image", shape=(28, 28), bounds=(0, 255))
+    label = sf.Column(name="label", kind="categorical", categories=tuple("0123456789"))
+    parts = {
+        part: {"image": np.round(255 * rows.images).astype(np.uint8), "label": rows.labels.astype(str)}
+        for part, rows in (("train", digits(300, seed=0)), ("test", digits(100, seed=1)))
+    }
+    pictures = make_benchmark(
+        "tiny-digits", schema=sf.Schema(columns=(image, label), target="label", rows=300), **parts
+    )
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.random(1200), "y": rng.random(1200)})
+    frame["kind"] = np.where(frame.x + frame.y > 1, "b", "a")
+    numbers = tuple(sf.Column(name=name, kind="numeric", bounds=(0, 1)) for name in ("x", "y"))
+    kind = sf.Column(name="kind", kind="categorical", categories=("a", "b"))
+    table = make_benchmark(
+        "adult",
+        train=frame[:1000],
+        test=frame[1000:].reset_index(drop=True),
+        schema=sf.Schema(columns=(*numbers, kind), target="kind", rows=1000),
+    )
+    monkeypatch.setitem(datasets._LOADERS, "tiny-digits", lambda: pictures)
+    monkeypatch.setitem(datasets._LOADERS, "adult", lambda: table)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_study_runs_and_leaves_a_page(name: str, tiny_data: None, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    study = TINY[name]
+    found = carry_out(study, folder=tmp_path, quick=True)
+    assert set(found.figures) == {task.key for task in study.tasks(quick=True)}
+    page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    for heading in ("published", "as published, run here", "honest epsilon", "made sound at the published epsilon"):
+        assert heading in page.splitlines()[4]
+    for _, picture in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page):
+        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG"), picture
+    assert "nan" not in page
+    assert "to be run.*" not in page  # every picture was drawn
+    told = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+    assert all(figures["quick"] for figures in told["points"].values())
+    assert told["missing"] or name == "opacus"
+
+
+# --- the pages of the repository ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_pages_are_what_their_figures_say(name: str, tmp_path: Path) -> None:
+    kept = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))["points"]
+    for picture in PAGES.glob("*.png"):
+        shutil.copy(picture, tmp_path)
+    write_page(STUDIES[name], kept, tmp_path)
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert (tmp_path / f"{name}.md").read_text(encoding="utf-8") == page, (
+        f"write it again: sfumato study {name} --minutes 0"
+    )
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page):
+        assert (PAGES / picture).stat().st_size < 150_000, picture
