@@ -83,7 +83,18 @@ def released(tmp_path_factory):
 @pytest.mark.parametrize(
     "command",
     [
-        "demo", "schema", "check", "plan", "release", "sample", "verify", "assess", "doctor", "audit", "study", "account dpmix",
+        "demo",
+        "schema",
+        "check",
+        "plan",
+        "release",
+        "sample",
+        "verify",
+        "assess",
+        "doctor",
+        "audit",
+        "study",
+        "account dpmix",
         "data list",
     ],  # fmt: skip
 )

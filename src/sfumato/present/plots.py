@@ -121,6 +121,12 @@ def bars_svg(labels: Sequence[str], heights: Mapping[str, Sequence[float]], *, t
         return _svg(figure, label=f"{title}, by {' and '.join(heights)} rows")
 
 
+def _short(label: str) -> str:
+    # A dollar sign would start a formula.
+    text = label if len(label) <= 16 else f"{label[:15]}…"
+    return text.replace("$", r"\$")
+
+
 def curve_svg(values: Sequence[float], *, noise: Sequence[float] | None, title: str) -> Markup:
     """A curve over the looks of a training, with bars of one standard deviation of noise."""
     import matplotlib

@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from sfumato.errors import ReleaseError
 from sfumato.folder import CERTIFICATE, write_files
 from sfumato.lab.assess.likeness import QUANTILES
 from sfumato.lab.assess.summary import Assessment, Learned, Shape
 from sfumato.lab.attacks.roc import Attack, Interval
+from sfumato.present.histogram_drawing import histogram_svg
 from sfumato.present.marginals import Marginal
 from sfumato.present.pages import render
-from sfumato.present.plots import attack_svg, bars_svg, calibration_svg, marginal_svg
+from sfumato.present.plots import attack_svg, bars_svg, calibration_svg
 
 HTML, MARKDOWN, JSON = "assessment.html", "assessment.md", "assessment.json"
 #: Columns of importance, classes of a matrix, and rows of a table on a page.
@@ -102,7 +104,7 @@ def html(found: Assessment) -> str:
         "classes": _classes(real, synthetic),
         "importances": _importance_plot(found),
         "most_listed": _MOST_LISTED,
-        "plots": [] if table is None else [marginal_svg(_drawn(shape)) for shape in table.shapes],
+        "plots": [] if table is None else [(shape.name, _drawn(shape)) for shape in table.shapes],
         "quantile_names": [f"{level:.0%}" for level in QUANTILES],
         "attacks": [(attack, _attack_plot(attack, found)) for attack in found.attacks.all()],
         "words": interval_words,
@@ -191,10 +193,12 @@ def _importance_plot(found: Assessment) -> Any:
     return bars_svg([pair.name for pair in chosen], heights, title="what shuffling a column costs")
 
 
-def _drawn(shape: Shape) -> Marginal:
+def _drawn(shape: Shape) -> Markup:
+    if not shape.edges:
+        return bars_svg(shape.labels, shape.heights, title="share of rows")
     heights = {key: np.array(values) for key, values in shape.heights.items()}
-    edges = np.array(shape.edges) if shape.edges else None
-    return Marginal(shape.name, heights, edges=edges, labels=shape.labels, is_date=shape.is_date)
+    counted = Marginal(shape.name, heights, edges=np.array(shape.edges), is_date=shape.is_date)
+    return histogram_svg(counted, label=f"Histogram of {shape.name}, private rows beside released ones")
 
 
 def markdown(found: Assessment) -> str:
