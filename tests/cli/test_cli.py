@@ -96,7 +96,7 @@ def released(tmp_path_factory):
         "study",
         "account dpmix",
         "data list",
-    ],  # fmt: skip
+    ],
 )
 def test_help_holds_an_example(command):
     result = run(*command.split(), "--help")

@@ -19,7 +19,7 @@ def test_the_page_of_the_commands_is_current() -> None:
 
 def test_the_page_has_every_command_and_option() -> None:
     page = manual_page()
-    for command in ("release", "verify", "keys new", "data list", "study clustmix"):
+    for command in ("release", "verify", "keys new", "data list", "study", "audit"):
         assert f"\n## sfumato {command}\n" in page
     for option in ("--epsilon EPSILON", "--json", "--quiet, -q", "--rows, -n N or many", "--rebuild, --no-rebuild"):
         assert f"| `{option}` |" in page, option

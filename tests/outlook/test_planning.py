@@ -62,7 +62,8 @@ def test_the_plan_tells_how_long_it_took_on_data_like_this_and_what_a_gpu_would_
     columns = tuple(sf.Column(name=f"x{j}", kind="numeric", bounds=(0, 1)) for j in range(14))
     schema = sf.Schema(columns=(*columns, sf.Column(name="y", kind="boolean")), target="y", rows=30_000)
     found = sf.plan("3a-table", schema, sf.Budget(epsilon=1.0, delta=1e-6)).duration
-    assert found.measured is not None and found.measured["dataset"] == "adult"  # 32,561 rows of 15 columns
+    assert found.measured is not None
+    assert found.measured["dataset"] == "adult"  # 32,561 rows of 15 columns
     assert found.measured["seconds"] > 0
     assert "no difference" in found.on_gpu
     by_gradients = sf.plan("dp-gan", schema, sf.Budget(epsilon=1.0, delta=1e-6))
