@@ -23,12 +23,13 @@ def plain_promise(certificate: Certificate, schema: Schema, *, what: str) -> lis
 
 
 def _nearly_the_same(schema: Schema) -> str:
+    where = "the private set of pictures" if schema.images else "the private table"
     if schema.unit.relation == "replace_one":
         whose = "row" if schema.unit.person is None else "person's rows"
-        return f"whatever any one {whose} in the private table had said, this folder would look nearly the same."
+        return f"whatever any one {whose} in {where} had said, this folder would look nearly the same."
     who = "row" if schema.unit.person is None else "person"
     was = "was" if schema.unit.person is None else "had rows"
-    return f"whether or not any one {who} {was} in the private table, this folder would look nearly the same."
+    return f"whether or not any one {who} {was} in {where}, this folder would look nearly the same."
 
 
 def _how_sure(certificate: Certificate, schema: Schema) -> str:
