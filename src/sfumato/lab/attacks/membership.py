@@ -68,8 +68,8 @@ def distance_to(points: Points, rows: Points, *, neighbours: int = 1) -> NDArray
 
 
 def reach(points: Points, rows: Points) -> NDArray[np.float64]:
-    """How far to the third neighbour; a copy is near, but not infinitely so."""
-    return distance_to(points, rows, neighbours=_NEIGHBOURS)[:, -1] + 1e-3
+    """How far the three nearest points are, as a geometric mean; a copy is near, but not infinitely so."""
+    return np.asarray(np.exp(np.log(distance_to(points, rows, neighbours=_NEIGHBOURS) + 1e-3).mean(axis=1)))
 
 
 def _told_apart(found: Comparison, *, rows_from: tuple[NDArray[np.float64], ...]) -> NDArray[np.float64]:
