@@ -1,5 +1,6 @@
 """Curves and sheets of pictures for the pages of studies, in the colours of the reports, as small PNG files."""
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,7 @@ def draw_sheet(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
     """Pictures in rows with a name before each; every row has the grey scale of its own smallest and largest value."""
     import matplotlib
     from matplotlib.figure import Figure
+    from PIL import Image
 
     most = max(len(pictures) for pictures in rows.values())
     with matplotlib.rc_context(_STYLE):
@@ -99,7 +101,10 @@ def draw_sheet(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
             axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
             for side in axes.spines.values():
                 side.set_visible(False)
-        figure.savefig(path, dpi=85, metadata={"Software": None}, pil_kwargs={"optimize": True})
+        file = io.BytesIO()
+        figure.savefig(file, format="png", dpi=85, metadata={"Software": None})
+    # Noise does not compress: sixteen greys are enough to see it.
+    Image.open(file).convert("L").quantize(16).save(path, optimize=True)
 
 
 def draw_planes(path: Path, planes: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]]) -> None:
@@ -114,7 +119,8 @@ def draw_planes(path: Path, planes: Mapping[str, Mapping[str, tuple[NDArray[Any]
             for column, (title, (points, classes)) in enumerate(sets.items()):
                 axes = figure.add_subplot(len(planes), n_columns, row * n_columns + column + 1)
                 for code, colour in ((0, HERE), (1, PUBLISHED)):
-                    axes.scatter(*points[classes == code].T, s=2, color=colour, linewidths=0)
+                    mine = points[classes == code]
+                    axes.scatter(mine[:, 0], mine[:, 1], s=2, color=colour, linewidths=0)
                 axes.set(xlim=(-0.15, 1.15), ylim=(-0.15, 1.15), xticks=[], yticks=[])
                 axes.set_title(f"{name}: {title}", fontsize=8, loc="left")
         figure.savefig(path, dpi=85, metadata={"Software": None}, pil_kwargs={"optimize": True})

@@ -30,5 +30,5 @@ def sound_release(
         seed: Public randomness of the model. The noise is secure, and new in every run.
     """
     schema = replace(benchmark.schema, unit=unit or benchmark.schema.unit)
-    model = fit(mechanism, Sensitive.read(benchmark.train, schema), budget, seed=seed).model
-    return synthetic_examples(model.sample(synthetic_rows or model.default_rows, seed=seed), schema)
+    fitted = fit(mechanism, Sensitive.read(benchmark.train, schema), budget, seed=seed)
+    return synthetic_examples(fitted.sample(synthetic_rows or "many", seed=seed), schema)

@@ -105,7 +105,8 @@ would call one: {small} (chance: 10 %). Where anybody may hold the rows, `3a-ima
 ## What is assumed
 
 Network, copies and rates are those of `sfumato.learn.iic` and not the authors' program. A margin of four pixels is cut off. A quick run
-has 2,500 pictures and 6 epochs, a full one 60,000 and 30.
+has 2,500 pictures and 6 epochs, a full one 60,000 and 30. A quick run is too short to learn even raw pictures: its errors show that the
+program runs, and nothing of what the noise costs.
 """
 
 

@@ -50,7 +50,7 @@ def lower_bound(epochs: int, *, noise_multiplier: float = NOISE_MULTIPLIER, step
     there = -np.expm1(others + norm.logcdf((levels - 1) / noise_multiplier))
     best = 0.0
     for least in range(1, epochs + 1):
-        often, seldom = binom.sf(least - 1, epochs, here), binom.sf(least - 1, epochs, there)
+        often, seldom = (np.asarray(binom.sf(least - 1, epochs, chance)) for chance in (here, there))
         proves = (often > DELTA) & (seldom > 0)
         best = max(best, float(np.log((often[proves] - DELTA) / seldom[proves]).max()))
     return best

@@ -66,7 +66,7 @@ class Trainer:
         if self.noise_multiplier is None:
             loss = functional.cross_entropy(self.network(x), y)
             gradients = dict(zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True))
-            told = loss.item()
+            told = float(loss)
         else:
 
             def one(known: Any, image: Any, label: Any) -> Any:
@@ -76,13 +76,13 @@ class Trainer:
 
             frozen = {name: values.detach() for name, values in weights.items()}
             each, lost = torch.func.vmap(torch.func.grad(one, has_aux=True), in_dims=(None, 0, 0))(frozen, x, y)
-            gradients, told = self._noised(each), float(lost.mean())
+            gradients, told = self._noised(each, self.noise_multiplier), float(lost.mean())
         with torch.no_grad():
             for name, values in weights.items():
                 values -= _LEARNING_RATE * gradients[name]
         return told
 
-    def _noised(self, each: dict[str, Any]) -> dict[str, Any]:
+    def _noised(self, each: dict[str, Any], noise_multiplier: float) -> dict[str, Any]:
         """Clip every example, add up, add noise, and divide by the batch that was meant."""
         torch = self.torch
         length = torch.stack([values.flatten(1).norm(dim=1) for values in each.values()]).norm(dim=0)
@@ -91,7 +91,7 @@ class Trainer:
         for name, values in each.items():
             summed = torch.einsum("n,n...->...", kept, values)
             grain = torch.randn(summed.shape, generator=self.noise, device=self.device)
-            out[name] = (summed + self.noise_multiplier * _CLIP * grain) / self.batch
+            out[name] = (summed + noise_multiplier * _CLIP * grain) / self.batch
         return out
 
 

@@ -41,13 +41,14 @@ def lines_of(found: Found) -> Sequence[Line]:
 def story_of(found: Found, folder: Path) -> str:
     """All of it."""
     run = [key for key in ("private", "plain") if key in found]
-    for figure, y in (("accuracies", "accuracy on test digits"), ("losses", "loss")):
-        draw_curves(
-            folder / f"opacus-{figure}.png",
-            {key: (list(range(1, 1 + len(found.get(key, figure)))), found.get(key, figure)) for key in run},
-            x="epoch",
-            y=y,
-        )
+    if run:
+        for figure, y in (("accuracies", "accuracy on test digits"), ("losses", "loss")):
+            draw_curves(
+                folder / f"opacus-{figure}.png",
+                {key: (list(range(1, 1 + len(found.get(key, figure)))), found.get(key, figure)) for key in run},
+                x="epoch",
+                y=y,
+            )
     epochs = list(range(1, EPOCHS + 1))
     by_epoch = {
         "at least": [lower_bound(e) for e in epochs],

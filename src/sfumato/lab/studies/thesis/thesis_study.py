@@ -187,7 +187,7 @@ class ThesisStudy:
         return {"file": "dpmix-thesis-pictures.png"}
 
     def _counts(self) -> list[int]:
-        return np.bincount(_digits(self.dataset)[0].labels, minlength=N_CLASSES).tolist()
+        return [int(n) for n in np.bincount(_digits(self.dataset)[0].labels, minlength=N_CLASSES)]
 
 
 def _trained(images: Any, targets: Any, test: Digits, sizes: Sizes, training: Training) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -105,7 +106,7 @@ class ThreeAStudy:
         """Means of about 118 digits with the noise of the paper's equation, and digits of sound ClustMix."""
         benchmark = fewer_rows(load(self.digits_dataset), train=sizes.digits, test=1)
         train = digits_of(benchmark, "train")
-        n_classes, sheet = benchmark.schema.require_coded_target().size, {"real": train.one_of_each()}
+        n_classes, sheet = benchmark.schema.require_coded_target().size, dict[str, Any](real=train.one_of_each())
         figures = {}
         mixed = min(_MIXED, int(np.bincount(train.labels).min()))
         for epsilon in (1.0, 0.2):

@@ -56,8 +56,8 @@ def _sound(points: Points, labels: Codes, *, epsilon: float) -> tuple[Points, Co
         rows=len(labels),
     )
     frame = pd.DataFrame({"x": points[:, 0], "y": points[:, 1], "kind": np.array(_CLASSES)[labels]})
-    model = fit(ClustMix(), Sensitive.read(frame, schema), Budget(epsilon=epsilon, delta=_DELTA), seed=0).model
-    table = model.sample(len(labels), seed=0).table
+    fitted = fit(ClustMix(), Sensitive.read(frame, schema), Budget(epsilon=epsilon, delta=_DELTA), seed=0)
+    table = pd.DataFrame(fitted.sample(len(labels), seed=0).table)
     return table[["x", "y"]].to_numpy(), (table["kind"].to_numpy() == _CLASSES[1]).astype(np.int64)
 
 
