@@ -27,9 +27,9 @@ _NO_NAMES = frozenset(word.casefold() for word in MISSING_TEXTS) | {
 #: Words by which people name columns, and which are seldom values.
 _USUAL = frozenset(
     """
-    account address admission age amount area balance begin birth birthday blood bmi bought capital category charge
-    children cholesterol city class code color colour company contact cost count country county created currency
-    customer date day days debt department diagnosis discharge district dob dose duration education email employer end
+    account address admission age amount area balance begin birth birthday blood bmi bought capital carat category charge
+    children cholesterol city clarity class code color colour company contact cost count country county created currency
+    customer date day days debt delay department depth diagnosis discharge district dob dose duration education email employer end
     ethnicity event expense family feature fare gain gender glucose grade group height hour hours household id identifier
     idx image income index interest item job kind label language last lat latitude length level loan location lon
     longitude loss marital mass mean member minute month months name nationality num number occupation order origin
