@@ -16,14 +16,13 @@ HEADERS = [
     "patient,age,ward,seen,weight,grade,smoker",
     "PassengerId,Survived,Pclass,Name,Sex,Age,SibSp,Parch,Ticket,Fare,Cabin,Embarked",
     "id,diagnosis,radius_mean,texture_mean,perimeter_mean",
-    "Alter,Geschlecht,Einkommen (EUR),Größe [cm,
-    "carat,cut,color,clarity,depth,table,price,x,y,z",
-]",
+    "Alter,Geschlecht,Einkommen (EUR),Größe [cm]",
     "edad,sexo,provincia",
     "x1,x2,x3,x4,y",
     "Time,V1,V2,V3,V4,V5,Amount,Class",
     "pixel0,pixel1,pixel2,label",
     "income_2020,income_2021,region",
+    "carat,cut,color,clarity,depth,table,price,x,y,z",
     "name",
 ]
 ROWS = {
