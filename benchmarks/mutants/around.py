@@ -67,7 +67,7 @@ INTAKE = (
         "an error tells of a row",
         (
             "private/intake/conforming.py",
-            "return next((table[spelling] for spelling in _spellings(text) if spelling in table), unknown)",
+            "return next((table[spelling] for spelling in _spellings(text) if spelling in table), None)",
             "return next(table[spelling] for spelling in _spellings(text) if spelling in table)",
         ),
         tests=("tests/private/test_conform.py", "-k", "texts"),

@@ -65,11 +65,11 @@ KERNEL = (
     ),
     _mutant(
         "a table of narrower noise",
-        "the noise is too small by a factor of 1.4",
+        "the noise is half of what it should be",
         (
             "private/kernel/gaussian.py",
-            "scale = 1 / (CELLS_PER_STDDEV * mpmath.sqrt(2))",
-            "scale = mpmath.mpf(1) / CELLS_PER_STDDEV",
+            "InversionTable.from_thresholds(cell_thresholds())",
+            "InversionTable.from_thresholds(cell_thresholds()[1::2])",
         ),
         tests=("tests/private/test_noise.py", "-k", "draws_follow or thresholds"),
         probes=("histograms",),
@@ -160,7 +160,7 @@ KERNEL = (
     _mutant(
         "codes count twice",
         "a row that repeats a code counts twice there",
-        (_CLIP, "    if block.n_hot > 1:\n        _drop_repeats(codes)\n", ""),
+        (_CLIP, "-1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]", "ordered[j]"),
         tests=("tests/private/test_doors.py", "-k", "codes"),
     ),
     _mutant(

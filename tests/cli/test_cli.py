@@ -93,7 +93,6 @@ def released(tmp_path_factory):
         "assess",
         "doctor",
         "audit",
-        "study",
         "account dpmix",
         "data list",
     ],

@@ -91,7 +91,7 @@ def test_the_three_files_say_the_same_and_are_marked(found, tmp_path):
     plain = json.loads((tmp_path / "out" / JSON).read_text("utf-8"))
     names = self_contained(page)
     assert len(page) < 3_000_000
-    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|http-equiv', "", page)
     assert names.count("svg") == 4 + 1 + 1 + 4  # columns, calibration, importances, attacks
     assert EVIL not in page
     score = f"{plain['utility']['learned'][1]['score']['value']:.3f}"

@@ -214,7 +214,7 @@ def test_a_rare_class_and_more_columns_promise_less() -> None:
 
 
 def test_releases_that_cannot_work_are_advised_against() -> None:
-    for changes in ({"rows": 100}, {"epsilon": 0.01}):
+    for changes in ({"rows": 100}, {"epsilon": 0.001}):
         found, looked = share(ADULT, **changes)
         assert found.middle < HOPELESS
         assert looked.warning is not None

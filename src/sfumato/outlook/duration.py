@@ -29,18 +29,17 @@ class Duration:
         found = self.measured
         if found is None:
             return ["It was not timed in the benchmark.", self.on_gpu]
-        return [
-            f"On {found['dataset']} ({found['rows']:,} rows of {found['columns']:,} columns) a release took "
-            f"{found['seconds']:.0f} s of one processor and {found['memory_mb']:,.0f} MB.",
-            self.on_gpu,
-        ]
+        took = f"{found['seconds']:.0f} s of one processor"
+        took += f" and {found['memory_mb']:,.0f} MB" if found["memory_mb"] else ""
+        rows = f"{found['rows']:,} rows of {found['columns']:,} columns"
+        return [f"On {found['dataset']} ({rows}) a release took {took}.", self.on_gpu]
 
 
 def duration_of(mechanism: Mechanism, schema: Schema) -> Duration:
     """By the dataset of the same kind that is nearest in rows and columns."""
     is_image = bool(schema.images)
     timed = [
-        {"dataset": dataset, **{key: figure[key] for key in ("rows", "columns", "seconds", "memory_mb")}}
+        {"dataset": dataset, **{key: figure.get(key) for key in ("rows", "columns", "seconds", "memory_mb")}}
         for dataset, figure in figures_of(mechanism.name).items()
         if figure.get("seconds") and bool(figure.get("image")) == is_image
     ]

@@ -153,7 +153,7 @@ USELESS = {
         1.0,
         "fewer classes than 10,000",
     ),
-    "two thousand columns": (Schema(columns=(*NUMBERS, YES), target="y", rows=5_000), 1.0, "columns instead of 2000"),
+    "two thousand columns": (Schema(columns=(*NUMBERS, YES), target="y", rows=2_000), 1.0, "columns instead of 2000"),
     "a tiny epsilon": (replace(MIXED, rows=1_000), 0.01, "an epsilon of about"),
     "a tiny epsilon without a target": (replace(MIXED, rows=1_000, target=None), 0.01, "rows instead of 1,000"),
     "a number to predict, few rows": (Schema(columns=NUMBERS[:10], target="a0", rows=100), 1.0, "rows instead of 100"),

@@ -83,9 +83,9 @@ def test_a_model_tells_how_many_rows_there_were() -> None:
     assert (model.noisy_rows, model.noisy_rows_stddev, model.default_rows) == (1_000.0, 5.0, 1_000)
 
 
-@pytest.mark.parametrize(("private_rows", "different"), [(1_000.0, 20_000), (1e6, 40_000)])
+@pytest.mark.parametrize(("private_rows", "different"), [(1_000.0, 33_334), (1e6, 40_000)])
 def test_of_more_rows_than_there_were_several_share_the_chance_of_a_label(private_rows: float, different: int) -> None:
-    """One of five is of the rare class: of five rows that are the same, nearly always one."""
+    """One of five is of the rare class: of three rows that are the same hardly ever two."""
     named = Column(name="x", kind="categorical", categories=tuple(map(str, range(40_000))))
     of_x = Binning(Cells(named), 40_000, np.arange(40_000), np.ones(40_000), Spikes())
     table = FittedTable(
@@ -99,4 +99,4 @@ def test_of_more_rows_than_there_were_several_share_the_chance_of_a_label(privat
     model = TableModel(Schema(columns=(named, CLASS), target="y"), table, *table.towards_teacher(1.0))
     yes = (model.sample(100_000, seed=0).table.set_index("x")["y"] == "yes").groupby(level=0, observed=True).sum()
     assert len(yes) == different
-    assert different == 40_000 or (yes == 1).mean() > 0.8
+    assert different == 40_000 or (yes <= 1).mean() > 0.97  # by tosses it would be .9
