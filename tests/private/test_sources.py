@@ -457,3 +457,17 @@ def test_a_text_of_several_lines_may_lie_across_blocks(tmp_path, monkeypatch):
     path.write_bytes(csv_bytes([b"%d,1," % (n % 90) + text + b",m,2,1" for n in range(300)]))
     monkeypatch.setattr(tables, "_BLOCK_BYTES", (4096,))
     assert read(path)["age"].tolist() == [n % 90 for n in range(300)]
+
+
+def test_what_a_library_of_any_make_raises_is_not_repeated() -> None:
+    class TheirError(Exception):
+        """Of a class that nobody here knows."""
+
+    class Theirs:
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise TheirError("the value 'secret' is no number")
+
+    with pytest.raises(SourceError, match="cannot be read by way of Arrow") as refusal:
+        open_source(Theirs(), Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 1)),)))
+    assert "secret" not in str(refusal.value)
+    assert refusal.value.__suppress_context__

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.pictures import FolderSource, IdxSource
-from sfumato.private.intake.tables import BROKEN, ArraySource, CsvSource, NpzSource, TableSource, frame_source
+from sfumato.private.intake.tables import ArraySource, CsvSource, NpzSource, TableSource, frame_source
 from sfumato.private.intake.unread_formats import unread_suffix
 from sfumato.private.intake.values import Values
 from sfumato.public.schema import Schema
@@ -145,7 +145,7 @@ def _open_object(data: Any, schema: Schema) -> Source:
 def _arrow_of(data: Any) -> Any:
     try:
         return pa.table(data)
-    except BROKEN:
+    except Exception:  # noqa: BLE001 - whatever a library of any make raises over private rows would be an output
         raise SourceError(
             f"data of type {type(data).__name__} cannot be read by way of Arrow. Give it as a pandas frame or an Arrow table."
         ) from None
