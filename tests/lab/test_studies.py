@@ -246,7 +246,7 @@ TINY: dict[str, Study] = {
     ),
     "threea": threea_study.ThreeAStudy(
         digits_dataset="tiny-digits",
-        quick=threea_study.Sizes(datasets=("adult",), methods=("independent-histograms",), toy_rows=400),
+        quick=threea_study.Sizes(rounds=0, datasets=("adult",), methods=("independent-histograms",), toy_rows=400),
     ),
     "local-iic": local_study.LocalStudy(
         dataset="tiny-digits",
