@@ -111,14 +111,11 @@ def publish(rows: Vectors, labels: Codes, *, n_classes: int, settings: Published
         return points[0], np.zeros(0, dtype=np.int64)
     every = np.concatenate(classes)
     moved = _adapted(np.concatenate(points), every, rows, labels, n_classes, alpha=settings.alpha)
+    of_one = published_sigma(1, epsilon=settings.epsilon, delta=settings.delta, features=features, classes=n_classes)
     rng, out = np.random.default_rng(settings.seed), []
     for part, wanted in zip(slices, np.split(moved, np.cumsum([len(c) for c in classes])[:-1]), strict=True):
         means, sizes = means_of(rows[part], _nearest_within_sizes(rows[part], wanted, least))
-        sigma = [
-            published_sigma(n, epsilon=settings.epsilon, delta=settings.delta, features=features, classes=n_classes)
-            for n in sizes.tolist()
-        ]
-        out.append(means + np.array(sigma)[:, None] * rng.standard_normal(means.shape))
+        out.append(means + (of_one / sizes)[:, None] * rng.standard_normal(means.shape))
     return np.concatenate(out), every
 
 
