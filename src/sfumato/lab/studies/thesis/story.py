@@ -130,10 +130,12 @@ would take for images by itself: here as many of its rows as there are mixtures,
 
 ## What is assumed
 
-The network is that of Table 4.1. The thesis does not say its batch: 32, the default of Keras. For the curves it names neither the
-epochs nor the rate of learning: here those of the main run (Adam at .0001, halved every ten epochs, at most 50), ended when three
-epochs bring no better accuracy on the tenth that is held back, as its program does. Pixels are divided by 255. A quick run has a
-fifth of the mixtures, fewer epochs, a rate of .001 and 5,000 test images, so its accuracies are not the published setting.
+The network is that of Table 4.1. Where the thesis is silent, what Keras does by itself is done here: batches of 32, even weights after
+Glorot, no biases at first. For the curves it names neither the epochs nor the rate of learning: here the .001 that Adam has in Keras,
+for at most 50 epochs. A network ends when three epochs bring no better accuracy on the tenth that is held back, and goes back to its best
+weights, as the program of the thesis has it.
+Pixels are divided by 255. A quick run has a fifth of the mixtures, fewer epochs, larger rates and 5,000 test images, so its accuracies are
+not the published setting.
 """
 
 

@@ -46,7 +46,7 @@ class Sizes:
     main_runs: int = 5
     runs: int = 10
     train: Training = field(default=Training())
-    train_classwise: Training = field(default=Training(patience=3))
+    train_classwise: Training = field(default=Training(learning_rate=1e-3, halved_every=None, patience=3))
     noise: tuple[float, ...] = (*_NOISE_ORDER, *(s for s in published.BY_NOISE if s not in _NOISE_ORDER))
     degrees: tuple[int, ...] = (32, 512, 64, 128, 256)
     mixtures: tuple[int, ...] = (*_MIXTURES_ORDER, *(t for t in published.BY_MIXTURES if t not in _MIXTURES_ORDER))
