@@ -82,8 +82,8 @@ MIMIC-III may not be handed on; Diabetes 130 stands in for it, and has no publis
 The paper leaves open how codes become numbers, how large a slice is and which kernel; `clustmix_published.py` says what was chosen. Its
 search, 30 rounds over the largest noise, the weight of density and the scaling, each judged by a score on the private rows, is
 repeated with Optuna in place of HEBO. Rows of test are those of this package's protocol, not the paper's random quarter. A quick run has
-6,000 rows of one dataset and tries five noise levels without a search; every run has one seed, and means over five are those of
-`sfumato bench`.
+6,000 rows of one dataset and tries five noise levels without a search. Every figure is one seed: those with a source in the JSON file
+are seed 0 of this package's own benchmarks, by the same protocol, and means over five seeds are there.
 """
 
 
@@ -96,7 +96,11 @@ def _ahead(found: Found) -> str:
         run = [found.get(f"{dataset}, {name}", "value") for name in ("auto", "clustmix")]
         best = max((value for value in run if value is not None), default=None)
         if printed is not None and best is not None:
-            (won if best > printed else lost).append(f"{dataset} ({_figure(best)} to {_figure(printed)})")
+            told = f"{_figure(best)} to {_figure(printed)}"
+            if best > printed:
+                won.append(f"{dataset} ({told})")
+            else:
+                lost.append(f"{dataset} ({told}; real rows give {_real(found, dataset)} here)")
     if not won and not lost:
         return "No sound method was run yet."
     behind = f" It is behind on {', '.join(lost)}." if lost else ""
