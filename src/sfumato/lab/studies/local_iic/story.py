@@ -124,7 +124,8 @@ def _found_again(found: Found) -> str:
     worst = max(errors, key=errors.__getitem__)
     return (
         f"Here clusters are found at all five epsilons, {worst:,} being the worst with an error of {100 * errors[worst]:.0f} %: that noise "
-        "hid everything at 150 and 2,000 is not found again. What divides the curves is where a run happened to end, not how much noise it had."
+        "hid everything at 150 and 2,000 is not found again. What divides the curves is where a run happened to end, not how much noise "
+        "it had."
     )
 
 
