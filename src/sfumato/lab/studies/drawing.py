@@ -50,6 +50,9 @@ def draw_curves(
         axes.set(xlabel=x, ylabel=y)
         if log_x:
             axes.set_xscale("log")
+            places = sorted({place for across, _ in left.values() for place in across})
+            axes.set_xticks(places, [f"{place:g}" for place in places])
+            axes.set_xticks([], minor=True)
         if log_y:
             axes.set_yscale("log")
         if right:

@@ -81,6 +81,8 @@ second convolution makes of some digits, and takes their blur for the noise of p
 
 ![Accuracy by epoch](opacus-accuracies.png)
 
+{_between_epochs(found)}
+
 ![Loss by epoch](opacus-losses.png)
 
 ## What is true of it
@@ -117,3 +119,14 @@ Opacus itself is not used: clipped and noisy gradients are written out in torch,
 noise. A quick run has 6,000 digits and three epochs, with a smaller batch for the sound learner; noise hurts more there than on
 60,000.
 """
+
+
+def _between_epochs(found: Found) -> str:
+    """The last epoch is what is told, and it may be a poor one."""
+    each = found.get("plain", "accuracies")
+    if not each:
+        return ""
+    return (
+        f"The table has the accuracy after the last epoch. That of the plain network goes up and down between epochs, from "
+        f"{100 * min(each):.1f} % to {100 * max(each):.1f} %."
+    )
