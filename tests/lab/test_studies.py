@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.lab.benchmark import datasets
+from sfumato.lab.benchmark.cnn import table_4_1_network
 from sfumato.lab.benchmark.datasets import make_benchmark
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.studies.autoencoder import autoencoder_study
@@ -28,9 +29,10 @@ from sfumato.lab.studies.opacus_report import claims as opacus_claims
 from sfumato.lab.studies.opacus_report import opacus_study
 from sfumato.lab.studies.shelf import STUDIES
 from sfumato.lab.studies.task import Figures, Found, Line, Study, Task
-from sfumato.lab.studies.thesis import thesis_study
+from sfumato.lab.studies.thesis import networks, thesis_study
 from sfumato.lab.studies.thesis.claims import Classwise, main_epsilons
 from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures
+from sfumato.lab.studies.thesis.stopping import Stopping
 from sfumato.lab.studies.thesis.training import Training
 from sfumato.lab.studies.threea import threea_study
 from sfumato.mechanisms.learners.cnn import Cnn
@@ -135,6 +137,35 @@ def test_rows_that_are_functions_of_a_row_are_linked() -> None:
     assert linked_share(raw, released, rng.permutation(released)) < 0.1
 
 
+def test_networks_side_by_side_say_what_each_says_alone() -> None:
+    torch = pytest.importorskip("torch")
+    weights = networks.started(torch, n_networks=3, shape=(1, 28, 28), n_classes=10, seed=0)
+    images = torch.from_numpy(np.random.default_rng(0).random((3, 4, 1, 28, 28), dtype=np.float32))
+    together = networks.scores(torch, weights, images)
+    for at in range(3):
+        alone = table_4_1_network(torch, shape=(1, 28, 28), n_classes=10)
+        with torch.no_grad():
+            for mine, all_of_them in zip(alone.parameters(), weights, strict=True):
+                mine.copy_(all_of_them[at])
+            torch.testing.assert_close(together[at], alone(images[at]), rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(together[0], together[1])
+
+
+def test_a_network_that_waited_in_vain_goes_back_to_its_best_weights() -> None:
+    torch = pytest.importorskip("torch")
+    weights = [torch.tensor([0.0, 0.0])]
+    stopping = Stopping(torch, weights, patience=2)
+    for epoch, accuracy in enumerate([(0.5, 0.1), (0.4, 0.2), (0.5, 0.3), (0.9, 0.2)]):
+        weights[0][:] = float(epoch)
+        stopping.note(torch.tensor(accuracy))
+    # The first stopped after its third epoch, for which .5 was no better than .5; what came later is not seen.
+    assert stopping.kept[0].tolist() == [0.0, 2.0]
+    assert stopping.epochs == [3, 4]
+    assert not stopping.all_stopped
+    stopping.note(torch.tensor([0.0, 0.0]))
+    assert stopping.all_stopped
+
+
 # --- carrying out ---------------------------------------------------------------------------------------------------
 
 
@@ -215,7 +246,7 @@ TINY: dict[str, Study] = {
     ),
     "threea": threea_study.ThreeAStudy(
         digits_dataset="tiny-digits",
-        quick=threea_study.Sizes(datasets=("adult",), methods=("independent-histograms",), toy_rows=400),
+        quick=threea_study.Sizes(rounds=0, datasets=("adult",), methods=("independent-histograms",), toy_rows=400),
     ),
     "local-iic": local_study.LocalStudy(
         dataset="tiny-digits",

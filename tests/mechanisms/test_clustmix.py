@@ -16,6 +16,7 @@ from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import AccountingError, ContractError, ModelError, PlanError, SchemaError
 from sfumato.lab.benchmark.datasets import make_benchmark
+from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.studies.threea.clustmix_published import (
     PublishedSettings,
     centroids,
@@ -24,6 +25,8 @@ from sfumato.lab.studies.threea.clustmix_published import (
     published_least_size,
 )
 from sfumato.lab.studies.threea.clustmix_records import published_record
+from sfumato.lab.studies.threea.clustmix_scaling import Scaling, scaled
+from sfumato.lab.studies.threea.clustmix_search import Choice, best_choice
 from sfumato.lab.studies.threea.clustmix_witness import _pair, find_witness
 from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
 from sfumato.mechanisms.clustmix.classifier_pull import BIAS, KernelSums, adapted, rule_of
@@ -423,3 +426,34 @@ def test_as_published_it_claims_one_and_has_no_epsilon(monkeypatch: pytest.Monke
     assert math.isinf(record["honest_epsilon"])
     assert record["clustering_epsilon"] > record["claimed_epsilon"] == 1
     assert record["value"] > 0.6
+
+
+def test_the_published_search_takes_what_scores_best_and_refuses_where_nothing_would_be_released() -> None:
+    best = best_choice(lambda choice: -abs(choice.sigma_max - 0.2), rounds=0, scalings=("min-max",))
+    assert best == Choice(sigma_max=0.2)
+    with pytest.raises(BenchmarkError, match="nothing would be released"):
+        best_choice(lambda choice: None, rounds=0, scalings=("min-max",))
+
+
+def test_the_published_search_learns_from_what_it_tried() -> None:
+    pytest.importorskip("optuna")
+    tried: list[Choice] = []
+
+    def score(choice: Choice) -> float | None:
+        tried.append(choice)
+        return None if choice.sigma_max > 2 else -abs(np.log(choice.sigma_max / 0.2)) - abs(choice.alpha - 0.8)
+
+    best = best_choice(score, rounds=40, scalings=("min-max", "quantile"))
+    assert len(tried) == 40
+    assert {choice.scaling for choice in tried} == {"min-max", "quantile"}
+    assert 0.1 < best.sigma_max < 0.4
+    assert 0.6 < best.alpha <= 1.0
+
+
+@pytest.mark.parametrize("scaling", ["min-max", "quantile"])
+def test_what_was_scaled_comes_back(scaling: Scaling) -> None:
+    rows = np.random.default_rng(0).lognormal(size=(500, 2))
+    found = scaled(rows, scaling)
+    assert found.rows.min() == 0
+    assert found.rows.max() == 1
+    np.testing.assert_allclose(found.back(found.rows), rows, rtol=0.02)

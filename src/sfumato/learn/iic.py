@@ -107,8 +107,8 @@ def find_clusters(
             optimiser.zero_grad()
             (-information.mean()).backward()
             optimiser.step()
-            told.append(information.detach().cpu().numpy())
-        found = np.mean(told, axis=0)
+            told.append(information.detach())
+        found = torch.stack(told).mean(dim=0).cpu().numpy()
         if not np.isfinite(found).all():
             raise PlanError("the clustering diverged. Use a smaller learning_rate.")
         if head == 0:

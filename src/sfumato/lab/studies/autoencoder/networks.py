@@ -70,9 +70,9 @@ def _trained(torch: Any, make: Any, x: Any, y: Any, loss: Any, *, epochs: int, b
         torch.manual_seed(seed)
         network = make().to(device)
     x, y = (torch.from_numpy(np.ascontiguousarray(values)).to(device) for values in (x, y))
-    optimiser = torch.optim.Adam(network.parameters())
+    optimiser = torch.optim.Adam(network.parameters(), fused=device == "cuda")
     for _ in range(epochs):
-        for chosen in np.array_split(order.permutation(len(x)), max(1, len(x) // batch)):
+        for chosen in torch.from_numpy(order.permutation(len(x))).to(device).tensor_split(max(1, len(x) // batch)):
             optimiser.zero_grad()
             loss(network(x[chosen]), y[chosen]).backward()
             optimiser.step()

@@ -35,12 +35,10 @@ class Trainer:
 
     def epoch(self) -> float:
         """One pass over shuffled batches; the mean loss."""
-        order = self.order.permutation(len(self.y))
-        losses = [
-            self._step(self.x[chosen], self.y[chosen])
-            for chosen in np.split(order, range(self.batch, len(order), self.batch))
-        ]
-        return float(np.mean(losses))
+        # The order goes to the device at once, and the losses come back at once: a step waits for nobody.
+        order = self.torch.from_numpy(self.order.permutation(len(self.y))).to(self.device)
+        losses = [self._step(self.x[chosen], self.y[chosen]) for chosen in order.split(self.batch)]
+        return float(self.torch.stack(losses).mean())
 
     def accuracy(self, test: Digits) -> float:
         """On real pictures."""
@@ -60,13 +58,14 @@ class Trainer:
         """Pictures as the network takes them."""
         return self.torch.from_numpy((images[:, None] - _MEAN) / _DEVIATION).float().to(self.device)
 
-    def _step(self, x: Any, y: Any) -> float:
+    def _step(self, x: Any, y: Any) -> Any:
+        """Change the weights, and tell the mean loss before that."""
         torch, functional = self.torch, self.torch.nn.functional
         weights = dict(self.network.named_parameters())
         if self.noise_multiplier is None:
             loss = functional.cross_entropy(self.network(x), y)
             gradients = dict(zip(weights, torch.autograd.grad(loss, list(weights.values())), strict=True))
-            told = float(loss)
+            told = loss.detach()
         else:
 
             def one(known: Any, image: Any, label: Any) -> Any:
@@ -76,7 +75,7 @@ class Trainer:
 
             frozen = {name: values.detach() for name, values in weights.items()}
             each, lost = torch.func.vmap(torch.func.grad(one, has_aux=True), in_dims=(None, 0, 0))(frozen, x, y)
-            gradients, told = self._noised(each, self.noise_multiplier), float(lost.mean())
+            gradients, told = self._noised(each, self.noise_multiplier), lost.mean()
         with torch.no_grad():
             for name, values in weights.items():
                 values -= _LEARNING_RATE * gradients[name]

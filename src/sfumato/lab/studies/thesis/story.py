@@ -106,7 +106,8 @@ against the number T of mixtures, each with an axis for epsilon.
 
 ## The curves
 
-Dashed: epsilon, on the right, as claimed and as it is. The thesis gives the mean of ten datasets for each point, here it is one.
+Dashed: epsilon, on the right, as claimed and as it is. As in the thesis, a point is the mean of ten datasets (in a quick run, of
+one).
 
 ![Accuracy and epsilon by noise](dpmix-thesis-noise.png)
 

@@ -1,6 +1,6 @@
 """The study of the DPMix thesis: its main run, its three curves, and the same made sound."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from sfumato.lab.studies.thesis import published
 from sfumato.lab.studies.thesis.claims import DEGREE, MIXTURES, N_CLASSES, NOISE, Classwise, main_epsilons
 from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures
 from sfumato.lab.studies.thesis.story import lines_of, story_of
-from sfumato.lab.studies.thesis.training import Training, accuracy_of_training
+from sfumato.lab.studies.thesis.training import Dataset, Training, accuracies_of_training
 from sfumato.mechanism import Mechanism
 from sfumato.mechanisms.dpmix import DPMix
 from sfumato.mechanisms.image.mechanism import ThreeAImage
@@ -35,10 +35,16 @@ _USUAL = Classwise()
 class Sizes:
     """How much is done. In a quick run mixtures are divided by `fewer`, and the network learns faster for less long.
 
-    `others`: whether sound methods are run at the honest epsilon as well.
+    Attributes:
+        fewer: By which mixtures are divided.
+        main_runs: Datasets of the main run, each with a network of its own; the thesis has one.
+        runs: Datasets of a point of the curves; the thesis has ten.
+        others: Whether sound methods are run at the honest epsilon as well.
     """
 
     fewer: int = 1
+    main_runs: int = 5
+    runs: int = 10
     train: Training = field(default=Training())
     train_classwise: Training = field(default=Training(patience=3))
     noise: tuple[float, ...] = (*_NOISE_ORDER, *(s for s in published.BY_NOISE if s not in _NOISE_ORDER))
@@ -50,6 +56,8 @@ class Sizes:
 
 _QUICK = Sizes(
     fewer=5,
+    main_runs=1,
+    runs=1,
     train=Training(epochs=18, learning_rate=1.5e-3, halved_every=6),
     train_classwise=Training(epochs=4, learning_rate=1e-3, halved_every=2),
     noise=(0.2, 1.0),
@@ -104,31 +112,37 @@ class ThesisStudy:
     def _main(self, sizes: Sizes, folder: Path, *, soft: bool) -> Figures:
         """Random mixing. Without soft labels, the class is the largest entry of the noisy label."""
         train, test = _digits(self.dataset)
-        images, labels = random_mixtures(
-            train, mixtures=MIXTURES // sizes.fewer, degree=_at_most(DEGREE, train), noise_stddev=NOISE,
-            n_classes=N_CLASSES, rng=np.random.default_rng(0),
-        )  # fmt: skip
-        targets = labels if soft else one_hot(labels.argmax(axis=1), size=N_CLASSES)
-        return {**_trained(images, targets, test, sizes, sizes.train), "mixtures": len(images)}
+
+        def dataset(rng: np.random.Generator) -> Dataset:
+            images, labels = random_mixtures(
+                train, mixtures=MIXTURES // sizes.fewer, degree=_at_most(DEGREE, train), noise_stddev=NOISE,
+                n_classes=N_CLASSES, rng=rng,
+            )  # fmt: skip
+            return images, labels if soft else _hard(labels.argmax(axis=1))
+
+        return _trained(dataset, test, sizes, sizes.train, runs=sizes.main_runs)
 
     def _point(self, sizes: Sizes, key: str, setting: Classwise) -> Task:
         return Task(key=key, run=partial(self._classwise, sizes, setting=setting))
 
     def _classwise(self, sizes: Sizes, folder: Path, *, setting: Classwise) -> Figures:
-        """One point of a curve: one dataset, where the thesis has the mean of ten."""
+        """One point of a curve."""
         train, test = _digits(self.dataset)
-        images, labels = noised_class_means(
-            train, copies=setting.copies // sizes.fewer, degree=_at_most(setting.degree, train),
-            noise_stddev=setting.noise_stddev, n_classes=N_CLASSES, rng=np.random.default_rng(0),
-        )  # fmt: skip
-        found = _trained(images, one_hot(labels, size=N_CLASSES), test, sizes, sizes.train_classwise)
-        return {**found, "mixtures": len(images)}
+
+        def dataset(rng: np.random.Generator) -> Dataset:
+            images, labels = noised_class_means(
+                train, copies=setting.copies // sizes.fewer, degree=_at_most(setting.degree, train),
+                noise_stddev=setting.noise_stddev, n_classes=N_CLASSES, rng=rng,
+            )  # fmt: skip
+            return images, _hard(labels)
+
+        return _trained(dataset, test, sizes, sizes.train_classwise, runs=sizes.runs)
 
     def _sound(self, sizes: Sizes, folder: Path, *, epsilon: float | None) -> Figures:
         """DPMix of this package with the thesis's l and T, and the same training; no epsilon: the honest one."""
         epsilon = main_epsilons()["honest"] if epsilon is None else epsilon
         mechanism = DPMix(mixtures=MIXTURES // sizes.fewer, degree=_at_most(DEGREE, _digits(self.dataset)[0]))
-        return self._released(mechanism, sizes, epsilon=epsilon, training=sizes.train)
+        return self._released(mechanism, sizes, epsilon=epsilon, training=sizes.train, runs=sizes.main_runs)
 
     def _sound_classwise(self, sizes: Sizes, folder: Path) -> Figures:
         mechanism = DPMix(
@@ -137,7 +151,9 @@ class ThesisStudy:
             classwise=True,
             labels="hard",
         )
-        return self._released(mechanism, sizes, epsilon=_USUAL.claimed(), training=sizes.train_classwise)
+        return self._released(
+            mechanism, sizes, epsilon=_USUAL.claimed(), training=sizes.train_classwise, runs=sizes.main_runs
+        )
 
     def _default(self, sizes: Sizes, folder: Path) -> Figures:
         """The default for pictures, as many rows as the thesis has mixtures, and the same training."""
@@ -151,14 +167,18 @@ class ThesisStudy:
         *,
         epsilon: float,
         training: Training,
+        runs: int = 1,
         synthetic_rows: int | None = None,
     ) -> Figures:
         benchmark, test = _benchmark(self.dataset), _digits(self.dataset)[1]
         budget = Budget(epsilon=epsilon, delta=1 / len(_digits(self.dataset)[0]))
-        made = sound_release(mechanism, benchmark, budget, synthetic_rows=synthetic_rows)
-        images = made.batch[benchmark.schema.images[0].name]
-        found = _trained(images, _targets(made), test, sizes, training)
-        return {**found, "epsilon": epsilon, "delta": budget.delta, "mixtures": len(made)}
+
+        def dataset(_: np.random.Generator) -> Dataset:
+            made = sound_release(mechanism, benchmark, budget, synthetic_rows=synthetic_rows)
+            return made.batch[benchmark.schema.images[0].name], _targets(made)
+
+        found = _trained(dataset, test, sizes, training, runs=runs)
+        return {**found, "epsilon": epsilon, "delta": budget.delta}
 
     def _pictures(self, folder: Path) -> Figures:
         """Digits, and what both generators make of them."""
@@ -190,12 +210,20 @@ class ThesisStudy:
         return [int(n) for n in np.bincount(_digits(self.dataset)[0].labels, minlength=N_CLASSES)]
 
 
-def _trained(images: Any, targets: Any, test: Digits, sizes: Sizes, training: Training) -> dict[str, Any]:
-    return accuracy_of_training(images, targets.astype(np.float32), test.first(sizes.test_rows), training, seed=0)
+def _trained(
+    dataset: Callable[[np.random.Generator], Dataset], test: Digits, sizes: Sizes, training: Training, *, runs: int
+) -> dict[str, Any]:
+    made = [dataset(np.random.default_rng(run)) for run in range(runs)]
+    found = accuracies_of_training(made, test.first(sizes.test_rows), training, seed=0)
+    return {**found, "mixtures": len(made[0][0])}
 
 
 def _targets(made: Examples) -> Any:
-    return made.soft if made.soft is not None else one_hot(made.label, size=N_CLASSES)
+    return made.soft if made.soft is not None else _hard(made.label)
+
+
+def _hard(labels: Any) -> Any:
+    return one_hot(labels, size=N_CLASSES).astype(np.float32)
 
 
 def _at_most(degree: int, train: Digits) -> int:

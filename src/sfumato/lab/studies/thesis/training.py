@@ -1,96 +1,114 @@
-"""The network of Table 4.1, trained as the thesis trains it: small batches, a rate that is halved, a tenth for validation."""
+"""Training as the thesis trains: small batches, a rate that is halved, a tenth for validation, perhaps an early end.
 
-import copy
+Where the thesis is silent, what Keras does by itself is done here: batches of 32, the even weights of Glorot, Adam with its epsilon.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.benchmark.cnn import table_4_1_network
 from sfumato.lab.studies.digits import Digits
+from sfumato.lab.studies.thesis.networks import Weights, scores, started
+from sfumato.lab.studies.thesis.stopping import Stopping
 from sfumato.public.torch_extra import default_device, need_torch
 
-_BATCH = 32  # what Keras takes where nobody says
 _VALIDATION = 0.1
+_ADAM_EPSILON = 1e-7  # of Keras; torch has 1e-8
+_AT_ONCE = 500
+
+#: Pictures and their soft (or one-hot) labels.
+Dataset = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How long and how fast. `patience`: epochs without a better validation accuracy after which it stops; None: never."""
+    """How long and how fast.
+
+    Attributes:
+        epochs: Passes over the pictures, at most.
+        batch: Pictures in a step.
+        learning_rate: Of Adam, at first.
+        halved_every: Epochs after which the rate is halved; None: never.
+        patience: Epochs without a better validation accuracy after which a network stops, and goes back to its best weights;
+            None: it never stops, and keeps its last weights.
+    """
 
     epochs: int = 50
+    batch: int = 32
     learning_rate: float = 1e-4
-    halved_every: int = 10
+    halved_every: int | None = 10
     patience: int | None = None
 
 
-def accuracy_of_training(
-    images: NDArray[np.float32], targets: NDArray[np.float32], test: Digits, training: Training, *, seed: int
+def accuracies_of_training(
+    datasets: Sequence[Dataset], test: Digits, training: Training, *, seed: int
 ) -> dict[str, Any]:
-    """Train on pictures with soft (or one-hot) targets, and test on real ones.
-
-    The loss is the Kullback-Leibler divergence from targets to what the network says; its gradient is that of the
-    cross-entropy, so one loss serves both labels of the thesis.
-    """
+    """Train a network on each dataset, all of one size, and test on real pictures: the mean, and each by itself."""
     torch, device = need_torch("the network of the thesis"), default_device()
+    if device == "cuda":
+        torch.backends.cudnn.benchmark = True  # all steps have the same shapes, so the search for the fastest pays
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(images))
-    held = order[: int(_VALIDATION * len(images))]
-    used = order[len(held) :]
-    x = torch.from_numpy(np.ascontiguousarray(images[:, None], dtype=np.float32)).to(device)
-    y = torch.from_numpy(np.ascontiguousarray(targets, dtype=np.float32)).to(device)
-    network = _started(torch, x.shape[1:], targets.shape[1], seed).to(device)
-    optimiser = torch.optim.Adam(network.parameters(), lr=training.learning_rate)
-    schedule = torch.optim.lr_scheduler.StepLR(optimiser, training.halved_every, 0.5)
-    best, best_weights, waited = -1.0, None, 0
+    x = torch.from_numpy(np.stack([images for images, _ in datasets])[:, :, None].astype(np.float32)).to(device)
+    y = torch.from_numpy(np.stack([targets for _, targets in datasets]).astype(np.float32)).to(device)
+    n_networks, n_pictures = x.shape[:2]
+    orders = rng.permuted(np.tile(np.arange(n_pictures), (n_networks, 1)), axis=1)
+    held, used = np.split(orders, [int(_VALIDATION * n_pictures)], axis=1)
+    each = torch.arange(n_networks, device=device)[:, None]
+    seen = torch.from_numpy(held).to(device)
+    asked, wanted = x[each, seen], y[each, seen].argmax(dim=2)
+    weights = [
+        layer.to(device).requires_grad_()
+        for layer in started(torch, n_networks=n_networks, shape=x.shape[2:], n_classes=y.shape[2], seed=seed)
+    ]
+    optimiser = torch.optim.Adam(weights, lr=training.learning_rate, eps=_ADAM_EPSILON, fused=device == "cuda")
+    stopping = None if training.patience is None else Stopping(torch, weights, patience=training.patience)
     losses: list[float] = []
-    for _ in range(training.epochs):
-        total = 0.0
-        for chosen in np.array_split(rng.permutation(used), max(1, round(len(used) / _BATCH))):
-            loss = _divergence(torch, network(x[chosen]), y[chosen])
+    for epoch in range(training.epochs):
+        for group in optimiser.param_groups:
+            group["lr"] = training.learning_rate * 0.5 ** (epoch // (training.halved_every or training.epochs))
+        total = torch.zeros(n_networks, device=device)
+        # The order goes to the device once an epoch, and the loss comes back once: a step waits for nobody.
+        for chosen in torch.from_numpy(rng.permuted(used, axis=1)).to(device).split(training.batch, dim=1):
+            loss = _divergences(torch, scores(torch, weights, x[each, chosen]), y[each, chosen])
             optimiser.zero_grad()
-            loss.backward()
+            loss.sum().backward()
             optimiser.step()
-            total += loss.item() * len(chosen)
-        schedule.step()
-        losses.append(round(total / len(used), 5))
-        if training.patience is not None:
-            right = _accuracy(torch, network, x[held], y[held].argmax(dim=1))
-            if right > best:
-                best, best_weights, waited = right, copy.deepcopy(network.state_dict()), 0
-            else:
-                waited += 1
-                if waited >= training.patience:
-                    break
-    if best_weights is not None:
-        network.load_state_dict(best_weights)
-    asked = torch.from_numpy(np.ascontiguousarray(test.images[:, None])).to(device)
-    right = _accuracy(torch, network, asked, torch.from_numpy(test.labels).to(device))
-    return {"accuracy": round(right, 5), "epochs": len(losses), "loss": losses}
+            total += loss.detach() * chosen.shape[1]
+        losses.append(round(float(total.mean()) / used.shape[1], 5))
+        if stopping is not None:
+            stopping.note(_scores(torch, weights, asked).argmax(dim=2).eq(wanted).float().mean(dim=1))
+            if stopping.all_stopped:
+                break
+    found = _tested(torch, weights if stopping is None else stopping.kept, test, device)
+    return {**found, "epochs": [len(losses)] * n_networks if stopping is None else stopping.epochs, "loss": losses}
 
 
-def _started(torch: Any, shape: Any, n_classes: int, seed: int) -> Any:
-    """Glorot's even weights and no biases, as Keras starts."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = table_4_1_network(torch, shape=tuple(shape), n_classes=n_classes)
-        for weights in network.parameters():
-            if weights.ndim > 1:
-                torch.nn.init.xavier_uniform_(weights)
-            else:
-                torch.nn.init.zeros_(weights)
-    return network
+def _divergences(torch: Any, named: Any, targets: Any) -> Any:
+    """The mean Kullback-Leibler divergence from targets to what each network says; targets need not add up to 1.
+
+    For one-hot targets it is the cross-entropy, which the thesis takes there.
+    """
+    surprise = -(targets * torch.log_softmax(named, dim=2)).sum(dim=2)
+    certain = torch.special.entr(targets).sum(dim=2)
+    return (surprise - certain).mean(dim=1)
 
 
-def _divergence(torch: Any, scores: Any, targets: Any) -> Any:
-    """Mean divergence; targets need not add up to 1, as the noisy labels of the thesis do not."""
-    surprise = -(targets * torch.log_softmax(scores, dim=1)).sum(dim=1)
-    certain = torch.special.entr(targets).sum(dim=1)
-    return (surprise - certain).mean()
-
-
-def _accuracy(torch: Any, network: Any, images: Any, labels: Any) -> float:
+def _scores(torch: Any, weights: Weights, images: Any) -> Any:
     with torch.no_grad():
-        named = torch.cat([network(part).argmax(dim=1) for part in images.split(1024)])
-    return float((named == labels).float().mean())
+        return torch.cat([scores(torch, weights, part) for part in images.split(_AT_ONCE, dim=1)], dim=1)
+
+
+def _tested(torch: Any, weights: Weights, test: Digits, device: str) -> dict[str, Any]:
+    images = torch.from_numpy(np.ascontiguousarray(test.images[:, None], dtype=np.float32)).to(device)
+    labels = torch.from_numpy(test.labels).to(device)
+    named = _scores(torch, weights, images.expand(len(weights[0]), *images.shape))
+    right = named.argmax(dim=2).eq(labels).float().mean(dim=1).cpu().numpy()
+    lost = torch.nn.functional.cross_entropy(named.flatten(0, 1), labels.repeat(len(named)))
+    return {
+        "accuracy": round(float(right.mean()), 5),
+        "accuracies": [round(float(share), 4) for share in right],
+        "test_loss": round(float(lost), 4),
+    }

@@ -1,10 +1,10 @@
 """ClustMix as published (Madl, Xu, Choudhury and Howard, 2022, Algorithm 2). NOT private: `clustmix_witness` shows why.
 
-Rows are scaled by their own smallest and largest values, cut into slices at random rows, clustered under a least size,
-the centroids moved towards a classifier's wish, memberships recomputed, and the means released with noise from Eq. 7.
+Rows are scaled by their own values (`clustmix_scaling`), cut into slices at random rows, clustered under a least size, the
+centroids moved towards a classifier's wish, memberships recomputed slice by slice, and the means released with noise from Eq. 7.
 
 Three things are not said in the paper and chosen here: one number for each column (a code becomes its place among the
-categories), as its table counts features; slices of about 8,000 rows; a linear kernel in place of a neural tangent one.
+categories), as its table counts features; slices of about 2,000 rows; a linear kernel in place of a neural tangent one.
 """
 
 import math
@@ -20,9 +20,7 @@ from sfumato.public.accounting import least_cluster_size, mu_of_budget
 Vectors = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-#: The choices of sigma_max among which the published procedure takes the best by accuracy on the private rows.
-SIGMA_CHOICES = (0.05, 0.1, 0.2, 0.5, 1.0)
-_SLICE = 8_000
+_SLICE = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,13 +62,9 @@ def clusters_of_class(rows: Vectors, least: int, *, seed: int, n_starts: int = 1
     """Steps 5 and 6: the members of each cluster, slice by slice."""
     members: list[Codes] = []
     for part in _slices(rows, least, seed=seed):
-        n_clusters = number_of_clusters(len(part), least)
-        if n_clusters:
-            mixture = ConstrainedMixture(
-                n_clusters=n_clusters, min_size=least, n_starts=n_starts, max_rounds=10, seed=seed
-            )
-            labels = mixture.fit_predict(rows[part])
-            members += [part[labels == k] for k in range(n_clusters)]
+        labels = _clusters(rows[part], least, seed=seed, n_starts=n_starts)
+        if labels is not None:
+            members += [part[labels == k] for k in range(labels.max() + 1)]
     return members
 
 
@@ -79,31 +73,50 @@ def centroids(rows: Vectors, members: list[Codes]) -> Vectors:
     return np.stack([rows[mine].mean(axis=0) for mine in members]) if members else np.zeros((0, rows.shape[1]))
 
 
+def means_of(rows: Vectors, clusters: Codes) -> tuple[Vectors, Codes]:
+    """The mean of each cluster, none of them empty, and how many rows it has.
+
+    >>> means, sizes = means_of(np.array([[0.0], [3.0], [1.0]]), np.array([1, 0, 1]))
+    >>> means.tolist(), sizes.tolist()
+    ([[3.0], [0.5]], [1, 2])
+    """
+    order, sizes = np.argsort(clusters, kind="stable"), np.bincount(clusters)
+    starts = np.cumsum(sizes) - sizes
+    return np.add.reduceat(rows[order], starts, axis=0) / sizes[:, None], sizes
+
+
+def _clusters(rows: Vectors, least: int, *, seed: int, n_starts: int = 1) -> Codes | None:
+    """The cluster of each row of a slice; None where it holds too few for one."""
+    n_clusters = number_of_clusters(len(rows), least)
+    if not n_clusters:
+        return None
+    mixture = ConstrainedMixture(n_clusters=n_clusters, min_size=least, n_starts=n_starts, max_rounds=10, seed=seed)
+    return mixture.fit_predict(rows)
+
+
 def publish(rows: Vectors, labels: Codes, *, n_classes: int, settings: PublishedSettings) -> tuple[Vectors, Codes]:
     """Algorithm 2: noisy means and their classes. Rows lie in the unit box, one number for each feature."""
     features = rows.shape[1]
     least = published_least_size(settings, features=features, classes=n_classes)
-    found = [clusters_of_class(rows[labels == c], least, seed=settings.seed) for c in range(n_classes)]
-    points = np.concatenate([centroids(rows[labels == c], found[c]) for c in range(n_classes)])
-    classes = np.repeat(np.arange(n_classes), [len(members) for members in found])
-    if not len(points):
-        return points, classes
-    moved = _adapted(points, classes, rows, labels, n_classes, alpha=settings.alpha)
-    rng = np.random.default_rng(settings.seed)
-    out = np.empty_like(points)
+    slices, points, classes = [], [np.zeros((0, features))], []
     for c in range(n_classes):
-        mine = np.flatnonzero(classes == c)
-        if not len(mine):
-            continue
-        own = rows[labels == c]
-        nearest = _nearest_within_sizes(own, moved[mine], least)
-        for at, k in enumerate(mine):
-            members = own[nearest == at]
-            sigma = published_sigma(
-                len(members), epsilon=settings.epsilon, delta=settings.delta, features=features, classes=n_classes
-            )
-            out[k] = members.mean(axis=0) + sigma * rng.standard_normal(features)
-    return out, classes
+        own = np.flatnonzero(labels == c)
+        for part in _slices(rows[own], least, seed=settings.seed):
+            found = _clusters(rows[own[part]], least, seed=settings.seed)
+            if found is not None:
+                slices.append(own[part])
+                points.append(means_of(rows[own[part]], found)[0])
+                classes.append(np.full(len(points[-1]), c))
+    if not slices:
+        return points[0], np.zeros(0, dtype=np.int64)
+    every = np.concatenate(classes)
+    moved = _adapted(np.concatenate(points), every, rows, labels, n_classes, alpha=settings.alpha)
+    of_one = published_sigma(1, epsilon=settings.epsilon, delta=settings.delta, features=features, classes=n_classes)
+    rng, out = np.random.default_rng(settings.seed), []
+    for part, wanted in zip(slices, np.split(moved, np.cumsum([len(c) for c in classes])[:-1]), strict=True):
+        means, sizes = means_of(rows[part], _nearest_within_sizes(rows[part], wanted, least))
+        out.append(means + (of_one / sizes)[:, None] * rng.standard_normal(means.shape))
+    return np.concatenate(out), every
 
 
 def _slices(rows: Vectors, least: int, *, seed: int) -> list[Codes]:
@@ -122,16 +135,9 @@ def _slices(rows: Vectors, least: int, *, seed: int) -> list[Codes]:
 
 
 def _nearest_within_sizes(rows: Vectors, points: Vectors, least: int) -> Codes:
-    """Step 14: the nearest adapted point, with at least the least size for each; in pieces that fit into memory."""
-    out = np.zeros(len(rows), dtype=np.int64)
-    n_parts = max(1, len(rows) * len(points) // 20_000_000)
-    order = np.argsort(rows @ points.mean(axis=0), kind="stable")
-    by_point = np.argsort(points @ points.mean(axis=0), kind="stable")
-    for some, near in zip(np.array_split(order, n_parts), np.array_split(by_point, n_parts), strict=True):
-        square = (points[near] ** 2).sum(axis=1) - 2 * rows[some] @ points[near].T
-        low = min(least, len(some) // len(near))
-        out[some] = near[assigned(square, low=low, high=len(some))[0]]
-    return out
+    """Step 14: the nearest adapted point of the same slice, with at least the least size for each."""
+    square = (points**2).sum(axis=1) - 2 * rows @ points.T
+    return assigned(square, low=least, high=len(rows))[0]
 
 
 def _adapted(points: Vectors, classes: Codes, rows: Vectors, labels: Codes, n_classes: int, *, alpha: float) -> Vectors:

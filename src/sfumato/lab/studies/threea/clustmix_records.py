@@ -2,23 +2,20 @@
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.lab.benchmark.datasets import DELTA, Benchmark
-from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples, real_examples
 from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.learners import check_learner
 from sfumato.lab.benchmark.real import real_scores, scores
-from sfumato.lab.studies.threea.clustmix_published import (
-    SIGMA_CHOICES,
-    PublishedSettings,
-    publish,
-    published_least_size,
-)
+from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish, published_least_size
+from sfumato.lab.studies.threea.clustmix_scaling import Scaling, scaled
+from sfumato.lab.studies.threea.clustmix_search import Choice, best_choice
 from sfumato.lab.studies.threea.clustmix_witness import find_witness
 from sfumato.public.schema import Schema
 
@@ -26,9 +23,13 @@ Vectors = NDArray[np.float64]
 
 _MOST_CHOOSING_ROWS = 20_000
 _LEAST_WITNESS = 4
+#: Means of fewer rows are mostly noise, and there are very many of them.
+_LEAST_WORTH_TRYING = 20
 
 
-def published_record(benchmark: Benchmark, *, epsilon: float, learner: str, seed: int = 0) -> dict[str, Any]:
+def published_record(
+    benchmark: Benchmark, *, epsilon: float, learner: str, seed: int = 0, rounds: int = 0
+) -> dict[str, Any]:
     """One run as published: what is claimed, what is true, and what a learner makes of the points.
 
     Args:
@@ -36,22 +37,24 @@ def published_record(benchmark: Benchmark, *, epsilon: float, learner: str, seed
         epsilon: The claimed one; the claimed delta is 1/rows, and 1e-5 for images.
         learner: Trained on the points, and on real rows.
         seed: Of the published procedure and of the learner.
+        rounds: Of the published search over settings, which needs Optuna; 0 tries a few noise levels and needs nothing.
     """
     check_learner(learner, benchmark.schema)
     train, test = real_examples(benchmark.train, benchmark.schema), real_examples(benchmark.test, benchmark.schema)
     claimed_delta = DELTA if benchmark.schema.images else 1 / len(train)
     settings = PublishedSettings(epsilon=epsilon, delta=claimed_delta, sigma_max=1.0, seed=seed)
-    return _published(train, test, benchmark, settings, learner)
+    return _published(train, test, benchmark, settings, learner, rounds)
 
 
 def _published(
-    train: Examples, test: Examples, benchmark: Benchmark, settings: PublishedSettings, learner: str
+    train: Examples, test: Examples, benchmark: Benchmark, settings: PublishedSettings, learner: str, rounds: int
 ) -> dict[str, Any]:
     schema = benchmark.schema
     start = time.perf_counter()
-    synthetic, settings = _best_by_private_score(train, benchmark, settings, learner)
+    synthetic, choice = _best_by_private_score(train, benchmark, settings, learner, rounds)
     seconds = time.perf_counter() - start
-    features, classes = len(_numbers(train, schema)[0][0]), schema.require_coded_target().size
+    settings = replace(settings, sigma_max=choice.sigma_max, alpha=choice.alpha)
+    features, classes = _numbers(train, schema).shape[1], schema.require_coded_target().size
     least = max(published_least_size(settings, features=features, classes=classes), _LEAST_WITNESS)
     witness = find_witness(
         epsilon=settings.epsilon, delta=settings.delta, least=least, features=features, classes=classes
@@ -72,7 +75,10 @@ def _published(
         "honest_epsilon": witness.honest_epsilon,
         "clustering_epsilon": witness.epsilon,
         "points_of_neighbours": list(witness.counts),
-        "sigma_max": settings.sigma_max,
+        "rounds": rounds,
+        "sigma_max": round(settings.sigma_max, 4),
+        "alpha": round(settings.alpha, 3),
+        "scaling": choice.scaling,
         "least_size": least,
         "value": round(found.value, 6),
         "real_value": round(real.value, 6),
@@ -84,47 +90,40 @@ def _published(
 
 
 def _best_by_private_score(
-    train: Examples, benchmark: Benchmark, settings: PublishedSettings, learner: str
-) -> tuple[Examples, PublishedSettings]:
+    train: Examples, benchmark: Benchmark, settings: PublishedSettings, learner: str, rounds: int
+) -> tuple[Examples, Choice]:
     """As published: several releases, of which the best by its score on the private rows is taken, at no charge."""
     schema = benchmark.schema
-    rows, low, high = _numbers(train, schema)
     n_classes = schema.require_coded_target().size
     some = np.random.default_rng(settings.seed).permutation(len(train))[:_MOST_CHOOSING_ROWS]
     asked = Examples({name: values[some] for name, values in train.batch.items()}, train.label[some])
-    best: tuple[float, Examples, PublishedSettings] | None = None
-    for sigma_max in SIGMA_CHOICES:
-        choice = PublishedSettings(
-            epsilon=settings.epsilon,
-            delta=settings.delta,
-            sigma_max=sigma_max,
-            alpha=settings.alpha,
-            seed=settings.seed,
-        )
-        points, classes = publish(rows, train.label, n_classes=n_classes, settings=choice)
+    # Pixels lie in the unit box already.
+    scalings: tuple[Scaling, ...] = ("min-max",) if schema.images else ("min-max", "quantile")
+    boxes = {scaling: scaled(_numbers(train, schema), scaling) for scaling in scalings}
+
+    releases: dict[Choice, Examples] = {}
+
+    def score(choice: Choice) -> float | None:
+        chosen = replace(settings, sigma_max=choice.sigma_max, alpha=choice.alpha)
+        box = boxes[choice.scaling]
+        if published_least_size(chosen, features=box.rows.shape[1], classes=n_classes) < _LEAST_WORTH_TRYING:
+            return None
+        points, classes = publish(box.rows, train.label, n_classes=n_classes, settings=chosen)
         if len(np.unique(classes)) < 2:
-            continue  # clusters would be larger than the classes
-        synthetic = _examples(points * (high - low) + low, classes, schema)
-        value = scores(learner, synthetic, asked, benchmark, seed=settings.seed).value
-        if best is None or value > best[0]:
-            best = value, synthetic, choice
-    if best is None:
-        raise BenchmarkError(
-            f"at epsilon = {settings.epsilon:g} no sigma_max up to {SIGMA_CHOICES[-1]:g} leaves two classes with a cluster: "
-            "as published, nothing would be released. Use a larger epsilon."
-        )
-    return best[1], best[2]
+            return None  # clusters would be larger than the classes
+        releases[choice] = _examples(box.back(points), classes, schema)
+        return scores(learner, releases[choice], asked, benchmark, seed=settings.seed).value
+
+    best = best_choice(score, rounds=rounds, scalings=scalings)
+    return releases[best], best
 
 
-def _numbers(examples: Examples, schema: Schema) -> tuple[Vectors, Vectors, Vectors]:
-    """Rows in the unit box by their own smallest and largest values, as published; and these values."""
+def _numbers(examples: Examples, schema: Schema) -> Vectors:
+    """One number for each feature, in the units of the schema; pixels in [0, 1]."""
     if schema.images:
-        pixels = examples.batch[schema.images[0].name].reshape(len(examples), -1).astype(np.float64)
-        return pixels, np.zeros(pixels.shape[1]), np.ones(pixels.shape[1])
+        return examples.batch[schema.images[0].name].reshape(len(examples), -1).astype(np.float64)
     columns = [examples.batch[c.name].astype(np.float64) for c in schema.features]
-    rows = np.stack([np.where(np.isnan(v), np.nanmean(v), v) for v in columns], axis=1)
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    return (rows - low) / np.where(high > low, high - low, 1.0), low, high
+    return np.stack([np.where(np.isnan(v), np.nanmean(v), v) for v in columns], axis=1)
 
 
 def _examples(rows: Vectors, label: NDArray[np.int64], schema: Schema) -> Examples:
