@@ -14,11 +14,12 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.mechanisms.common.prepared import VECTOR
+from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.gan.adversaries import Adversaries
+from sfumato.mechanisms.gan.beginning import first_look, first_steps, generator_of
 from sfumato.mechanisms.gan.discriminator import Discriminator
-from sfumato.public.block import Dense, Hot
+from sfumato.public.block import Dense
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.hardware import GRADIENTS_ON_GPU
@@ -42,9 +43,10 @@ class DPGan:
         generator_rate: Of the generator's Adam.
         discriminator_hidden: Units of each of its two hidden layers.
         coefficients: Cosine coefficients of each channel of an image that the discriminator sees.
-        latent: Entries of a latent draw.
+        latent: Entries of a latent draw; of pictures, as many as the coefficients of their moments.
         hidden: Units of each of the generator's two hidden layers.
-        counts_share: What class counts may cost, relative to the gradients.
+        counts_share: What class counts of tables may cost, relative to the gradients.
+        start_share: The same of the moments of pictures, counts among them.
     """
 
     name: ClassVar[str] = "dp-gan"
@@ -57,19 +59,21 @@ class DPGan:
     learning_rate: float = 0.0005
     generator_rate: float = 0.0003
     discriminator_hidden: int = 64
-    coefficients: int = 150
+    coefficients: int = 80
     latent: int = 24
     hidden: int = 128
     counts_share: float = 0.05
+    start_share: float = 1.0
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
-        """Class counts over everyone; then sampled gradients."""
+        """Class counts over everyone, of pictures moments too; then sampled gradients."""
         require_positive(**asdict(self))
         rows, rate = MixedRows(schema), self._rate(schema)
         width = sum(prod(shape) for shape in self._discriminator(rows).shapes.values())
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
+        shares = {"counts_share": self.counts_share * rate**2, "start_share": self.start_share * rate**2}
         return (
-            Step(name="classes", blocks=(Hot(name="counts", width=rows.n_classes),), share=self.counts_share * rate**2),
+            *first_steps(rows, budget, **shares),
             Step(
                 name="gradients",
                 blocks=(Dense(name="gradient", width=width, l2_bound=self.clip),),
@@ -82,14 +86,13 @@ class DPGan:
         """Train both networks: the discriminator through the door, the generator on what came out of it."""
         torch = need_torch("dp-gan")
         rows = MixedRows(schema)
-        counts = view.noisy_sum("classes", lambda batch: {"counts": rows.labels(batch)})["counts"]
+        measured = first_look(view, rows)
         discriminator = self._discriminator(rows)
-        view.prepare(VECTOR, discriminator.vectors)
+        view.prepare(INPUTS, discriminator.vectors)
         loss = discriminator.loss_of_private()
         with one_thread(), torch.enable_grad():
-            both = Adversaries(
-                self._generator(rows), discriminator, rates=class_rates(counts), generated=self.generated
-            )
+            generator, rates = self._generator(measured, rows), class_rates(measured["counts"])
+            both = Adversaries(generator, discriminator, rates=rates, generated=self.generated)
             both.with_rates(generator=self.generator_rate, discriminator=self.learning_rate)
             for step in range(self.n_steps):
                 seen = {name: values.to(torch.float32) for name, values in both.of_discriminator.items()}
@@ -97,14 +100,15 @@ class DPGan:
                 both.step_discriminator(noisy, batch=self._rate(schema) * (schema.rows or 1), clip=self.clip)
                 if (step + 1) % self.steps_each == 0:
                     both.step_generator()
-            return {"counts": counts, "generator": both.averaged()}
+            return {**measured, "generator": both.averaged()}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
         """The averaged generator is the model."""
-        return GeneratorModel(self._generator(MixedRows(schema)), measurements["generator"], measurements["counts"])
+        generator = self._generator(measurements, MixedRows(schema))
+        return GeneratorModel(generator, measurements["generator"], measurements["counts"])
 
-    def _generator(self, rows: MixedRows) -> Generator:
-        return Generator(rows, self.latent, self.hidden)
+    def _generator(self, measured: Measurements, rows: MixedRows) -> Generator:
+        return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
 
     def _discriminator(self, rows: MixedRows) -> Discriminator:
         return Discriminator(rows, self.discriminator_hidden, self.coefficients)
