@@ -256,13 +256,13 @@ def test_other_constants_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_digest_sees_a_constant_and_no_comment(monkeypatch: pytest.MonkeyPatch) -> None:
     constants = sys.modules["sfumato.outlook.constants"]
-    source = constants._source
-    before = constants_digest("sfumato.mechanisms.table.mechanism")
+    source, read = constants._source, constants_digest.__wrapped__  # the sources, not what was read before
+    before = read("sfumato.mechanisms.table.mechanism")
     monkeypatch.setattr(constants, "_source", lambda module: source(module) + "\n# a comment\n")
-    assert constants_digest("sfumato.mechanisms.table.mechanism") == before
+    assert read("sfumato.mechanisms.table.mechanism") == before
     changed = {"sfumato.mechanisms.table.cells": "\nCELLS = 7\n"}
     monkeypatch.setattr(constants, "_source", lambda module: source(module) + changed.get(module, ""))
-    assert constants_digest("sfumato.mechanisms.table.mechanism") != before
+    assert read("sfumato.mechanisms.table.mechanism") != before
 
 
 # -------------------------------------------------------------------------------------------------- the command line

@@ -1,6 +1,7 @@
 """The versions of what a release is made with: noise, numbers, files and drawings."""
 
 import importlib.metadata
+from functools import cache
 
 SOFTWARE = (
     "cryptography",
@@ -21,4 +22,9 @@ WRITTEN_BY = ("numpy", "pandas", "pyarrow", "sfumato")
 
 def installed_software() -> dict[str, str]:
     """What runs here."""
-    return {name: importlib.metadata.version(name) for name in SOFTWARE}
+    return {name: _version(name) for name in SOFTWARE}
+
+
+@cache  # a process keeps the version that it has loaded
+def _version(name: str) -> str:
+    return importlib.metadata.version(name)
