@@ -3,7 +3,14 @@
 import numpy as np
 
 from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
-from sfumato.private.kernel.clip import OUTER_ROWS, add_codes, distinct_codes, outer_to_grid, weights_in_units
+from sfumato.private.kernel.clip import (
+    LIMB_BITS,
+    OUTER_ROWS,
+    add_codes,
+    distinct_codes,
+    outer_to_grid,
+    weights_in_units,
+)
 from sfumato.private.kernel.persons import Numbered, Persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.block import Dense, Hot, Outer
@@ -11,13 +18,14 @@ from sfumato.public.plan import Plan
 from sfumato.public.schema import Batch
 from sfumato.public.step import Step
 
-#: Integers by block: of one batch, or of all so far.
+#: Integers by block: of one batch, or of all so far. Products have two for each entry, the upper bits and the lower ones.
 Sums = dict[str, Integers]
 
 
 def nothing(step: Step) -> Sums:
     """The sum over no rows."""
-    return {block.name: np.zeros(block.width, dtype=np.int64) for block in step.blocks}
+    shapes = {b.name: (2, b.width) if isinstance(b, Outer) else (b.width,) for b in step.blocks}
+    return {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
 
 
 def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Plan, primitives: Primitives) -> None:
@@ -43,16 +51,22 @@ def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Pl
                 group = np.clip(np.nan_to_num(values[:, -1], nan=0.0), 0, block.groups - 1).astype(np.int64)
                 if persons:
                     u = primitives.clip_persons(u, persons.of_products(v, group, block=block))
-                _add_products(private_sum.reshape(block.groups, *block.shape), u, v, group)
+                _add_products(private_sum.reshape(2, block.groups, *block.shape), u, v, group)
 
 
 def _add_products(sums: Integers, u: Floats, v: Floats, group: Integers) -> None:
-    """Add u v^T. Whole numbers below 2^53 throughout, so that float64 matrix products are exact."""
+    """Add u v^T. Whole numbers below 2^53 throughout, so that float64 matrix products are exact.
+
+    A row may add 2^38 to an entry: upper and lower bits are added up apart, so that no number of rows overflows.
+    """
+    high, low = sums
     for start in range(0, len(u), OUTER_ROWS):
         piece = slice(start, start + OUTER_ROWS)
         for g in np.unique(group[piece]):
-            own = slice(None) if len(sums) == 1 else group[piece] == g
-            sums[g] += (u[piece][own].T @ v[piece][own]).astype(np.int64)
+            own = slice(None) if len(high) == 1 else group[piece] == g
+            products = (u[piece][own].T @ v[piece][own]).astype(np.int64)
+            high[g] += products >> LIMB_BITS
+            low[g] += products & (2**LIMB_BITS - 1)
 
 
 def on_grid(private_sums: Sums, *, step: Step, plan: Plan) -> Sums:
