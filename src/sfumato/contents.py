@@ -50,8 +50,9 @@ DAMAGED = (
 def synthetic_file(synthetic: Synthetic) -> tuple[str, bytes]:
     """Name and content of the file of synthetic rows: Parquet for tables, npz for images."""
     if synthetic.table is not None:
-        file = io.BytesIO()
-        synthetic.table.to_parquet(file, index=False)
+        file, table = io.BytesIO(), synthetic.table.copy(deep=False)
+        table.attrs = {}  # pandas would write them into the file, and read them back: a place for anything
+        table.to_parquet(file, index=False)
         return TABLE, file.getvalue()
     arrays = {"images": synthetic.images, "labels": synthetic.labels, "soft_labels": synthetic.soft_labels}
     return ARRAYS, archive_of({**arrays, "classes": np.array(synthetic.classes)})

@@ -21,6 +21,7 @@ from sfumato.public.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.non_private import NOT_A_CLAIM
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
+from sfumato.public.software import SOFTWARE
 from sfumato.public.step import Step, step_from_json
 from sfumato.public.strict_json import fields_of, parse_json, read_fields
 
@@ -321,8 +322,11 @@ def _sentences(texts: tuple[str, ...], *, what: str) -> tuple[str, ...]:
 
 def _versions(body: dict[str, Any]) -> dict[str, str]:
     versions = _texts(body, what="software")
-    if not all(re.fullmatch(r"[\w.+!-]{1,60}", part) for pair in versions.items() for part in pair):
-        raise VerificationError(f"{NAME}: software must hold names and versions only.")
+    if not (
+        set(versions) <= set(SOFTWARE)
+        and all(re.fullmatch(r"[\w.+!-]{1,60}", version, flags=re.ASCII) for version in versions.values())
+    ):
+        raise VerificationError(f"{NAME}: software must hold names and versions only, of what makes a release.")
     return versions
 
 
