@@ -89,6 +89,8 @@ def arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
     """The arrays of an npz archive that anybody may have written: no pickles, and nothing that unpacks to more."""
     out: dict[str, NDArray[Any]] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > len(content):
+            raise ValueError("members that share their bytes")
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
             if member.compress_type != zipfile.ZIP_STORED or name == member.filename or name in out:

@@ -446,6 +446,7 @@ def test_events_follow_relation_unit_and_sampling() -> None:
         (DPMix(degree=301, mixtures=10), PrivacyUnit(), "may not exceed the number of rows"),
         (DPMix(degree=20, mixtures=0), PrivacyUnit(), "at least 1"),
         (DPMix(degree=20, mixtures=1), PrivacyUnit(), "2 mixtures or more"),
+        (DPMix(degree=20, mixtures=10), PrivacyUnit(person="p", max_rows=10**9), "too many to be accounted for"),
     ],
 )
 def test_plans_that_no_proof_covers_are_refused(mechanism, unit: PrivacyUnit, message: str) -> None:

@@ -9,6 +9,7 @@ import io
 import os
 import re
 import zipfile
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -377,6 +378,22 @@ def swap_key(old, new):
     )
 
 
+def overlapping_archive(folder):
+    """A member inside the bytes of another: a file of n bytes could unpack to the square of that."""
+    inner = archive_of({"b": np.arange(100)})
+    inner = inner[: inner.index(b"PK\x01\x02")]
+    file = io.BytesIO(archive_of({"a": np.frombuffer(inner, dtype=np.uint8)}))
+    with zipfile.ZipFile(file, "a") as archive:
+        member = zipfile.ZipInfo("b.npy")
+        member.header_offset = file.getvalue().index(inner)
+        member.file_size = member.compress_size = len(inner) - 30 - len("b.npy")
+        member.CRC = zlib.crc32(inner[-member.file_size :])
+        archive.filelist.append(member)
+        archive.NameToInfo[member.filename] = member
+        archive.comment = b""  # marks the directory as changed
+    folder.put(ANSWERS, file.getvalue())
+
+
 def add_answer(folder):
     folder.put_answers(lambda a: {**a, "histograms/1/counts": a[KEY]})
 
@@ -623,6 +640,7 @@ REFUSED = {
     "answers with a fraction": ("table", float_answers, "does not hold whole numbers"),
     "pickled answers": ("table", pickled_answers, "answers.npz is damaged"),
     "an archive that unpacks to petabytes": ("table", swollen_archive, "answers.npz is damaged"),
+    "an archive whose members overlap": ("table", overlapping_archive, "answers.npz is damaged"),
     "an answer that was not planned": ("table", add_answer, "not planned, or not in this order"),
     "a gap in the uses": ("table", swap_key("/0/", "/1/"), "not planned, or not in this order"),
     "another block": ("table", swap_key("counts", "rows"), "not planned, or not in this order"),

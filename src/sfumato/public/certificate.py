@@ -15,7 +15,7 @@ import dp_accounting as dpa
 from sfumato.errors import SfumatoError, VerificationError
 from sfumato.public.accounting import Spent, event_from_json, event_to_json
 from sfumato.public.assumptions import ASSUMPTIONS, Assumption
-from sfumato.public.claim import Claim, claim_of
+from sfumato.public.claim import Claim, claim_of, exact_text
 from sfumato.public.layout import Section, as_html
 from sfumato.public.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.non_private import NOT_A_CLAIM
@@ -93,7 +93,8 @@ class Certificate:
         """The mechanism, the promise and the status in a few words."""
         kind = "" if self.status == "certified" else f", {self.status.upper()}"
         warned = "" if not self.warnings else f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"
-        return f"{self.mechanism.name}, epsilon {self.epsilon:g}, delta {self.delta:g}{kind}{warned}"
+        promise = f"epsilon {exact_text(self.epsilon)}, delta {exact_text(self.delta)}"
+        return f"{self.mechanism.name}, {promise}{kind}{warned}"
 
     def sections(self) -> list[Section]:
         """What a person should read first: the claim, and whatever speaks against the release."""

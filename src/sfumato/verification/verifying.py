@@ -6,6 +6,7 @@ from pathlib import Path
 from sfumato.errors import VerificationError
 from sfumato.folder import CERTIFICATE, Release
 from sfumato.public.certificate import Certificate
+from sfumato.public.claim import exact_text
 from sfumato.public.layout import Section, as_html
 from sfumato.safetensors_file import WEIGHTS
 from sfumato.verification.account_checks import check_account, check_delta
@@ -64,7 +65,8 @@ class Verification:
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<Verification: {self.path}, epsilon {self.epsilon:g}, delta {self.delta:g}: {self.verdict}>"
+        promise = f"epsilon {exact_text(self.epsilon)}, delta {exact_text(self.delta)}"
+        return f"<Verification: {self.path}, {promise}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
