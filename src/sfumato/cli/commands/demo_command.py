@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sfumato.cli.commands.release_command import Force
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
 from sfumato.cli.files import check_file_target, whole_or_absent
+from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
 from sfumato.cli.show_plan import grid_as_table
 from sfumato.folder import check_target

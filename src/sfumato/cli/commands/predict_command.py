@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from sfumato.cli.commands.release_command import Force
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.files import check_file_target, whole_or_absent
+from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
 from sfumato.errors import ReleaseError
 from sfumato.training import load_model

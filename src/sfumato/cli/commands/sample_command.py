@@ -8,10 +8,9 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from sfumato.cli.commands.release_command import Force, Seed
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.files import check_file_target, whole_or_absent
-from sfumato.cli.options import RowsOption, asked_rows
+from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
 from sfumato.cli.refusals import refusing
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder import load_release
