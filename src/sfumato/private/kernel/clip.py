@@ -72,9 +72,8 @@ def _clip_rows(rows: Floats, low: float, l2_bound: float, units: float, limit: i
 
 #: Norm of either vector of an outer block, in fine units: products over 2^12 rows stay below 2^53, exact in float64.
 FINE_NORM = 2**19
-OUTER_ROWS = 2**12
-#: Sums of products are kept in two parts: this many bits, and those above.
-LIMB_BITS = 31
+#: Sums of products are kept in two parts: that many bits, and those above.
+OUTER_ROWS, LIMB_BITS = 2**12, 31
 _FINE_MARGIN = 1 - 2.0**-30  # more than float64 rounding can add to a norm
 
 

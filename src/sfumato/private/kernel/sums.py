@@ -2,15 +2,8 @@
 
 import numpy as np
 
+from sfumato.private.kernel import clip
 from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
-from sfumato.private.kernel.clip import (
-    LIMB_BITS,
-    OUTER_ROWS,
-    add_codes,
-    distinct_codes,
-    outer_to_grid,
-    weights_in_units,
-)
 from sfumato.private.kernel.persons import Numbered, Persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.block import Dense, Hot, Outer
@@ -24,8 +17,7 @@ Sums = dict[str, Integers]
 
 def nothing(step: Step) -> Sums:
     """The sum over no rows."""
-    shapes = {b.name: (2, b.width) if isinstance(b, Outer) else (b.width,) for b in step.blocks}
-    return {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
+    return {b.name: np.zeros((2, b.width) if isinstance(b, Outer) else b.width, dtype=np.int64) for b in step.blocks}
 
 
 def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Plan, primitives: Primitives) -> None:
@@ -41,11 +33,11 @@ def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Pl
                     integers = primitives.clip_persons(integers, persons.of_vectors(block, noise_multiplier=noise))
                 private_sum += integers.sum(axis=0, dtype=np.int64)
             case Hot():
-                codes, one = distinct_codes(values, block=block), plan.units_per_one(step.name, block.name)
-                units = weights_in_units(values, codes, block=block, units=one)
+                codes, one = clip.distinct_codes(values, block=block), plan.units_per_one(step.name, block.name)
+                units = clip.weights_in_units(values, codes, block=block, units=one)
                 if persons:
                     units = primitives.clip_persons(units, persons.of_codes(codes, block=block, units=one))
-                add_codes(private_sum, codes, units)
+                clip.add_codes(private_sum, codes, units)
             case Outer():
                 u, v = primitives.clip_outer(values, block=block)
                 group = np.clip(np.nan_to_num(values[:, -1], nan=0.0), 0, block.groups - 1).astype(np.int64)
@@ -59,21 +51,19 @@ def _add_products(sums: Integers, u: Floats, v: Floats, group: Integers) -> None
 
     A row may add 2^38 to an entry: upper and lower bits are added up apart, so that no number of rows overflows.
     """
-    high, low = sums
-    for start in range(0, len(u), OUTER_ROWS):
-        piece = slice(start, start + OUTER_ROWS)
+    for start in range(0, len(u), clip.OUTER_ROWS):
+        piece = slice(start, start + clip.OUTER_ROWS)
         for g in np.unique(group[piece]):
-            own = slice(None) if len(high) == 1 else group[piece] == g
+            own = slice(None) if sums.shape[1] == 1 else group[piece] == g
             products = (u[piece][own].T @ v[piece][own]).astype(np.int64)
-            high[g] += products >> LIMB_BITS
-            low[g] += products & (2**LIMB_BITS - 1)
+            sums[:, g] += np.divmod(products, 2**clip.LIMB_BITS)
 
 
 def on_grid(private_sums: Sums, *, step: Step, plan: Plan) -> Sums:
     """The sums in the units of their noise: products were added up on a finer grid."""
     fine = {block.name: block for block in step.blocks if isinstance(block, Outer)}
     units = {name: plan.units_per_one(step.name, name) for name in fine}
-    return private_sums | {n: outer_to_grid(private_sums[n], block=b, units=units[n]) for n, b in fine.items()}
+    return private_sums | {n: clip.outer_to_grid(private_sums[n], block=b, units=units[n]) for n, b in fine.items()}
 
 
 def row_integers(private_rows: Batch, *, step: Step, plan: Plan, primitives: Primitives) -> Small:
@@ -88,8 +78,8 @@ def row_integers(private_rows: Batch, *, step: Step, plan: Plan, primitives: Pri
 
 
 def _spelled_out(values: Values, *, block: Hot, units: float) -> Integers:
-    codes = distinct_codes(values, block=block)
-    private_units = weights_in_units(values, codes, block=block, units=units)
+    codes = clip.distinct_codes(values, block=block)
+    private_units = clip.weights_in_units(values, codes, block=block, units=units)
     private_integers = np.zeros((len(codes), block.width), dtype=np.int64)
     at, position = np.nonzero(codes >= 0)
     private_integers[at, codes[at, position]] = private_units[at]
