@@ -74,6 +74,14 @@ def plan_baseline(baseline: Baseline, *, as_json: bool) -> None:
     answer(payload, as_json=as_json, show=show)
 
 
+def refuse_beside_baseline(name: str, *, sign: Path | None, page: Path | None) -> None:
+    """Refuse what a release has and a baseline has not: a claim that can be signed, and a private page."""
+    if sign is not None:
+        raise PlanError(f"{name} is not private: there is no claim to sign. Leave out --sign.")
+    if page is not None:
+        raise PlanError(f"--private-page compares a private release, and {name} makes none. Leave it out.")
+
+
 def release_baseline(
     baseline: Baseline,
     data: Path,

@@ -11,6 +11,7 @@ from sfumato.cli.non_private import (
     chosen_baseline,
     is_baseline,
     needed,
+    refuse_beside_baseline,
     release_baseline,
 )
 from sfumato.cli.options import (
@@ -31,7 +32,6 @@ from sfumato.cli.private_page import PrivatePage, PrivateTest, asked_page
 from sfumato.cli.refusals import refusing
 from sfumato.cli.settings import chosen_mechanism
 from sfumato.cli.written import WRITING, describe_release, how_to_check, show_written
-from sfumato.errors import PlanError
 from sfumato.fitting import fit
 from sfumato.folder import check_target
 from sfumato.folder import release as write_release
@@ -68,12 +68,7 @@ def release(
     # Whatever can be refused is refused before a row is read.
     n_rows = asked_rows(rows)
     if is_baseline(mechanism_name, non_private=non_private, epsilon=epsilon, delta=delta):
-        if sign is not None:
-            raise PlanError(f"{mechanism_name} is not private: there is no claim to sign. Leave out --sign.")
-        if page is not None or private_test is not None:
-            raise PlanError(
-                f"--private-page compares a private release, and {mechanism_name} makes none. Leave it out."
-            )
+        refuse_beside_baseline(mechanism_name, sign=sign, page=page or private_test)
         schema = load_schema(schema_file)
         baseline = chosen_baseline(mechanism_name, schema=schema, settings=settings or ())
         release_baseline(
