@@ -29,7 +29,8 @@ from sfumato.mechanisms.image.sizes import signal_of, sizes_for
 from sfumato.mechanisms.image.warm_start import fitted_rule
 from sfumato.mechanisms.image.whitening import whitening_of
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.verification.comparison import MOST_DIFFERENT, share_different
+from sfumato.verification.comparison import share_different
+from sfumato.verification.rebuilt import MOST_DIFFERENT
 
 SMALL = ThreeAImage(coefficients=9, clusters=2, rounds=2, teacher_steps=3, teacher_width=16, practice=60, rows=60)
 COLOUR = replace(

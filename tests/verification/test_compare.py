@@ -11,7 +11,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.model import Synthetic
-from sfumato.verification.comparison import MOST_DIFFERENT, share_different
+from sfumato.verification.comparison import share_different
+from sfumato.verification.rebuilt import MOST_DIFFERENT
 
 SCHEMA = sf.Schema(
     columns=(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from dp_accounting import dp_event
 
 from sfumato.errors import AccountingError
-from sfumato.public.accounting.events import Leaves, event_to_json, flatten
+from sfumato.public.accounting.events import event_to_json
 from sfumato.public.accounting.gdp import epsilon_of_mu, mu_of_budget
+from sfumato.public.accounting.leaves import Leaves, flatten
 from sfumato.public.accounting.pld import grid_width, pld_epsilon, rounding_of, total_spread
 from sfumato.public.accounting.rdp import leaves_rdp_epsilon
 
