@@ -111,6 +111,7 @@ def draw_planes(path: Path, planes: Mapping[str, Mapping[str, tuple[NDArray[Any]
     """Points of two classes in the plane: a row for each name, a picture for each set of points."""
     import matplotlib
     from matplotlib.figure import Figure
+    from PIL import Image
 
     n_columns = max(len(sets) for sets in planes.values())
     with matplotlib.rc_context(_STYLE):
@@ -123,4 +124,7 @@ def draw_planes(path: Path, planes: Mapping[str, Mapping[str, tuple[NDArray[Any]
                     axes.scatter(mine[:, 0], mine[:, 1], s=2, color=colour, linewidths=0)
                 axes.set(xlim=(-0.15, 1.15), ylim=(-0.15, 1.15), xticks=[], yticks=[])
                 axes.set_title(f"{name}: {title}", fontsize=8, loc="left")
-        figure.savefig(path, dpi=85, metadata={"Software": None}, pil_kwargs={"optimize": True})
+        file = io.BytesIO()
+        figure.savefig(file, format="png", dpi=85, metadata={"Software": None})
+    # Thousands of small dots with soft edges: a few colours are enough to see them.
+    Image.open(file).convert("RGB").quantize(12).save(path, optimize=True)

@@ -8,6 +8,8 @@ from sfumato.lab.studies.task import Found, Line, Study
 
 HEADINGS = ("", "published", "as published, run here", "honest epsilon", "made sound at the published epsilon")
 
+_MOST_LISTED = 20
+
 _WARNING = (
     '*Research, not a release: whatever is called "as published" here reads a public dataset without the doors of this package '
     'and protects nobody. "Made sound" is a mechanism of this package, through the doors.*'
@@ -64,7 +66,7 @@ def _how(study: Study, found: Found) -> str:
             f"`sfumato study {study.name} --out DIR`, on what `{study.name}.json` beside this page holds. A run goes on where an "
             "earlier one stopped.",
             "",
-            f"* At full size: {_listed(full)}.",
+            f"* At full size: {_listed(full) if len(full) <= _MOST_LISTED else f'{len(full)} points, all that are not named below'}.",
             f"* By `--quick`, at a reduced size, and marked so: {_listed(quick)}.",
             f"* Still to be run at full size: {_listed(sorted({*found.missing, *quick}))}.",
         ]

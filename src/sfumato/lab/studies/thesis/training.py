@@ -15,7 +15,6 @@ from sfumato.lab.studies.thesis.networks import Weights, scores, started
 from sfumato.lab.studies.thesis.stopping import Stopping
 from sfumato.public.torch_extra import default_device, need_torch
 
-_VALIDATION = 0.1
 _ADAM_EPSILON = 1e-7  # of Keras; torch has 1e-8
 _AT_ONCE = 500
 
@@ -32,6 +31,7 @@ class Training:
         batch: Pictures in a step.
         learning_rate: Of Adam, at first.
         halved_every: Epochs after which the rate is halved; None: never.
+        validation: The part of the pictures that is held back.
         patience: Epochs without a better validation accuracy after which a network stops, and goes back to its best weights;
             None: it never stops, and keeps its last weights.
     """
@@ -40,6 +40,7 @@ class Training:
     batch: int = 32
     learning_rate: float = 1e-4
     halved_every: int | None = 10
+    validation: float = 0.1
     patience: int | None = None
 
 
@@ -55,7 +56,7 @@ def accuracies_of_training(
     y = torch.from_numpy(np.stack([targets for _, targets in datasets]).astype(np.float32)).to(device)
     n_networks, n_pictures = x.shape[:2]
     orders = rng.permuted(np.tile(np.arange(n_pictures), (n_networks, 1)), axis=1)
-    held, used = np.split(orders, [int(_VALIDATION * n_pictures)], axis=1)
+    held, used = np.split(orders, [int(training.validation * n_pictures)], axis=1)
     each = torch.arange(n_networks, device=device)[:, None]
     seen = torch.from_numpy(held).to(device)
     asked, wanted = x[each, seen], y[each, seen].argmax(dim=2)

@@ -1,4 +1,4 @@
-"""Figure 2 of the paper: three toy tables in the plane, as published and made sound."""
+"""Figure 2 of the paper: three toy tables in the plane, as published at three epsilons, and made sound at one."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from sfumato.fitting import fit
 from sfumato.lab.studies.drawing import draw_planes
 from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish
+from sfumato.mechanism import Mechanism
 from sfumato.mechanisms.clustmix.mechanism import ClustMix
+from sfumato.mechanisms.table.mechanism import ThreeATable
 from sfumato.private.sensitive import Sensitive
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Column, Schema
@@ -20,6 +22,8 @@ Codes = NDArray[np.int64]
 
 _DELTA = 1e-5
 _SIGMA_MAX = 0.1
+#: Of the published points: the fewer, the larger the clusters, as the paper's figure shows.
+_EPSILONS = (0.1, 1.0, 10.0)
 _CLASSES = ("a", "b")
 
 
@@ -36,19 +40,26 @@ def toy_tables(rows: int) -> dict[str, tuple[Points, Codes]]:
 
 
 def draw_toys(path: Path, *, rows: int, epsilon: float) -> dict[str, Any]:
-    """Real rows, the published points, and rows of sound ClustMix; the number of points of each."""
+    """Real rows, published points, rows of sound ClustMix and of the default; the number of points of each."""
     planes, counts = {}, {}
     for name, (points, labels) in toy_tables(rows).items():
-        settings = PublishedSettings(epsilon=epsilon, delta=_DELTA, sigma_max=_SIGMA_MAX)
-        published = publish(points, labels, n_classes=len(_CLASSES), settings=settings)
-        sound = _sound(points, labels, epsilon=epsilon)
-        planes[name] = {"real": (points, labels), f"published, {epsilon:g}": published, f"sound, {epsilon:g}": sound}
-        counts[name] = [len(published[1]), len(sound[1])]
+        planes[name] = {
+            "real": (points, labels),
+            **{f"published, {e:g}": _published(points, labels, epsilon=e) for e in _EPSILONS},
+            f"sound, {epsilon:g}": _sound(ClustMix(), points, labels, epsilon=epsilon),
+            f"default, {epsilon:g}": _sound(ThreeATable(), points, labels, epsilon=epsilon),
+        }
+        counts[name] = {what: len(classes) for what, (_, classes) in planes[name].items()}
     draw_planes(path, planes)
     return {"points": counts}
 
 
-def _sound(points: Points, labels: Codes, *, epsilon: float) -> tuple[Points, Codes]:
+def _published(points: Points, labels: Codes, *, epsilon: float) -> tuple[Points, Codes]:
+    settings = PublishedSettings(epsilon=epsilon, delta=_DELTA, sigma_max=_SIGMA_MAX)
+    return publish(points, labels, n_classes=len(_CLASSES), settings=settings)
+
+
+def _sound(mechanism: Mechanism, points: Points, labels: Codes, *, epsilon: float) -> tuple[Points, Codes]:
     numbers = tuple(Column(name=name, kind="numeric", bounds=(0.0, 1.0)) for name in ("x", "y"))
     schema = Schema(
         columns=(*numbers, Column(name="kind", kind="categorical", categories=_CLASSES)),
@@ -56,7 +67,7 @@ def _sound(points: Points, labels: Codes, *, epsilon: float) -> tuple[Points, Co
         rows=len(labels),
     )
     frame = pd.DataFrame({"x": points[:, 0], "y": points[:, 1], "kind": np.array(_CLASSES)[labels]})
-    fitted = fit(ClustMix(), Sensitive.read(frame, schema), Budget(epsilon=epsilon, delta=_DELTA), seed=0)
+    fitted = fit(mechanism, Sensitive.read(frame, schema), Budget(epsilon=epsilon, delta=_DELTA), seed=0)
     table = pd.DataFrame(fitted.sample(len(labels), seed=0).table)
     return table[["x", "y"]].to_numpy(), (table["kind"].to_numpy() == _CLASSES[1]).astype(np.int64)
 
