@@ -14,6 +14,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ EPSILON, DELTA = 1.0, 1e-5
 #: Datasets of the protocol with their learner, and tables of the zoo.
 BENCHMARKS = {"adult": "lightgbm", "credit": "lightgbm", "isolet": "lightgbm", "mnist": "cnn"}
 TABLES = ("diamonds-cut", "insurance-whi")
+#: One report of every row: the number of rows is public, so that neighbours replace a row.
+LOCAL = ("local-reports", "dp-pro")
 Record = dict[str, Any]
 
 
@@ -54,7 +57,8 @@ def wanted(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
 
 def run_protocol(name: str, dataset: str, seed: int) -> Record:
     method, epsilon = (baseline_for(name), None) if name in BASELINES else (name, EPSILON)
-    (record,) = run(dataset, epsilon=epsilon, method=method, learner=[BENCHMARKS[dataset]], seeds=[seed], delta=DELTA)
+    benchmark = replace(load(dataset), schema=schema_for(name, dataset))
+    (record,) = run(benchmark, epsilon=epsilon, method=method, learner=[BENCHMARKS[dataset]], seeds=[seed], delta=DELTA)
     kept = ("value", "real_value", "value_n", "tvd_1way", "tvd_2way", "release_seconds", "peak_memory_mb")
     return {key: record.get(key) for key in kept}
 
@@ -108,7 +112,7 @@ def run_missing(options: argparse.Namespace) -> None:
         private = {"epsilon": EPSILON, "delta": DELTA} if name not in BASELINES else {"epsilon": None, "delta": None}
         record: Record = {"method": name, "dataset": dataset, "seed": seed, **private}
         try:
-            check(name, schema_of(dataset))
+            check(name, schema_for(name, dataset))
             record |= runner(name, dataset)(name, dataset, seed)
         except SfumatoError as error:
             record |= {"refused": str(error)}
@@ -127,7 +131,7 @@ def write_page() -> None:
         f"`make bench-mechanisms`. Epsilon {EPSILON:g}, delta {DELTA:g}, defaults; utility by the evaluation protocol (MNIST: accuracy "
         "of the CNN; else AUC of LightGBM, over the classes where there are several) with the recommended number of rows; of a "
         "learner, the model itself; of a peer, with as many rows as are real. In brackets: 2-way TVD; seconds and peak MB of a "
-        "release; how many releases. "
+        f"release; how many releases. Neighbours add or remove a row; with {' and '.join(LOCAL)} they replace one. "
         "A dash: the mechanism does not take such data, or was not run.",
         "",
         "| | " + " | ".join(datasets) + " |",
@@ -162,6 +166,12 @@ def _cost(runs: list[Record], dataset: str) -> Record:
 @cache
 def schema_of(dataset: str) -> sf.Schema:
     return CASES[dataset].load().schema if dataset in TABLES else load(dataset).schema
+
+
+def schema_for(name: str, dataset: str) -> sf.Schema:
+    """The dataset's schema, with neighbours as the mechanism can have them."""
+    schema = schema_of(dataset)
+    return replace(schema, unit=replace(schema.unit, relation="replace_one")) if name in LOCAL else schema
 
 
 def _cell(runs: list[Record]) -> str:
