@@ -79,7 +79,7 @@ class DPGan:
     latent: int = 24
     hidden: int = 128
     counts_share: float = 0.05
-    start_share: float = 1.0
+    start_share: float = 2.0
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class counts over everyone, of pictures moments too; then sampled gradients."""
