@@ -75,7 +75,7 @@ class PateGan:
     latent: int = 24
     hidden: int = 128
     counts_share: float = 0.05
-    start_share: float = 1.0
+    start_share: float = 2.0
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class counts, of pictures moments too; then votes, round by round."""
