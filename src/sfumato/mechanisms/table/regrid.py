@@ -19,8 +19,9 @@ COARSE_LOOKS = 2
 
 #: A part holds rows from so many standard deviations on; one beside it from fewer on.
 _LIT, _SOME = 4.0, 1.0
-#: At most this part of the parts may hold rows, and they must hold so much of all.
-_FEW, _MOST = 0.25, 0.8
+#: At most so many parts may hold rows, and they must hold so much of all: a grid that was finer beside more of them would be
+#: smoothed across its seams.
+_FEW, _MOST = 3, 0.8
 #: They get this part of the cells.
 _CELLS = 0.75
 
@@ -41,7 +42,7 @@ def turned(feature: Feature, held: NDArray[np.float64], *, stddev: float) -> Fea
     lit = held > _LIT * stddev
     beside = np.append(lit[1:], False) | np.append(False, lit[:-1])
     kept = lit | (beside & (held > _SOME * stddev))
-    if not lit.any() or kept.sum() > _FEW * len(held) or held[kept].sum() < _MOST * held.sum():
+    if not lit.any() or kept.sum() > min(_FEW, len(held) // 4) or held[kept].sum() < _MOST * held.sum():
         return feature
     weight = np.where(kept, _CELLS / kept.sum(), (1 - _CELLS) / (~kept).sum())
     counts = np.diff(np.round(np.append(0.0, np.cumsum(weight)) * CELLS)).astype(int)
