@@ -113,7 +113,7 @@ def release(
         console.print(payload["claim"], markup=False)
         for sentence in payload["notes"]:
             console.print(f"note: {sentence}", style="dim", markup=False)
-        for tool, line in payload["load"].items():
+        for tool, line in list(payload["load"].items())[:1]:  # the report has them all
             console.print(f"Load it into {tool}: {line}", markup=False, soft_wrap=True)
         console.print(f"Anyone can check it, without the data: sfumato verify {out}", markup=False, soft_wrap=True)
 
