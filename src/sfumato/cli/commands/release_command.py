@@ -102,7 +102,7 @@ def release(
     def show(console: Console) -> None:
         what = f"{payload['rows']:,} synthetic rows to {escape(str(out))}"
         show_written(console, payload, done="released", what=what, out=out)
-        for tool, line in payload["load"].items():
+        for tool, line in list(payload["load"].items())[:1]:  # the report has them all
             console.print(f"Load it into {tool}: {line}", markup=False, soft_wrap=True)
         console.print(how_to_check(out), markup=False, soft_wrap=True)
 
