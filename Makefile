@@ -33,8 +33,9 @@ help:
 demo: .venv/base
 	$(BIN)/sfumato demo --force
 
+# The slowest of them are named at the end by: make test TEST=--durations=40
 test: .venv/deep
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(TEST)
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ EPSILON, DELTA = 1.0, 1e-5
 #: Datasets of the protocol with their learner, and tables of the zoo.
 BENCHMARKS = {"adult": "lightgbm", "credit": "lightgbm", "isolet": "lightgbm", "mnist": "cnn"}
 TABLES = ("diamonds-cut", "insurance-whi")
+#: Every row reports for itself, so their number is public and neighbours differ by a replaced row.
+LOCAL = ("dp-pro", "local-reports")
 Record = dict[str, Any]
 
 
@@ -54,7 +57,8 @@ def wanted(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
 
 def run_protocol(name: str, dataset: str, seed: int) -> Record:
     method, epsilon = (baseline_for(name), None) if name in BASELINES else (name, EPSILON)
-    (record,) = run(dataset, epsilon=epsilon, method=method, learner=[BENCHMARKS[dataset]], seeds=[seed], delta=DELTA)
+    benchmark = replace(load(dataset), schema=schema_of(dataset, name in LOCAL))
+    (record,) = run(benchmark, epsilon=epsilon, method=method, learner=[BENCHMARKS[dataset]], seeds=[seed], delta=DELTA)
     kept = ("value", "real_value", "value_n", "tvd_1way", "tvd_2way", "release_seconds", "peak_memory_mb")
     return {key: record.get(key) for key in kept}
 
@@ -103,12 +107,14 @@ def check(name: str, schema: sf.Schema) -> None:
 def run_missing(options: argparse.Namespace) -> None:
     done = {(r["method"], r["dataset"], r["seed"]) for r in read_runs()}
     for name, dataset, seed in wanted(options):
-        if (name, dataset, seed) in done or (name in (*learner_names(), *BASELINES, *PEERS) and dataset in TABLES):
-            continue  # the zoo scores rows of mechanisms
+        if (name, dataset, seed) in done or (
+            name in (*learner_names(), *BASELINES, *PEERS, *LOCAL) and dataset in TABLES
+        ):
+            continue  # the zoo scores rows of mechanisms, of which one is added or removed
         private = {"epsilon": EPSILON, "delta": DELTA} if name not in BASELINES else {"epsilon": None, "delta": None}
         record: Record = {"method": name, "dataset": dataset, "seed": seed, **private}
         try:
-            check(name, schema_of(dataset))
+            check(name, schema_of(dataset, name in LOCAL))
             record |= runner(name, dataset)(name, dataset, seed)
         except SfumatoError as error:
             record |= {"refused": str(error)}
@@ -127,7 +133,7 @@ def write_page() -> None:
         f"`make bench-mechanisms`. Epsilon {EPSILON:g}, delta {DELTA:g}, defaults; utility by the evaluation protocol (MNIST: accuracy "
         "of the CNN; else AUC of LightGBM, over the classes where there are several) with the recommended number of rows; of a "
         "learner, the model itself; of a peer, with as many rows as are real. In brackets: 2-way TVD; seconds and peak MB of a "
-        "release; how many releases. "
+        "release; how many releases. `dp-pro` and `local-reports`: for a replaced row. "
         "A dash: the mechanism does not take such data, or was not run.",
         "",
         "| | " + " | ".join(datasets) + " |",
@@ -160,8 +166,14 @@ def _cost(runs: list[Record], dataset: str) -> Record:
 
 
 @cache
-def schema_of(dataset: str) -> sf.Schema:
-    return CASES[dataset].load().schema if dataset in TABLES else load(dataset).schema
+def schema_of(dataset: str, local: bool = False) -> sf.Schema:
+    if dataset in TABLES:
+        return CASES[dataset].load().schema
+    benchmark = load(dataset)
+    if not local:
+        return benchmark.schema
+    n_rows = len(real_examples(benchmark.train, benchmark.schema).label)
+    return replace(benchmark.schema, rows=n_rows, unit=replace(benchmark.schema.unit, relation="replace_one"))
 
 
 def _cell(runs: list[Record]) -> str:

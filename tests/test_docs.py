@@ -39,9 +39,9 @@ def run_python(text: str, *, page: Path, line: int, namespace: dict) -> None:
     exec(code, namespace)
 
 
-def run_console(text: str, *, folder: Path) -> None:
+def run_console(text: str, *, folder: Path, sfumato: Path) -> None:
     script = "\n".join(["set -eu", *(command for command in commands(text) if not is_make(command))])
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    path = os.pathsep.join([str(sfumato.parent), str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(
         ["sh", "-c", script],
         cwd=folder,
@@ -55,7 +55,9 @@ def run_console(text: str, *, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_blocks_of_a_page_run_in_order(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sfumato_command: Path
+) -> None:
     if "sfumato[deep]" in page.read_text(encoding="utf-8") and page.parent.name == "mechanisms":
         pytest.importorskip("torch", reason="torch is not installed: pages of mechanisms that need it are skipped")
     monkeypatch.chdir(tmp_path)
@@ -66,7 +68,7 @@ def test_the_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path, monkeypat
         if language == "python":
             run_python(text, page=page, line=line, namespace=vars(module))
         elif language == "console":
-            run_console(text, folder=tmp_path)
+            run_console(text, folder=tmp_path, sfumato=sfumato_command)
         ran += language in ("python", "console")
     assert ran, f"{page.name} has no block that runs"
 
@@ -93,9 +95,12 @@ def test_every_code_block_of_the_pages_has_a_language_that_runs() -> None:
         assert {language for _, language, _ in blocks(page)} <= {"python", "console"}, page.name
 
 
-def test_a_block_that_fails_is_noticed(tmp_path: Path) -> None:
+def test_a_block_that_fails_is_noticed(tmp_path: Path, sfumato_command: Path) -> None:
     with pytest.raises(AssertionError, match="exit 3"):
-        run_console("$ exit 3\n", folder=tmp_path)
+        run_console("$ exit 3\n", folder=tmp_path, sfumato=sfumato_command)
+    with pytest.raises(AssertionError, match="no certificate"):
+        run_console("$ sfumato verify nothing\n", folder=tmp_path, sfumato=sfumato_command)
+    run_console("$ sfumato verify nothing || test $? -eq 3\n", folder=tmp_path, sfumato=sfumato_command)
     with pytest.raises(ZeroDivisionError):
         run_python("1 / 0\n", page=ROOT / "README.md", line=7, namespace={})
 

@@ -5,7 +5,6 @@ import re
 import resource
 import runpy
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -64,10 +63,10 @@ def nightly(folder: Path, sfumato: str, *more: str, **environment: str) -> subpr
     )
 
 
-def test_the_nightly_job_hands_over_what_verifies(tmp_path: Path) -> None:
+def test_the_nightly_job_hands_over_what_verifies(tmp_path: Path, sfumato_command: Path) -> None:
     patients().to_csv(tmp_path / "patients.csv", index=False)
     (tmp_path / "schema.toml").write_text(SCHEMA)
-    command = f'exec {sys.executable} -m sfumato.cli "$@"'
+    command = f'exec {sfumato_command} "$@"'
     done = nightly(tmp_path, command, "--method", "independent-histograms", EPSILON="1")
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "outgoing").iterdir()

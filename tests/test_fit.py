@@ -8,12 +8,11 @@ import pytest
 
 import schemas
 import sfumato as sf
+from forger import BUDGET, OPEN
 from sfumato.check.rows import made_up, read
 from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
 from sfumato.public.accounting import epsilon_of, event_to_json
 from sfumato.public.discovery import discovered_rows, plan_discovery
-
-BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 
 
 def table(n_rows: int = 3000, seed: int = 0) -> pd.DataFrame:
@@ -27,17 +26,6 @@ def table(n_rows: int = 3000, seed: int = 0) -> pd.DataFrame:
             "ill": np.where(rng.random(n_rows) < 1 / (1 + np.exp(-(age - 55) / 8)), "yes", "no"),
         }
     )
-
-
-OPEN = sf.Schema(
-    columns=(
-        sf.Column(name="age", kind="integer", discover=True),
-        sf.Column(name="income", kind="numeric", discover=True),
-        sf.Column(name="town", kind="categorical", discover=True),
-        sf.Column(name="ill", kind="categorical", categories=("no", "yes")),
-    ),
-    target="ill",
-)
 
 
 def test_the_spent_budget_is_the_planned_one() -> None:

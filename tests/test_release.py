@@ -87,7 +87,7 @@ def test_a_failure_in_the_middle_leaves_nothing(fitted: sf.Fitted, tmp_path: Pat
     def broken(*args: object, **options: object) -> None:
         raise failure
 
-    monkeypatch.setattr(sys.modules["sfumato.folder"].os, "fsync", broken)
+    monkeypatch.setattr(sys.modules["sfumato.disk"].os, "fsync", broken)
     with pytest.raises(ReleaseError if isinstance(failure, OSError) else KeyboardInterrupt) as caught:
         sf.release(fitted, to=tmp_path / "release")
     assert not isinstance(failure, OSError) or "the disk is full" in str(caught.value)
@@ -116,7 +116,7 @@ def test_a_stop_between_the_two_moves_keeps_the_old_release(fitted: sf.Fitted, t
             raise KeyboardInterrupt
         os.rename(source, target)
 
-    monkeypatch.setattr(sys.modules["sfumato.folder"].os, "replace", stopped)
+    monkeypatch.setattr(sys.modules["sfumato.disk"].os, "replace", stopped)
     with pytest.raises(KeyboardInterrupt):
         sf.release(fitted, to=tmp_path / "release", rows=9, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["release"]
@@ -146,10 +146,11 @@ def test_rows_that_were_not_rebuilt_are_declared(folder: Path) -> None:
     assert found.ok
     assert found.different is None
     assert any("not rebuilt here" in sentence for sentence in found.declared)
-    assert not any("synthetic rows follow" in sentence for sentence in found.checked)
+    assert not any("to the last bit" in sentence for sentence in found.checked)
     again = sf.verify(folder)
     assert again.different == 0
-    assert any("synthetic rows follow" in sentence for sentence in again.checked)
+    assert any(sentence.startswith("the synthetic rows are what") for sentence in again.checked)
+    assert any("to the last bit" in sentence for sentence in again.checked)
     assert not any("not rebuilt here" in sentence for sentence in again.declared)
 
 

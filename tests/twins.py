@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato import ThreeAImage, ThreeATable
 from sfumato.mechanisms.common.prepared import INPUTS
-from sfumato.private.kernel import sums
+from sfumato.private.kernel import clip
 from sfumato.private.kernel.clip import FINE_NORM
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.view import View
@@ -239,7 +239,7 @@ def weighs_every_code_as_if_alone(monkeypatch):
         most = block.n_hot**0.5
         return np.trunc(np.clip(weights, -most, most) * int(units)).astype(np.int64)
 
-    monkeypatch.setattr(sums, "weights_in_units", alone)
+    monkeypatch.setattr(clip, "weights_in_units", alone)
 
 
 # Twins of the default for tables.

@@ -121,7 +121,7 @@ ACCOUNTING = (
         "compositions of compositions are lost",
         "nested uses are booked once",
         (
-            "public/accounting/events.py",
+            "public/accounting/leaves.py",
             "stack.append((node.event, count * int(node.count)))",
             "stack.append((node.event, count))",
         ),

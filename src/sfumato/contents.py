@@ -50,8 +50,9 @@ DAMAGED = (
 def synthetic_file(synthetic: Synthetic) -> tuple[str, bytes]:
     """Name and content of the file of synthetic rows: Parquet for tables, npz for images."""
     if synthetic.table is not None:
-        file = io.BytesIO()
-        synthetic.table.to_parquet(file, index=False)
+        file, table = io.BytesIO(), synthetic.table.copy(deep=False)
+        table.attrs = {}  # pandas would write them into the file, and read them back: a place for anything
+        table.to_parquet(file, index=False)
         return TABLE, file.getvalue()
     arrays = {"images": synthetic.images, "labels": synthetic.labels, "soft_labels": synthetic.soft_labels}
     return ARRAYS, archive_of({**arrays, "classes": np.array(synthetic.classes)})
@@ -88,6 +89,8 @@ def arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
     """The arrays of an npz archive that anybody may have written: no pickles, and nothing that unpacks to more."""
     out: dict[str, NDArray[Any]] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > len(content):
+            raise ValueError("members that share their bytes")
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
             if member.compress_type != zipfile.ZIP_STORED or name == member.filename or name in out:

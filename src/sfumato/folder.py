@@ -1,14 +1,8 @@
 """A release folder: synthetic rows or a trained model, the doors' integers behind them, schema, certificate and report.
 
-A folder is whole or absent. It is made in memory, written beside its place and moved there in one step.
+A folder is made in memory and written in one step, whole or not at all (`disk.py`).
 """
 
-import contextlib
-import errno
-import os
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +16,7 @@ from sfumato.contents import (
     settled_file,
     sha256_of,
 )
+from sfumato.disk import write_files
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.mechanism import Learner, mechanism_from
@@ -221,55 +216,3 @@ def check_target(target: Path, *, force: bool) -> None:
         raise ReleaseError(f"{target} exists and is no release folder, so it is not replaced. Choose another folder.")
     if not target.absolute().parent.is_dir():
         raise ReleaseError(f"there is no folder {target.absolute().parent} to write into. Make it first.")
-
-
-def write_files(target: Path, files: Mapping[str, bytes], *, force: bool) -> None:
-    """Write a folder of files that are made already: whatever fails in here is a matter of the disk."""
-    with _whole_or_absent(target, force=force) as folder:
-        for name, content in files.items():
-            with (folder / name).open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-
-
-@contextlib.contextmanager
-def _whole_or_absent(target: Path, *, force: bool) -> Iterator[Path]:
-    # The names are chosen before anything is made, so that whatever stops us, and wherever, all is cleaned up.
-    folder, retired = _name_beside(target), _name_beside(target)
-    try:
-        folder.mkdir(mode=0o700)
-        yield folder
-        folder.chmod(0o755)
-        if force and target.exists():
-            os.replace(target, retired)
-            os.replace(folder, target)
-        else:
-            os.rename(folder, target)
-    except OSError as error:
-        raise cannot_write(target, error) from None
-    finally:
-        if retired.exists() and not target.exists():
-            os.replace(retired, target)  # stopped between the two moves: the old release stays
-        for leftover in (folder, retired):
-            shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _name_beside(target: Path) -> Path:
-    return target.absolute().parent / f".{target.name}.{secrets.token_hex(8)}"
-
-
-@contextlib.contextmanager
-def writing(target: Path) -> Iterator[None]:
-    """Around operations on files and nothing else: whatever fails in here is told as a matter of the disk."""
-    try:
-        yield
-    except OSError as error:
-        raise cannot_write(target, error) from None
-
-
-def cannot_write(target: Path, error: OSError) -> ReleaseError:
-    """What to tell a person whose disk is full or whose folder is closed."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return ReleaseError(f"the disk is full: {target} was not written. Free some space, or release elsewhere.")
-    return ReleaseError(f"{target} cannot be written ({os.strerror(error.errno or 0)}). Choose another folder.")

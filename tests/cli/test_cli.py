@@ -134,6 +134,7 @@ def test_plan_says_what_will_be_discovered(place):
     assert "10% of the precision and 10% of delta" in result.stdout
     answer = answer_of(run("plan", "schema.toml", "--epsilon", 1, "--json"))
     assert answer["discovery"]["budget_share"] == 0.1
+    assert 50 < answer["discovery"]["rows_of_a_category"] < 200
     assert {"name": "town", "what": "categories"} in answer["discovery"]["columns"]
     Path("schema.toml").write_text(draft.replace("# rows = 10000 ", "rows = 400 "))
     assert "cannot follow a discovery" in refused(run("plan", "schema.toml", "--epsilon", 1, "--method", "dpmix"))

@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import subprocess
 import sys
 import tarfile
 import zipfile
@@ -581,6 +582,24 @@ def test_a_refusal_in_the_child_is_a_refusal_here():
 
 def bench(*words):
     return CliRunner().invoke(app, ["bench", *map(str, words)])
+
+
+def test_a_script_without_a_guard_is_told_so(tmp_path):
+    """A fresh process imports the script again, and would start releases of its own: it dies before it reads a row."""
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "import pandas as pd\n"
+        "import sfumato as sf\n"
+        "from sfumato.lab.benchmark.child import release_in_child\n"
+        "rows = pd.DataFrame({'age': range(100_000)})  # more than a pipe holds\n"
+        "schema = sf.Schema(columns=(sf.Column(name='age', kind='numeric', bounds=(0, 100_000)),))\n"
+        "budget = sf.Budget(epsilon=1, delta=1e-6)\n"
+        "release_in_child(sf.IndependentHistograms(), rows, schema, budget, seed=0, on_step=print)\n",
+        encoding="utf-8",
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 1
+    assert "below `if __name__ == '__main__':`" in ended.stderr
 
 
 def test_the_command_gives_json_lines(tiny_known):

@@ -46,12 +46,19 @@ def without_libgomp(program, folder):
     )
 
 
-def run_command(words, folder):
+def run_commands(*commands, folder, before=""):
+    """One after the other in one process, until one fails."""
     return without_libgomp(
         f"""
         from sfumato.cli import main
-        sys.argv = {["sfumato", *map(str, words)]!r}
-        main()
+        {before}
+        for words in {commands!r}:
+            sys.argv = ["sfumato", *words.split()]
+            try:
+                main()
+            except SystemExit as end:
+                if end.code:
+                    raise
         """,
         folder,
     )
@@ -68,14 +75,17 @@ def hide(monkeypatch, error):
     monkeypatch.setattr(module.importlib, "import_module", refuse)
 
 
+FEW_PEOPLE = "import sfumato.lab.demo.population as people; people.TRAIN_ROWS = people.TEST_ROWS = 8_000"
+
+
 def test_the_demo_needs_no_libgomp(tmp_path):
-    result = run_command(["demo", "--json"], tmp_path)
+    result = run_commands("demo --json", folder=tmp_path, before=FEW_PEOPLE)
     assert result.returncode == 0, result.stderr
     answer = json.loads(result.stdout)
     assert answer["verified"]
     assert answer["learner"] == "gradient boosting (scikit-learn)"
-    assert 0.80 < answer["auc"]["synthetic"] < answer["auc"]["real"] + 0.01
-    assert 0.85 < answer["auc"]["real"] < 0.9
+    assert 0.75 < answer["auc"]["synthetic"] < answer["auc"]["real"] + 0.01
+    assert 0.84 < answer["auc"]["real"] < 0.91
     page = (tmp_path / "demo-report.html").read_text()
     assert "One learner (gradient boosting (scikit-learn), default settings)" in page
     assert "LightGBM" not in page
@@ -87,13 +97,15 @@ def test_a_release_needs_no_libgomp(tmp_path):
         '[dataset]\ntarget = "ill"\nrows = 400\n[columns.age]\ntype = "integer"\nbounds = [0, 100]\n'
         '[columns.ill]\ntype = "boolean"\n'
     )
-    for words in (
-        ["plan", "schema.toml", "--epsilon", "1"],
-        ["release", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "out"],
-        ["verify", "out", "--rebuild"],
-    ):
-        result = run_command(words, tmp_path)
-        assert result.returncode == 0, result.stderr
+    result = run_commands(
+        "plan schema.toml --epsilon 1",
+        "release people.csv --schema schema.toml --epsilon 1 --out out",
+        "verify out --rebuild",
+        folder=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Plan of 3a-table" in result.stdout
+    assert "verified out" in result.stdout
 
 
 def test_every_command_helps_without_libgomp(tmp_path):

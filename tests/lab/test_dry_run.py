@@ -222,3 +222,26 @@ def test_the_command_says_what_it_is_and_writes_nothing(tmp_path, monkeypatch):
     assert answer["warning"] == NOT_PRIVATE
     assert [f["examples"] for f in answer["findings"]] == [["moon"]]
     assert {file.name for file in tmp_path.iterdir()} == {"patients.csv", "schema.toml"}
+
+
+@pytest.mark.parametrize(
+    ("values", "what", "is_fault"),
+    [
+        (np.arange(N) / 7, "look like numbers", True),
+        (np.datetime64("2020-01-01") + np.arange(N) % 90, "look like dates", True),
+        (half("yes", "no"), "look like true or false", False),
+        (
+            np.where(np.arange(N) < 50, "Nowhere-on-Sea", "Aston"),
+            "hold one of 1 texts (of 2) that fewer than about",
+            True,
+        ),
+    ],
+)
+def test_what_discovery_would_not_find_is_told_before(values, what, is_fault):
+    schema = Schema(columns=(Column(name="open", kind="categorical", discover=True),), rows=N)
+    (finding,) = dry_run({"open": np.asarray(values).astype(str)}, schema).findings
+    assert what in finding.what
+    assert finding.is_fault == is_fault
+    assert not dry_run({"open": half("Aston", "Bury")}, schema).findings
+    (gaps,) = dry_run({"open": half("Aston", "")}, schema).findings
+    assert "missing, though not declared so" in gaps.what

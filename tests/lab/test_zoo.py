@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 FLOORS = {
     "small-2000": {"utility": 0.74, "tvd_1": 0.08, "class_rates": 0.10},
     "xor-2": {"utility": 0.82, "tvd_1": 0.05, "class_rates": 0.05},
+    "sliver": {"utility": 0.78, "tvd_1": 0.06, "class_rates": 0.05},
+    "huge-units": {"utility": 0.60, "tvd_1": 0.08},
     "lognormals-5000": {"tvd_1": 0.10, "correlation": 0.06},
 }
 

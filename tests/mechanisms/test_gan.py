@@ -13,11 +13,14 @@ from sfumato import Budget, Column, DPGan, NoiseSource, Schema, Sensitive, fit, 
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError
+from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.generator import Outputs
 from sfumato.mechanisms.common.mixed_rows import MixedRows
+from sfumato.mechanisms.gan.beginning import generator_of
 from sfumato.mechanisms.gan.discriminator import Discriminator
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.encoding import one_hot
+from sfumato.public.plan import make_plan
 from sfumato.public.probe import random_batch
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of generators are skipped")
@@ -71,8 +74,44 @@ def test_gradients_of_generated_rows_are_clipped_one_by_one() -> None:
     assert all(torch.allclose(free[name], values.grad) for name, values in tracked.items())
 
 
-def test_it_keeps_the_contract() -> None:
-    check_mechanism(SMALL, schemas.TABLE)
+@pytest.mark.parametrize("schema", [schemas.TABLE, schemas.IMAGES], ids=["table", "images"])
+def test_it_keeps_the_contract(schema: Schema) -> None:
+    check_mechanism(SMALL, schema)
+
+
+def test_pictures_begin_at_the_gaussian_of_their_class_and_the_network_adds_to_it() -> None:
+    rows, rng = MixedRows(schemas.IMAGES), np.random.default_rng(0)
+    means = 0.5 * np.eye(3, 5) + 3.0 * np.eye(1, 5)  # greys about the middle: nothing is cut
+    loadings = 0.05 * rng.normal(size=(3, 5, 5))
+    generator = generator_of({"means": means, "loadings": loadings}, rows, latent=9, hidden=8)
+    labels, latent = np.array([0, 1, 2, 1]), rng.normal(size=(4, 5))
+    basis = cosine_basis(6, 6, 5)
+    drawn = [(means[c] + z @ loadings[c]) @ basis.T for c, z in zip(labels, latent, strict=True)]
+    parameters = generator.start(0)
+    made = generator(parameters, torch.from_numpy(latent), torch.from_numpy(labels)).numbers
+    assert np.allclose(made.detach(), drawn, atol=1e-6)
+    made.sum().backward()
+    assert float(parameters[-2].grad.abs().sum()) > 0
+    with torch.no_grad():
+        parameters[-1] += 0.1
+    assert not np.allclose(
+        generator(parameters, torch.from_numpy(latent), torch.from_numpy(labels)).numbers.detach(), drawn
+    )
+
+
+def test_moments_of_pictures_are_planned_beside_the_gradients() -> None:
+    more, less = (
+        make_plan(
+            replace(SMALL, start_share=share).steps(schemas.IMAGES, BUDGET),
+            budget=BUDGET,
+            unit=schemas.IMAGES.unit,
+            rows=300,
+        )
+        for share in (9.0, 0.1)
+    )
+    assert more.noise_stddev("products", "products") < less.noise_stddev("products", "products")
+    assert more.noise_stddev("gradients", "gradient") > less.noise_stddev("gradients", "gradient")
+    assert [step.name for step in SMALL.steps(schemas.TABLE, BUDGET)] == ["classes", "gradients"]
 
 
 @register

@@ -18,7 +18,7 @@ from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.mechanisms.common.prepared import VECTOR
+from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.gan.teachers import GENERATED, PRIVATE, Features, Teaching
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.doors import Measured
@@ -48,14 +48,14 @@ HEALTHY, ILL = 0, 2
 
 def test_a_teacher_takes_for_private_what_lies_on_the_side_of_its_rows_and_its_classes_in_turn() -> None:
     lessons = teaching()
-    teacher = lessons.train({VECTOR: np.array([[0.8], [0.9], [-0.7]]), "ill": np.array([0, 0, 1])})
+    teacher = lessons.train({INPUTS: np.array([[0.8], [0.9], [-0.7]]), "ill": np.array([0, 0, 1])})
     asked = lessons.queries(np.array([[[2.0], [2.0], [-2.0], [-2.0]]] * 2))
     assert teacher(asked).tolist() == [HEALTHY + PRIVATE, ILL + GENERATED, HEALTHY + GENERATED, ILL + PRIVATE]
 
 
 def test_a_teacher_without_rows_of_a_class_says_nothing_of_it() -> None:
     lessons = teaching()
-    teacher = lessons.train({VECTOR: np.array([[0.8]]), "ill": np.array([1])})
+    teacher = lessons.train({INPUTS: np.array([[0.8]]), "ill": np.array([1])})
     assert teacher(lessons.queries(np.array([[[2.0], [-2.0]]] * 2))).tolist() == [ILL + PRIVATE, ILL + GENERATED]
 
 
@@ -86,8 +86,9 @@ def test_what_does_not_work_is_refused() -> None:
     assert SMALL.steps(replace(schemas.TABLE, rows=3), BUDGET)[1].votes.teachers == 1
 
 
-def test_it_keeps_the_contract() -> None:
-    check_mechanism(SMALL, schemas.PERSONS)
+@pytest.mark.parametrize("schema", [schemas.PERSONS, schemas.IMAGES], ids=["persons", "images"])
+def test_it_keeps_the_contract(schema: Schema) -> None:
+    check_mechanism(SMALL, schema)
 
 
 # Faults of other implementations.

@@ -32,7 +32,14 @@ from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, PrivacyError
 from sfumato.private.kernel import sums
-from sfumato.private.kernel.clip import FINE_NORM, clip_to_grid, distinct_codes, outer_to_grid, weights_in_units
+from sfumato.private.kernel.clip import (
+    FINE_NORM,
+    LIMB_BITS,
+    clip_to_grid,
+    distinct_codes,
+    outer_to_grid,
+    weights_in_units,
+)
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
@@ -200,12 +207,22 @@ def test_outer_sums_are_the_products_of_clipped_rows() -> None:
     rows = rng.normal(size=(3000, 7))
     rows[:, -1] = rng.integers(0, 2, 3000)
     block = Outer(name="o", shape=(2, 4), l2_bound=1.5, groups=2)
-    total = outer_sum(rows, block=block).reshape(2, 2, 4) * (1.5 / FINE_NORM**2)
+    high, low = outer_sum(rows, block=block).reshape(2, 2, 2, 4)
+    total = (high * 2.0**LIMB_BITS + low) * (1.5 / FINE_NORM**2)
     u, v = rows[:, :2], rows[:, 2:6]
     clip = np.minimum(1, 1.5 / (np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)))[:, None]
     for g in (0, 1):
         mine = rows[:, -1] == g
         assert total[g] == pytest.approx((u * clip)[mine].T @ v[mine], abs=1e-2)
+
+
+def test_products_of_any_number_of_rows_add_up() -> None:
+    """A hundred million rows of full length: one more would wrap a single 64-bit sum, and move it by all of its range."""
+    block = Outer(name="o", shape=(1, 1), l2_bound=1.0)
+    batch, times = outer_sum(np.ones((4096, 2)), block=block), 100_000_000 // 4096
+    units = units_per_one(block, noise_multiplier=1.0)
+    (found,) = outer_to_grid(batch * times, block=block, units=units)
+    assert found == pytest.approx(units * 4096 * times, rel=1e-5)
 
 
 def test_prepared_columns_are_kept_and_act_on_each_row_alone() -> None:
@@ -318,6 +335,18 @@ def test_a_door_refuses_what_was_not_planned() -> None:
         open_view(ONE_COLUMN, {"x": np.zeros(3)}, (step,))[0].noisy_mixtures("sum", lambda batch: {"x": batch["x"]})
 
 
+def test_the_door_of_mixtures_refuses_one_sampled_sum() -> None:
+    """It spells out each row's integers, and a sum may have products, which have none: it would read past the rows."""
+    blocks = (
+        Dense(name="x", width=1, l2_bound=1.0, share=0.5),
+        Outer(name="o", shape=(9, 9), l2_bound=1.0, share=0.5),
+    )
+    step = Step(name="sum", blocks=blocks, sampling=Poisson(0.5))
+    view, _ = open_view(ONE_COLUMN, {"x": np.ones(300)}, (step,))
+    with pytest.raises(PlanError, match="Use the door noisy_sum"):
+        view.noisy_mixtures("sum", lambda b: {"x": b["x"], "o": np.ones((len(b["x"]), 18))})
+
+
 @pytest.mark.parametrize(
     "mixing",
     [
@@ -416,6 +445,8 @@ def test_events_follow_relation_unit_and_sampling() -> None:
         ),
         (DPMix(degree=301, mixtures=10), PrivacyUnit(), "may not exceed the number of rows"),
         (DPMix(degree=20, mixtures=0), PrivacyUnit(), "at least 1"),
+        (DPMix(degree=20, mixtures=1), PrivacyUnit(), "2 mixtures or more"),
+        (DPMix(degree=20, mixtures=10), PrivacyUnit(person="p", max_rows=10**9), "too many to be accounted for"),
     ],
 )
 def test_plans_that_no_proof_covers_are_refused(mechanism, unit: PrivacyUnit, message: str) -> None:

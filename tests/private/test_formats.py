@@ -2,6 +2,7 @@
 
 import contextlib
 import html
+import json
 import re
 import struct
 import subprocess
@@ -122,7 +123,7 @@ def lines_of_report(release):
 
 
 def lines_of_command(result):
-    return dict(re.findall(r"^Load it into (\w+): (.*)$", result.stdout, re.M))
+    return json.loads(result.stdout)["load"]
 
 
 def loaded(release, result, tool):
@@ -144,7 +145,9 @@ def released(data, schema_text, *options):
     folder = data.parent
     (folder / "schema.toml").write_text(schema_text)
     with contextlib.chdir(folder):
-        result = run("release", data.name, "--schema", "schema.toml", "--epsilon", 2, "--out", "release", *options)
+        result = run(
+            "release", data.name, "--schema", "schema.toml", "--epsilon", 2, "--out", "release", "--json", *options
+        )
     assert sf.verify(folder / "release", rebuild=True).ok
     return folder / "release", result
 

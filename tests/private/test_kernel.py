@@ -47,6 +47,21 @@ def test_every_door_beside_the_kernel_has_under_120_lines_of_code_and_is_describ
         assert path.stem == "__init__" or f"doors/{path.name}" in page, path.name
 
 
+WAYS_IN = {"open_batches", "open_persons", "count_rows", "_source_of"}
+
+
+def test_only_the_doors_know_the_ways_into_private_rows() -> None:
+    """The kernel, what prepares rows for it, and the contract suite, which makes up its own."""
+    known = set()
+    for path in PACKAGE.rglob("*.py"):
+        with path.open("rb") as file:
+            words = {token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.NAME}
+        if words & WAYS_IN:
+            known.add(path.relative_to(PACKAGE).as_posix())
+    inside = {"private/sensitive.py", "private/prepared.py", "private/kernel/discovery.py", "private/kernel/view.py"}
+    assert known == inside | {"private/kernel/membership.py", "check/rows.py"}
+
+
 def imports_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -109,6 +124,12 @@ def patched() -> NoiseSource:
     return source
 
 
+def noiseless() -> Primitives:
+    primitives = Primitives(NoiseSource())
+    primitives.noise = lambda shape: np.zeros(shape, dtype=np.int64)
+    return primitives
+
+
 @pytest.mark.parametrize(
     ("primitives", "status"),
     [
@@ -117,6 +138,7 @@ def patched() -> NoiseSource:
         (Primitives(Zeros()), "research"),
         (Primitives(patched()), "research"),
         (HalfNoise(NoiseSource()), "non_private"),
+        (noiseless(), "non_private"),
     ],
 )
 def test_only_the_packages_own_primitives_with_its_own_secret_stream_certify(primitives, status: str) -> None:

@@ -31,7 +31,7 @@ from sfumato.public.accounting import (
     renoised_subset_epsilon,
     without_replacement_pld,
 )
-from sfumato.public.accounting.events import flatten
+from sfumato.public.accounting.leaves import flatten
 from sfumato.public.accounting.pld import compose, pld_epsilon, without_replacement_deltas
 
 ADD, REPLACE = "add_or_remove", "replace_one"

@@ -13,11 +13,11 @@ import pytest
 import schemas
 import sfumato as sf
 from command_line import SCHEMA, answer_of, patients, release_it, run
-from sfumato.mechanism import registered, registered_names
+from sfumato.mechanism import as_mechanism, registered, registered_names
 from sfumato.outlook import forecast as outlook_module
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import load_expectations
-from sfumato.outlook.forecast import HOPELESS
+from sfumato.outlook.forecast import HOPELESS, Outlook, outlook
 from sfumato.outlook.words import NUMBER_NOT_SIMULATED, in_units
 from sfumato.public.reading import ASSUMED_ROWS, column_noise, readings_of
 from sfumato.public.schema import Column, Schema
@@ -256,13 +256,13 @@ def test_other_constants_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_digest_sees_a_constant_and_no_comment(monkeypatch: pytest.MonkeyPatch) -> None:
     constants = sys.modules["sfumato.outlook.constants"]
-    source = constants._source
-    before = constants_digest("sfumato.mechanisms.table.mechanism")
+    source, read = constants._source, constants_digest.__wrapped__  # the sources, not what was read before
+    before = read("sfumato.mechanisms.table.mechanism")
     monkeypatch.setattr(constants, "_source", lambda module: source(module) + "\n# a comment\n")
-    assert constants_digest("sfumato.mechanisms.table.mechanism") == before
+    assert read("sfumato.mechanisms.table.mechanism") == before
     changed = {"sfumato.mechanisms.table.cells": "\nCELLS = 7\n"}
     monkeypatch.setattr(constants, "_source", lambda module: source(module) + changed.get(module, ""))
-    assert constants_digest("sfumato.mechanisms.table.mechanism") != before
+    assert read("sfumato.mechanisms.table.mechanism") != before
 
 
 # -------------------------------------------------------------------------------------------------- the command line
@@ -328,3 +328,27 @@ def test_plan_of_a_number_says_that_learners_were_not_simulated(place: Path, row
     assert answer_of(run("plan", "schema.toml", "--epsilon", 1, "--json"))["expectation"]["predicts_number"]
     Path("schema.toml").write_text(SCHEMA)
     assert "not simulated" not in run("plan", "schema.toml", "--epsilon", 1).stdout
+
+
+def numbers(n: int, *, rows: int, target: str | None) -> sf.Schema:
+    columns = tuple(sf.Column(name=f"x{at}", kind="numeric", bounds=(0, 1)) for at in range(n))
+    return sf.Schema(columns=columns, rows=rows, target=target)
+
+
+def test_a_number_of_a_wide_table_is_warned_of_before_it_is_released() -> None:
+    wide = outlook_of(numbers(151, rows=3_000, target="x0"))
+    assert wide.warning is not None
+    assert "its target is a number, of which a learner would keep about" in wide.warning
+    assert "rows instead of 3,000" in wide.warning
+    assert outlook_of(numbers(151, rows=3_000, target=None)).warning is None  # pairs are well enough
+    assert outlook_of(numbers(10, rows=5_000, target="x0")).warning is None
+
+
+def outlook_of(schema: sf.Schema) -> Outlook:
+    return outlook(as_mechanism("auto", schema), schema=schema, budget=sf.Budget(epsilon=1, delta=1e-6), planned=None)
+
+
+def test_ten_thousand_columns_are_found_by_name_at_once() -> None:
+    schema = numbers(10_000, rows=300, target=None)
+    assert [schema[column.name] for column in schema.columns] == list(schema.columns)
+    assert schema == sf.Schema(columns=schema.columns, rows=300)  # what is kept in mind is no part of it

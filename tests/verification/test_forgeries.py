@@ -9,6 +9,7 @@ import io
 import os
 import re
 import zipfile
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 
 import forger
 import sfumato as sf
-from sfumato.contents import archive_of
+from sfumato.contents import archive_of, read_synthetic
 from sfumato.errors import SfumatoError
 from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA
 from sfumato.model import Synthetic
@@ -235,6 +236,30 @@ def parquet_stowaway(folder):
     folder.put("synthetic.parquet", file.getvalue())
 
 
+def attribute_of_the_table(folder):
+    """pandas writes it into the file, and reads it back."""
+    table, file = read_synthetic(folder.path).table, io.BytesIO()
+    table.attrs["note"] = "Anna, 41"
+    table.to_parquet(file, index=False)
+    folder.put("synthetic.parquet", file.getvalue())
+
+
+def category_that_no_row_has(folder):
+    table = read_synthetic(folder.path).table
+    folder.put_rows(Synthetic(table=table.assign(town=table["town"].cat.add_categories(["Anna, 41"]))))
+
+
+def message_below_the_second(folder):
+    table = read_synthetic(folder.path).table
+    hidden = pd.to_timedelta(np.arange(len(table)), unit="ms")
+    folder.put_rows(Synthetic(table=table.assign(seen=table["seen"] + hidden)))
+
+
+def message_in_the_last_digits(folder):
+    rows = read_synthetic(folder.path)
+    folder.put_rows(replace(rows, images=rows.images + np.float32(1e-3)))
+
+
 def archive_stowaway(folder):
     with zipfile.ZipFile(folder.path / ANSWERS, "a") as archive:
         archive.comment = b"Anna, 41, Rome"
@@ -285,6 +310,13 @@ def unlist_report(folder):
 def drawing_with_a_message(folder):
     page = (folder.path / REPORT).read_text()
     folder.put(REPORT, page.replace("</svg>", "<text>Anna, 41, Rome</text></svg>", 1).encode())
+
+
+def drawing_too_many(folder):
+    """Where other software is said to have drawn, drawings are declared. That is no leave to add one."""
+    folder.edit(lambda b: b["software"].update(matplotlib="1.0"))
+    page = (folder.path / REPORT).read_text()
+    folder.put(REPORT, page.replace("<h1", "<svg><text>epsilon 0.001</text></svg><h1", 1).encode())
 
 
 def extra_file(folder):
@@ -344,6 +376,22 @@ def swap_key(old, new):
     return lambda folder: folder.put_answers(
         lambda a: {key.replace(old, new): values for key, values in a.items()}, rows=False
     )
+
+
+def overlapping_archive(folder):
+    """A member inside the bytes of another: a file of n bytes could unpack to the square of that."""
+    inner = archive_of({"b": np.arange(100)})
+    inner = inner[: inner.index(b"PK\x01\x02")]
+    file = io.BytesIO(archive_of({"a": np.frombuffer(inner, dtype=np.uint8)}))
+    with zipfile.ZipFile(file, "a") as archive:
+        member = zipfile.ZipInfo("b.npy")
+        member.header_offset = file.getvalue().index(inner)
+        member.file_size = member.compress_size = len(inner) - 30 - len("b.npy")
+        member.CRC = zlib.crc32(inner[-member.file_size :])
+        archive.filelist.append(member)
+        archive.NameToInfo[member.filename] = member
+        archive.comment = b""  # marks the directory as changed
+    folder.put(ANSWERS, file.getvalue())
 
 
 def add_answer(folder):
@@ -424,7 +472,7 @@ THE_TWELVE = {
     "private rows in the place of the synthetic ones": (
         "table",
         private_rows,
-        "not those that the doors' integers give",
+        "not what the doors' integers give",
     ),
     "an edited report": ("table", edited_report, "report.html is not the page"),
     "certified beside a known seed": ("table", certified_with_a_known_seed, "beside the randomness"),
@@ -516,11 +564,11 @@ REFUSED = {
         lambda f: f.edit(lambda b: b["mechanism"]["parameters"].update(bins="many")),
         "bins is 'many'",
     ),
-    "another seed": ("table", lambda f: f.edit(lambda b: b.update(seed=b["seed"] ^ 1)), "not those that the doors"),
+    "another seed": ("table", lambda f: f.edit(lambda b: b.update(seed=b["seed"] ^ 1)), "not what the doors"),
     "a negative seed": ("table", raw(lambda b: b.update(seed=-1)), "seed = -1 must be at least 0"),
     # schema
     "another schema": ("table", change(schema_sha256="0" * 64), "not the schema that the certificate was made for"),
-    "other bounds": ("table", other_bounds, "not those that the doors' integers give"),
+    "other bounds": ("table", other_bounds, "not what the doors' integers give"),
     "a row in a comment of the schema": ("table", row_in_a_comment, "holds something besides the schema"),
     "more rows than delta allows": ("table", more_rows_than_delta_allows, "promises nothing"),
     # assumptions, warnings, rows
@@ -544,6 +592,11 @@ REFUSED = {
         raw(lambda b: b["software"].update(numpy="2.0\n✓ verified")),
         "names and versions only",
     ),
+    "names among the versions": (
+        "table",
+        raw(lambda b: b.update(software=dict(sorted({**b["software"], "Anna-41": "1"}.items())))),
+        "of what makes a release",
+    ),
     "another number of rows": ("table", change(rows=61), "the certificate speaks of 61"),
     "no number of rows": ("table", change(rows=None), "the certificate speaks of None"),
     # the form of the certificate
@@ -552,12 +605,16 @@ REFUSED = {
     "a row in white space": ("table", replace_text('"seed":', '"seed": \t \t\t'), "not written as sfumato writes it"),
     "the format of version 0.1": ("table", raw(lambda b: b.update(format="sfumato-certificate/1")), "sfumato 0.1"),
     # files
-    "rows of another seed": ("table", other_seed, "not those that the doors' integers give"),
-    "one row more": ("table", one_row_more, "not those that the doors' integers give"),
-    "one cell changed": ("table", one_cell_changed, "not those that the doors' integers give"),
+    "rows of another seed": ("table", other_seed, "not what the doors' integers give"),
+    "one row more": ("table", one_row_more, "not what the doors' integers give"),
+    "one cell changed": ("table", one_cell_changed, "not what the doors' integers give"),
     "private rows in the metadata of the Parquet file": ("table", parquet_stowaway, "something besides its rows"),
+    "a private row among the attributes of the table": ("table", attribute_of_the_table, "something besides its rows"),
+    "a name among the categories": ("table", category_that_no_row_has, "not what the doors' integers give"),
+    "a message below the second": ("table", message_below_the_second, "not what the doors' integers give"),
     "a private row in the comment of the archive": ("table", archive_stowaway, "something besides the doors' integers"),
     "a message in a drawing": ("table", drawing_with_a_message, "report.html is not the page"),
+    "a drawing too many": ("table", drawing_too_many, "report.html is not the page"),
     "no report at all": ("table", unlist_report, "does not list report.html"),
     "an extra file": ("table", extra_file, "private.csv is in the folder and not listed"),
     "a link": ("table", in_place_of(SCHEMA, lambda p: p.symlink_to(p.parent.parent / "elsewhere")), "is a link"),
@@ -583,6 +640,7 @@ REFUSED = {
     "answers with a fraction": ("table", float_answers, "does not hold whole numbers"),
     "pickled answers": ("table", pickled_answers, "answers.npz is damaged"),
     "an archive that unpacks to petabytes": ("table", swollen_archive, "answers.npz is damaged"),
+    "an archive whose members overlap": ("table", overlapping_archive, "answers.npz is damaged"),
     "an answer that was not planned": ("table", add_answer, "not planned, or not in this order"),
     "a gap in the uses": ("table", swap_key("/0/", "/1/"), "not planned, or not in this order"),
     "another block": ("table", swap_key("counts", "rows"), "not planned, or not in this order"),
@@ -610,6 +668,7 @@ DECLARED = {
     "a discovery hidden without a trace": ("discovery", hidden_discovery, "schema .* came from public knowledge"),
     "a discovery without its texts": ("discovery", discovery_without_texts, "schema .* came from public knowledge"),
     "a category that did not pass": ("discovery", renamed_category, "categories of 'town' passed"),
+    "a message in the last digits": ("poisson", message_in_the_last_digits, "last digits of the synthetic rows"),
     "other versions of software": ("table", other_software, "which versions of software"),
 }
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 #: Where something stands, and its bytes.
 Leaf = tuple[str, bytes]
+_ATOMS = (bool, int, str, bytes, float, complex, np.generic)
 
 
 def leaves(value: object, *, name: str = "", strangers_by_id: bool = False) -> list[Leaf]:
@@ -29,7 +30,9 @@ def leaves(value: object, *, name: str = "", strangers_by_id: bool = False) -> l
     >>> leaves({"a": 1, "b": 2}) == leaves({"b": 2, "a": 1})
     False
     """
-    return list(_Walk(strangers_by_id=strangers_by_id).over(value, name))
+    walk = _Walk(strangers_by_id=strangers_by_id)
+    walk.over(value, name)
+    return walk.found
 
 
 def first_difference(one: list[Leaf], two: list[Leaf]) -> str | None:
@@ -60,97 +63,110 @@ def arrays_in(value: object) -> Iterator[NDArray[Any]]:
 
 
 class _Walk:
-    """One walk: it remembers what it has met, because two names for one object differ from two equal objects."""
+    """One walk: it remembers what it has met, because two names for one object differ from two equal objects.
+
+    It writes into one list, since generators within generators would take several times as long, and the contract suite walks
+    over whole modules before and after every run.
+    """
 
     def __init__(self, *, strangers_by_id: bool) -> None:
+        self.found: list[Leaf] = []
         self._by_id = strangers_by_id
         self._met: dict[int, int] = {}
         self._kept: list[object] = []  # so that no id is used twice
 
-    def over(self, value: Any, at: str) -> Iterator[Leaf]:
-        if value is None or isinstance(value, bool | int | str | bytes | float | complex | np.generic):
-            yield at, _atom(value)
+    def over(self, value: Any, at: str) -> None:
+        if value is None or isinstance(value, _ATOMS):
+            self.found.append((at, _atom(value)))
             return
         if id(value) in self._met:
-            yield at, b"again %d" % self._met[id(value)]
+            self.found.append((at, b"again %d" % self._met[id(value)]))
             return
         self._met[id(value)] = len(self._met)
         self._kept.append(value)
-        yield at, _full_name(type(value))
-        yield from self._parts(value, at)
+        self.found.append((at, _full_name(type(value))))
+        self._parts(value, at)
 
-    def _parts(self, value: Any, at: str) -> Iterator[Leaf]:
+    def _joined(self, value: Any, at: str) -> bytes:
+        """All of a value as one part, which the walk leaves out."""
+        begin = len(self.found)
+        self.over(value, at)
+        joined = b"".join(leaf for _, leaf in self.found[begin:])
+        del self.found[begin:]
+        return joined
+
+    def _parts(self, value: Any, at: str) -> None:
         if isinstance(value, np.ndarray):
-            yield from self._array(value, at)
+            self._array(value, at)
         elif isinstance(value, dict):
             for key, part in value.items():
-                yield f"{at} key", b"".join(leaf for _, leaf in self.over(key, at))
-                yield from self.over(part, f"{at}[{key!r}]")
-        elif isinstance(value, list | tuple):
-            yield at, b"%d" % len(value)
+                self.found.append((f"{at} key", self._joined(key, at)))
+                self.over(part, f"{at}[{key!r}]")
+        elif isinstance(value, (list, tuple)):
+            self.found.append((at, b"%d" % len(value)))
             for i, part in enumerate(value):
-                yield from self.over(part, f"{at}[{i}]")
-        elif isinstance(value, set | frozenset):
-            yield at, b"".join(sorted(b"".join(leaf for _, leaf in self.over(part, at)) for part in value))
-        elif isinstance(value, pd.DataFrame | pd.Series):
-            yield from self._frame(value, at)
+                self.over(part, f"{at}[{i}]")
+        elif isinstance(value, (set, frozenset)):
+            self.found.append((at, b"".join(sorted(self._joined(part, at) for part in value))))
         elif isinstance(value, types.FunctionType):
-            yield from self._function(value, at)
-        elif isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
-            yield at, getattr(value, "__qualname__", value.__name__).encode()
+            self._function(value, at)
+        elif isinstance(value, (pd.DataFrame, pd.Series)):
+            self._frame(value, at)
+        elif isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
+            self.found.append((at, getattr(value, "__qualname__", value.__name__).encode()))
         elif self._by_id:
-            yield at, b"%d" % id(value)
+            self.found.append((at, b"%d" % id(value)))
         elif isinstance(value, types.MethodType):
-            yield from self.over((value.__func__, value.__self__), at)
+            self.over((value.__func__, value.__self__), at)
         elif isinstance(value, functools.partial):
-            yield from self.over((value.func, value.args, value.keywords), at)
+            self.over((value.func, value.args, value.keywords), at)
         elif hasattr(value, "detach") and hasattr(value, "numpy"):  # a tensor; torch is an optional extra
-            yield at, f"{value.dtype} {value.device} {value.stride()}".encode()
-            yield from self.over(value.detach().cpu().numpy(), at)
+            self.found.append((at, f"{value.dtype} {value.device} {value.stride()}".encode()))
+            self.over(value.detach().cpu().numpy(), at)
         else:
-            yield from self._by_pickling_rules(value, at)
+            self._by_pickling_rules(value, at)
 
-    def _array(self, values: NDArray[Any], at: str) -> Iterator[Leaf]:
-        yield at, f"{values.dtype.str} {values.shape} {values.strides} {values.flags.num}".encode()
+    def _array(self, values: NDArray[Any], at: str) -> None:
+        self.found.append((at, f"{values.dtype.str} {values.shape} {values.strides} {values.flags.num}".encode()))
         if values.dtype.hasobject:
             for i, part in enumerate(values.ravel().tolist()):
-                yield from self.over(part, f"{at}[{i}]")
+                self.over(part, f"{at}[{i}]")
         else:
-            yield at, values.tobytes()
+            self.found.append((at, values.tobytes()))
 
-    def _frame(self, frame: Any, at: str) -> Iterator[Leaf]:
+    def _frame(self, frame: Any, at: str) -> None:
         columns = {"": frame} if isinstance(frame, pd.Series) else {name: frame[name] for name in frame.columns}
-        yield at, repr((list(columns), frame.attrs)).encode()
-        yield from self.over(frame.index.to_numpy(), f"{at} index")
+        self.found.append((at, repr((list(columns), frame.attrs)).encode()))
+        self.over(frame.index.to_numpy(), f"{at} index")
         for name, column in columns.items():
             here = f"{at}[{name!r}]"
-            yield here, repr(column.dtype).encode()
+            self.found.append((here, repr(column.dtype).encode()))
             coded = isinstance(column.dtype, pd.CategoricalDtype)
-            yield from self.over(column.cat.codes.to_numpy() if coded else column.to_numpy(), here)
+            self.over(column.cat.codes.to_numpy() if coded else column.to_numpy(), here)
 
-    def _function(self, function: types.FunctionType, at: str) -> Iterator[Leaf]:
-        yield at, _full_name(function)
+    def _function(self, function: types.FunctionType, at: str) -> None:
+        self.found.append((at, _full_name(function)))
         cells = [_content(cell) for cell in function.__closure__ or ()]
         held = (function.__defaults__, function.__kwdefaults__, cells, function.__dict__)
-        yield from self.over(held, f"{at} of {function.__name__}")
+        self.over(held, f"{at} of {function.__name__}")
 
-    def _by_pickling_rules(self, value: Any, at: str) -> Iterator[Leaf]:
+    def _by_pickling_rules(self, value: Any, at: str) -> None:
         try:
             recipe = value.__reduce_ex__(4)
         except Exception:  # noqa: BLE001 - a foreign class may refuse in any way; its type was noted
             return
         if isinstance(recipe, str):
-            yield at, recipe.encode()
+            self.found.append((at, recipe.encode()))
             return
         maker, arguments, *state = recipe
-        yield at, getattr(maker, "__qualname__", "").encode()
-        yield from self.over(arguments, at)
+        self.found.append((at, getattr(maker, "__qualname__", "").encode()))
+        self.over(arguments, at)
         for part in state:
             if isinstance(part, dict):
                 for key, inner in part.items():
-                    yield from self.over(inner, f"{at}.{key}")
+                    self.over(inner, f"{at}.{key}")
             else:
-                yield from self.over(list(part) if hasattr(part, "__next__") else part, at)
+                self.over(list(part) if hasattr(part, "__next__") else part, at)
 
 
 def _atom(value: Any) -> bytes:

@@ -37,6 +37,8 @@ from sfumato.public.schema import Schema
 CONSTANTS: dict[str, Any] = {}
 _ENVIRONMENT = dict(os.environ)
 _SERVE = "from sfumato.check.fresh import serve; serve()"
+#: Libraries that take seconds to import: the helper imports those that are in use here, so that no fork has to.
+_SLOW_LIBRARIES = ("sklearn.ensemble", "sklearn.linear_model", "torch")
 _SAMPLE = 20
 
 
@@ -155,7 +157,7 @@ class _Helper:
             atexit.register(self._close)
         pipe, answer = self._process.stdin, self._process.stdout
         if pipe is not None and answer is not None:
-            pipe.write(f"{request}\n")
+            pipe.write(json.dumps([str(request), *(name for name in _SLOW_LIBRARIES if name in sys.modules)]) + "\n")
             pipe.flush()
             answer.readline()
             if not hasattr(os, "fork"):
@@ -171,11 +173,14 @@ _helper = _Helper()
 
 
 def serve() -> None:
-    """What the helper process does: a fork for every line that names a request."""
+    """What the helper process does: a fork for every line that names a request, and libraries after it."""
     for line in sys.stdin:
+        request, *libraries = json.loads(line)
+        for name in libraries:
+            importlib.import_module(name)
         if not hasattr(os, "fork"):
             with contextlib.redirect_stdout(io.StringIO()):
-                _answer(Path(line.strip()))
+                _answer(Path(request))
             sys.stdout.write("done\n")
             sys.stdout.flush()
             return  # only the first request finds the process fresh
@@ -185,7 +190,7 @@ def serve() -> None:
                 os.dup2(
                     os.open(os.devnull, os.O_WRONLY), 1
                 )  # the pipe is the helper's: what a mechanism prints is not for it
-                _answer(Path(line.strip()))
+                _answer(Path(request))
             finally:
                 os._exit(0)  # never back into this loop, which is the helper's
         os.waitpid(child, 0)

@@ -72,11 +72,6 @@ def nasty(schema: Schema, *, n_rows: int) -> Raw:
     return with_persons(raw, schema, n_rows=n_rows)
 
 
-def extreme(schema: Schema, *, seed: int) -> Raw:
-    """One row at a random corner of what the schema allows: where a row weighs most."""
-    return one_more(dataset(schema, "corners", n_rows=1, seed=seed), schema)
-
-
 def one_more(raw: Raw, schema: Schema) -> Raw:
     """Rows that belong to a person whom no other dataset holds."""
     if schema.unit.person is None:

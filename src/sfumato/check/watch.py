@@ -11,6 +11,7 @@ import types
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -139,10 +140,15 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         writing = bool(flags & _WRITING) if isinstance(flags, int) else any(c in str(mode) for c in "wax+")
         if isinstance(path, int) or not writing or os.fspath(path) in (os.devnull, os.fsencode(os.devnull)):
             return
-    elif not event.startswith(_DEEDS):
+    elif not _is_deed(event):
         return
     if not _by_a_compiler():
         _LISTENERS[-1].append(event)
+
+
+@cache  # there are few names, and thousands of events
+def _is_deed(event: str) -> bool:
+    return event.startswith(_DEEDS)
 
 
 def _by_a_compiler() -> bool:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from sfumato.cli.console import answer, progress, warn
-from sfumato.cli.options import with_settings
+from sfumato.cli.settings import with_settings
 from sfumato.errors import PlanError, SfumatoError
 from sfumato.folder import CERTIFICATE, check_target
 from sfumato.lab.baselines import Baseline, baseline_for, release_non_private
@@ -72,6 +72,14 @@ def plan_baseline(baseline: Baseline, *, as_json: bool) -> None:
         console.print(f"{baseline.name} reads all rows as they are, so there is nothing to plan.", soft_wrap=True)
 
     answer(payload, as_json=as_json, show=show)
+
+
+def refuse_beside_baseline(name: str, *, sign: Path | None, page: Path | None) -> None:
+    """Refuse what a release has and a baseline has not: a claim that can be signed, and a private page."""
+    if sign is not None:
+        raise PlanError(f"{name} is not private: there is no claim to sign. Leave out --sign.")
+    if page is not None:
+        raise PlanError(f"--private-page compares a private release, and {name} makes none. Leave it out.")
 
 
 def release_baseline(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.files import check_file_target, whole_or_absent
+from sfumato.disk import check_file_target, whole_file
 from sfumato.errors import ReleaseError
 from sfumato.folder import Release
 from sfumato.lab.assess.beside import compare
@@ -50,7 +50,7 @@ class AskedPage:
             release=written.path.name,
             warnings=written.certificate.warnings,
         )
-        with whole_or_absent(self.page, mode=0o600) as file:
+        with whole_file(self.page, mode=0o600) as file:
             file.write(text.encode())
 
     @property

@@ -127,6 +127,10 @@ class DPMix:
     def _check(self, schema: Schema) -> None:
         if self.mixtures < 1 or self.degree < 1:
             raise PlanError(f"mixtures = {self.mixtures} and degree = {self.degree} must both be at least 1.")
+        if self.mixtures == 1 and self.sampling == "poisson":
+            raise PlanError(
+                "one mixture of a Poisson sample is a noisy sum, and no set to train on. Use 2 mixtures or more."
+            )
         if self.classwise and self.sampling not in ("poisson", "secret_bins"):
             raise PlanError(
                 f"class-wise mixing by {self.sampling} needs public class sizes. Use poisson or secret_bins."

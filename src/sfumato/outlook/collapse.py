@@ -6,6 +6,7 @@ same value, privately and silently. What comes out is one value and noise, and t
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class _Shares:
 
     counts: tuple[int, ...]
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         return sum(self.counts)
 

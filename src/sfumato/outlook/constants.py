@@ -2,12 +2,14 @@
 
 import ast
 import hashlib
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 _ZONES = ("sfumato.mechanisms", "sfumato.learn")
 
 
+@cache  # every plan, report and check of a report asks for it, and reading the sources takes a while
 def constants_digest(module: str) -> str:
     """Twelve digits that change when a constant of the module, or of a part that it imports, does.
 

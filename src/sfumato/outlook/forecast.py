@@ -24,6 +24,8 @@ _FAR = 0.3
 #: Numbers of rows that are told of where the schema has none, and rates of a class, which are private.
 SIZES = (1_000, 10_000, 100_000)
 _RATES = (0.1, 0.01)
+#: Learners of numbers were not simulated. A class of this share is the nearest to a number that was: see `number_share`.
+LIKE_A_NUMBER = 0.1
 #: With more classes than this, their number is worth a word.
 _MANY_CLASSES = 10
 
@@ -53,6 +55,16 @@ class Outlook:
         rates = [even, *(rate for rate in _RATES if rate < even and law.rate)]
         return {rate: law.at(rows=rows, mu=self.mu, columns=self.columns, rate=max(rate, 1e-9)) for rate in rates}
 
+    def number_share(self, rows: int) -> Range | None:
+        """Where the target is a number: what a learner keeps at best, by what it keeps of a class of one row in ten.
+
+        On the zoo's table of 150 columns and 20,000 rows this says .78, and .77 were kept; where a number follows from
+        products or small differences of columns, less is kept than this says.
+        """
+        if not self.predicts_number:
+            return None
+        return self.found.share.at(rows=rows, mu=self.mu, columns=self.columns, rate=LIKE_A_NUMBER)
+
     def distances(self, rows: int) -> dict[str, Range]:
         """Mean total variation distance of columns and of pairs."""
         laws = {"one_way": self.found.one_way, "two_way": self.found.two_way}
@@ -63,12 +75,17 @@ class Outlook:
         """A sentence against a release that cannot work, and what would help."""
         if self.rows is None:
             return None
-        shares = self.shares(self.rows)
+        shares, number = self.shares(self.rows), self.number_share(self.rows)
         if shares:
             middle = next(iter(shares.values())).middle
             if middle >= HOPELESS:
                 return None
             lost = f"a learner would keep about {100 * middle:.0f} % of what it could learn from the real rows, even with even classes"
+        elif number is not None and number.middle < HOPELESS:
+            lost = (
+                f"its target is a number, of which a learner would keep about {100 * number.middle:.0f} % of what it could "
+                "learn from the real rows, or less"
+            )
         else:
             two_way = self.distances(self.rows).get("two_way")
             if two_way is None or two_way.middle <= _FAR:
@@ -80,7 +97,7 @@ class Outlook:
         """How many rows, which epsilon or how few columns would do, by the same law."""
         rows = self.rows or 1
         law = self.found.share
-        rate = 1 / max(self.classes, 2)
+        rate = LIKE_A_NUMBER if self.predicts_number else 1 / max(self.classes, 2)
         factor = law.factor_for(USEFUL, rows=rows, mu=self.mu, columns=self.columns, rate=rate)
         if not 1 < factor < math.inf:
             return "More rows, a larger epsilon or fewer columns would help."

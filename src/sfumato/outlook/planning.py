@@ -53,7 +53,7 @@ class PlannedRelease:
     @property
     def discovery(self) -> dict[str, Any] | None:
         """What is to be discovered, and with how much of the budget."""
-        return discovery_of(self.schema)
+        return discovery_of(self.schema, self.budget)
 
     @cached_property
     def outline(self) -> Outline | None:

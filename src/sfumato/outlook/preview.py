@@ -7,7 +7,7 @@ from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Mechanism, Named
 from sfumato.public.block import Block, Hot
 from sfumato.public.budget import Budget
-from sfumato.public.discovery import BUDGET_SHARE, DELTA_SHARE
+from sfumato.public.discovery import BUDGET_SHARE, DELTA_SHARE, plan_discovery
 from sfumato.public.plan import Plan, make_plan
 from sfumato.public.reading import column_noise, readings_of
 from sfumato.public.schema import Schema, sketch
@@ -32,14 +32,16 @@ def plan_if_known(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Pl
     return None
 
 
-def discovery_of(schema: Schema) -> dict[str, Any] | None:
-    """What is to be discovered, and with how much of the budget."""
+def discovery_of(schema: Schema, budget: Budget) -> dict[str, Any] | None:
+    """What is to be discovered, with how much of the budget, and how many rows a category must have to be found."""
     if not schema.unknown:
         return None
+    found = plan_discovery(schema, schema.unknown, budget=budget)
     return {
         "columns": [{"name": c.name, "what": "bounds" if c.is_number else "categories"} for c in schema.unknown],
         "budget_share": BUDGET_SHARE,
         "delta_share": DELTA_SHARE if any(not c.is_number for c in schema.unknown) else 0.0,
+        "rows_of_a_category": found.rows_of_a_category if found.texts else None,
     }
 
 

@@ -93,12 +93,15 @@ def discovery_section(discovery: dict[str, Any]) -> Section:
     share = f"{discovery['budget_share']:.0%} of the precision"
     if discovery["delta_share"]:
         share += f" and {discovery['delta_share']:.0%} of delta"
+    least = discovery["rows_of_a_category"]
+    rare = [f"A category is found if about {least:,} rows have it; what is rarer is not let out."] if least else []
     return Section(
         title="To be discovered first",
         grid=Grid(("column", "what"), tuple((column["name"], column["what"]) for column in discovery["columns"])),
         after=(
             f"Discovery takes {share}, and finds a noisy number of rows on the way. The noise of the rest is calibrated "
             "after it, within the same budget. Declare bounds and categories where they are public: it is free.",
+            *rare,
         ),
     )
 
@@ -126,7 +129,8 @@ def _by_rows(expected: Outlook) -> Grid:
     rows = []
     for size in SIZES:
         shares, pair = expected.shares(size), expected.distances(size).get("two_way")
-        share = percent(next(iter(shares.values()))) if shares else "-"
+        learned = next(iter(shares.values()), expected.number_share(size))
+        share = "-" if learned is None else percent(learned)
         rows.append((f"{size:,}", share, "-" if pair is None else percent(pair)))
     return Grid(("rows", "a learner keeps", "a pair is off by"), tuple(rows), numbers=3)
 

@@ -34,8 +34,8 @@ def release_warnings(
     if isinstance(model, Counted) and (far is not None or rows is None):
         rows = max(1, round(model.noisy_rows))
     expected = outlook(mechanism, schema=replace(schema, rows=rows), budget=plan.budget, planned=plan)
-    said += [far, expected.warning]
-    empty = far is not None and far.startswith(LITTLE_USE)  # then nothing more is to be said of columns
+    empty = far is not None and far.startswith(LITTLE_USE)  # then nothing more is to be said, of columns or of learners
+    said += [far, None if empty else expected.warning]
     # The rows of a fixed model are mixtures or summaries: their shares are not those of the data.
     if rows is not None and not empty and not isinstance(model, FixedModel):
         noise = count_noise(mechanism, schema=schema, plan=plan) | _class_noise(schema, model)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.outlook.expectations import Range
-from sfumato.outlook.forecast import Outlook
+from sfumato.outlook.forecast import LIKE_A_NUMBER, Outlook
 from sfumato.public.reading import ASSUMED_ROWS
 from sfumato.public.schema import Column, Schema
 
@@ -12,8 +12,8 @@ _DAY = 86_400.0
 
 #: Said where a line on learners would stand for a target of classes.
 NUMBER_NOT_SIMULATED = (
-    "The target is a number: what a learner keeps of it was not simulated, since the made-up data has classes. Columns and "
-    "pairs, the target among them, are expected as follows."
+    f"The target is a number. Learners of numbers were not simulated: take what they keep of a class with "
+    f"{100 * LIKE_A_NUMBER:.0f} % of the rows as the best that may be hoped for."
 )
 
 
@@ -80,7 +80,10 @@ def in_sentences(expected: Outlook, rows: int) -> list[str]:
         else:
             said.append(f"{percent(share)} if a class has {100 * rate:.0f} % of the rows{end}")
     sentences = [" ".join(said)] if said else []
-    sentences += [NUMBER_NOT_SIMULATED] if expected.predicts_number else []
+    number = expected.number_share(rows)
+    sentences += (
+        [] if number is None else [f"{NUMBER_NOT_SIMULATED} That is {percent(number)} of what the real rows give."]
+    )
     distances = expected.distances(rows)
     if distances:
         sentences.append(

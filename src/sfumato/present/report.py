@@ -19,6 +19,7 @@ from sfumato.present.plots import picture_grid
 from sfumato.present.promise import plain_promise
 from sfumato.present.quality import quality_of
 from sfumato.public.certificate import Certificate
+from sfumato.public.claim import exact_text
 from sfumato.public.schema import Schema
 
 _MOST_ROWS, _MOST_COLUMNS = 5, 10
@@ -85,8 +86,8 @@ def common_facts(
         "badge": "doubtful" if certificate.status == "certified" and verdict else certificate.status,
         "notes": certificate.notes,
         "status_in_words": _STATUS[certificate.status],
-        "epsilon": f"{certificate.epsilon:g}",
-        "delta": f"{certificate.delta:g}",
+        "epsilon": exact_text(certificate.epsilon),
+        "delta": exact_text(certificate.delta),
         "factor": _factor(certificate.epsilon),
         "without": other_world(schema),
         "claim": certificate.claim.in_words,

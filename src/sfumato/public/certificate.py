@@ -15,12 +15,13 @@ import dp_accounting as dpa
 from sfumato.errors import SfumatoError, VerificationError
 from sfumato.public.accounting import Spent, event_from_json, event_to_json
 from sfumato.public.assumptions import ASSUMPTIONS, Assumption
-from sfumato.public.claim import Claim, claim_of
+from sfumato.public.claim import Claim, claim_of, exact_text
 from sfumato.public.layout import Section, as_html
 from sfumato.public.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.non_private import NOT_A_CLAIM
 from sfumato.public.plan import Plan
 from sfumato.public.schema import Schema
+from sfumato.public.software import SOFTWARE
 from sfumato.public.step import Step, step_from_json
 from sfumato.public.strict_json import fields_of, parse_json, read_fields
 
@@ -92,7 +93,8 @@ class Certificate:
         """The mechanism, the promise and the status in a few words."""
         kind = "" if self.status == "certified" else f", {self.status.upper()}"
         warned = "" if not self.warnings else f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"
-        return f"{self.mechanism.name}, epsilon {self.epsilon:g}, delta {self.delta:g}{kind}{warned}"
+        promise = f"epsilon {exact_text(self.epsilon)}, delta {exact_text(self.delta)}"
+        return f"{self.mechanism.name}, {promise}{kind}{warned}"
 
     def sections(self) -> list[Section]:
         """What a person should read first: the claim, and whatever speaks against the release."""
@@ -321,8 +323,11 @@ def _sentences(texts: tuple[str, ...], *, what: str) -> tuple[str, ...]:
 
 def _versions(body: dict[str, Any]) -> dict[str, str]:
     versions = _texts(body, what="software")
-    if not all(re.fullmatch(r"[\w.+!-]{1,60}", part) for pair in versions.items() for part in pair):
-        raise VerificationError(f"{NAME}: software must hold names and versions only.")
+    if not (
+        set(versions) <= set(SOFTWARE)
+        and all(re.fullmatch(r"[\w.+!-]{1,60}", version, flags=re.ASCII) for version in versions.values())
+    ):
+        raise VerificationError(f"{NAME}: software must hold names and versions only, of what makes a release.")
     return versions
 
 

@@ -75,6 +75,11 @@ class DiscoveryPlan:
         return rows * self.units_per_row + math.ceil(NOISE_STDDEV * quantile) + 1
 
     @property
+    def rows_of_a_category(self) -> int:
+        """About how many rows must hold a text, for it to be let out as often as not."""
+        return math.ceil(self.threshold / self.units_per_row)
+
+    @property
     def names(self) -> dict[str, tuple[str, ...]]:
         """Which columns, in the order in which they were asked for: what the certificate holds of a discovery."""
         return {"numbers": tuple(c.name for c in self.numbers), "texts": tuple(c.name for c in self.texts)}

@@ -1,6 +1,8 @@
 """The versions of what a release is made with: noise, numbers, files and drawings."""
 
 import importlib.metadata
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 SOFTWARE = (
     "cryptography",
@@ -21,4 +23,15 @@ WRITTEN_BY = ("numpy", "pandas", "pyarrow", "sfumato")
 
 def installed_software() -> dict[str, str]:
     """What runs here."""
-    return {name: importlib.metadata.version(name) for name in SOFTWARE}
+    return {name: _version(name) for name in SOFTWARE}
+
+
+def others_than_here(software: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    """Which of these have another version in a release than here; none where it was made by the very same."""
+    here = installed_software()
+    return [f"{name} {software.get(name)}" for name in names if software.get(name) != here[name]]
+
+
+@cache  # a process keeps the version that it has loaded
+def _version(name: str) -> str:
+    return importlib.metadata.version(name)

@@ -14,6 +14,8 @@ from sfumato.public.block import Block, Choice, Dense, Outer, Response, Votes, b
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.strict_json import fields_of, read_fields
 
+_MOST_SAMPLED = 10_000  # rows of a person whose coins are accounted for one by one, in seconds
+
 
 @dataclass(frozen=True)
 class Everyone:
@@ -227,6 +229,11 @@ class Step:
                 return dpa.GaussianDpEvent(noise / self.norm_of(unit)), self.uses
             case Poisson(rate) if rows == 1:
                 return dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), self.uses * self.mixtures
+            case Poisson() if rows > _MOST_SAMPLED:
+                raise PlanError(
+                    f"step {self.name!r} is sampled, and max_rows = {rows} rows of a person are too many to be accounted for. "
+                    f"Use at most {_MOST_SAMPLED}."
+                )
             case Poisson(rate):
                 # Of a person's rows, a binomial number takes part: a mixture of Gaussians.
                 taking_part = list(range(rows + 1))

@@ -1,20 +1,18 @@
-"""The weights of a trained model and its report, made again from what the folder holds."""
+"""The weights of a trained model, read with care and trained again from the doors' integers."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.folder import GARBLED, Release, model_report_of
+from sfumato.folder import GARBLED, Release
 from sfumato.model import Classifier, Weights, notes_of
 from sfumato.outlook.warnings import model_warnings
-from sfumato.public.answers import Answers
 from sfumato.public.certificate import Certificate
-from sfumato.public.schema import Schema
 from sfumato.safetensors_file import WEIGHTS, weights_file, weights_of
-from sfumato.verification.comparison import MOST_DIFFERENT
 from sfumato.verification.findings import Findings
 from sfumato.verification.plan_checks import Recomputed
-from sfumato.verification.row_checks import QUICK_NUMBERS, compare_report
+from sfumato.verification.rebuilt import Rebuilt, settle_rebuilt
+from sfumato.verification.row_checks import QUICK_NUMBERS
 
 #: Learners that practise on what they measured: minutes, whatever the size.
 SLOW = ("scattering",)
@@ -57,33 +55,21 @@ def rebuild_weights(release: Release, released: Weights, found: Findings) -> flo
         model = release.model()
         if not isinstance(model, Classifier):
             raise ReleaseError("its mechanism trains none.")
-        share = share_different(released, model.weights)
-        warnings = model_warnings(schema=release.schema, plan=release.plan(), model=model)
-        notes = notes_of(model)
+        rebuilt = Rebuilt(
+            what="the weights",
+            is_same=weights_file(model.weights) == weights_file(released),  # and that is the file, to the byte
+            share=share_different(released, model.weights),
+            warnings=model_warnings(schema=release.schema, plan=release.plan(), model=model),
+            notes=notes_of(model),
+        )
     except SfumatoError as error:
         found.problems.append(f"the model cannot be trained again: {error}")
         return None
     except GARBLED as error:
         found.problems.append(f"the model cannot be trained again ({type(error).__name__}).")
         return None
-    problems = []
-    if not share <= MOST_DIFFERENT:
-        problems.append(
-            f"the weights are not those that the doors' integers lead to: {share:.2%} of them differ, and rounding on another "
-            f"processor explains {MOST_DIFFERENT:.2%} at most."
-        )
-    elif share:
-        found.declared.append(f"{share:.2g} of the weights: they differ when they are computed here, as rounding may")
-    found.settle(problems, checked="the weights follow from the doors' integers, and hold nothing else")
-    found.settle(
-        [] if warnings == certificate.warnings else ["the warnings are not those that follow from the release."],
-        checked="the warnings are those that follow from the release, none left out",
-    )
-    found.settle(
-        [] if notes == certificate.notes else ["the notes are not those that follow from the doors' integers."],
-        checked="the notes are those that follow from the doors' integers, none left out",
-    )
-    return share
+    settle_rebuilt(rebuilt, certificate, found)
+    return rebuilt.share
 
 
 def share_different(a: Weights, b: Weights) -> float:
@@ -103,16 +89,3 @@ def _n_different(x: NDArray[np.generic], y: NDArray[np.generic]) -> int:
         return int((x != y).sum())
     within = _CLOSE * float(np.abs(x).max(initial=0.0))
     return int((~(np.abs(x.astype(np.float64) - y.astype(np.float64)) <= within)).sum())
-
-
-def check_model_report(
-    contents: dict[str, bytes], certificate: Certificate, schema: Schema, answers: Answers, found: Findings
-) -> None:
-    """Make the page again."""
-    compare_report(
-        contents,
-        certificate,
-        lambda: model_report_of(certificate, schema=schema, answers=answers),
-        found,
-        given="certificate, schema and answers",
-    )

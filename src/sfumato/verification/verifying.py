@@ -6,15 +6,17 @@ from pathlib import Path
 from sfumato.errors import VerificationError
 from sfumato.folder import CERTIFICATE, Release
 from sfumato.public.certificate import Certificate
+from sfumato.public.claim import exact_text
 from sfumato.public.layout import Section, as_html
 from sfumato.safetensors_file import WEIGHTS
 from sfumato.verification.account_checks import check_account, check_delta
 from sfumato.verification.answer_checks import check_answers
 from sfumato.verification.file_checks import check_files, check_schema, read_certificate
 from sfumato.verification.findings import Findings
-from sfumato.verification.model_checks import check_model_report, is_quick_model, read_weights, rebuild_weights
+from sfumato.verification.model_checks import is_quick_model, read_weights, rebuild_weights
 from sfumato.verification.plan_checks import check_assumptions, check_kind, check_status, recompute
-from sfumato.verification.row_checks import Rows, check_report, is_quick, read_rows, rebuild_rows
+from sfumato.verification.report_checks import check_model_report, check_report
+from sfumato.verification.row_checks import Rows, is_quick, read_rows, rebuild_rows
 from sfumato.verification.signature_checks import SignatureState, Signer, check_signature
 
 
@@ -63,7 +65,8 @@ class Verification:
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<Verification: {self.path}, epsilon {self.epsilon:g}, delta {self.delta:g}: {self.verdict}>"
+        promise = f"epsilon {exact_text(self.epsilon)}, delta {exact_text(self.delta)}"
+        return f"<Verification: {self.path}, {promise}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -136,7 +139,7 @@ def _check_contents(
         return None, None
     check_delta(certificate, schema, found)
     if isinstance(released, Rows):
-        check_report(contents, certificate, schema, released, found)
+        check_report(contents, certificate, schema, released.synthetic, found)
     planned = recompute(certificate, schema, found)
     if planned is None:
         return None, None

@@ -30,6 +30,7 @@ def tiny(monkeypatch):
         "resolution._ROUGH": (1e-3,),
     }
     fewer["blueprint._GRADIENTS"] = (2, 2)
+    fewer |= {f"copula.{name}": 500 for name in ("_FEWEST_SIMULATED", "_MOST_SIMULATED")}
     fewer |= {f"{module}.LOOKS": 2 for module in ("spikes", "to_bins", "blueprint")}
     for name, value in fewer.items():
         set_constant(monkeypatch, f"sfumato.mechanisms.table.{name}", value)

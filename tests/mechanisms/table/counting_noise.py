@@ -4,14 +4,14 @@ import numpy as np
 
 from sfumato import Column
 from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves
+from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves, number_of_parts
 
 
 def counted(column: Column, values, *, stddev: float, seed: int = 0) -> Counted:
     """The two counts of a column, with the same noise on both."""
     cells, rng = Cells(column), np.random.default_rng(seed)
     held = np.bincount(cells.code(np.asarray(values)), minlength=cells.count).astype(float)
-    part = coarse_parts(cells, rows_over_noise=len(values) / max(stddev, 1e-9))
+    part = coarse_parts(cells, n_parts=number_of_parts(len(values) / max(stddev, 1e-9)))
     first = np.bincount(part, weights=held) + stddev * rng.standard_normal(part.max() + 1)
     leaf = fine_leaves(cells, part, first, stddev=max(stddev, 1e-9))
     second = np.bincount(leaf, weights=held) + stddev * rng.standard_normal(leaf.max() + 1)

@@ -86,3 +86,42 @@ def test_a_rare_category_that_gives_a_class_away_keeps_most_of_its_weight() -> N
         joint = joint_tables([table], [binning], [margin], per_class)[0]
         kept.append(joint[1, 1] / joint[:, 1].sum())
     assert np.mean(kept) > 0.6
+
+
+def test_ordered_classes_lend_each_other_what_they_show() -> None:
+    """Ten levels along which a column's mean rises: known to have an order, they are found with less error."""
+    binning = Binning(Cells(Column(name="x", kind="integer", bounds=(0, 15))), 16, np.arange(16), np.ones(16), Spikes())
+    per_class = np.full(10, 200.0)
+    place = np.linspace(-1.5, 1.5, 16)
+    given = np.exp(-((place - np.linspace(-0.6, 0.6, 10)[:, None]) ** 2))
+    counts = per_class[:, None] * given / given.sum(axis=1, keepdims=True)
+    margin, rng, error = counts.sum(axis=0) / counts.sum(), np.random.default_rng(3), {0: 0.0, 10: 0.0}
+    for _ in range(10):
+        noisy = counts + 15.0 * rng.standard_normal(counts.shape)
+        table = ClassTable(noisy - noisy.mean(axis=1, keepdims=True), np.full(10, 15.0))
+        for ordered in error:
+            joint = joint_tables([table], [binning], [margin], per_class, ordered=ordered)[0]
+            error[ordered] += float(np.abs(joint - counts / counts.sum()).sum())
+    assert error[10] < 0.8 * error[0]
+
+
+def test_stretches_show_that_a_class_has_moved_where_its_bins_do_not() -> None:
+    binning = Binning(Cells(Column(name="x", kind="integer", bounds=(0, 31))), 32, np.arange(32), np.ones(32), Spikes())
+    margin, per_class = np.full(32, 1 / 32), np.array([19_900.0, 100.0])
+    moved = 100 * np.repeat([0.05, 0.25, 0.70], [10, 11, 11]) / np.repeat([10, 11, 11], [10, 11, 11])
+    stretch_of = np.repeat([0, 1, 2], [10, 11, 11])
+    rng, found = np.random.default_rng(5), {"bins": 0.0, "stretches": 0.0}
+    for _ in range(20):
+        # The same rows are asked for as often in both ways: all in bins, or half of the times in stretches.
+        twice, once = (moved + s * rng.standard_normal(32) for s in (14.0, 20.0))
+        first = np.stack([19_900 * margin, np.zeros(32)]) + 20.0 * rng.standard_normal((2, 32))
+        first[1] += moved
+        table = ClassTable(first - first.mean(axis=1, keepdims=True), np.full(2, 20.0))
+        nothing = np.zeros(3), 1e9, stretch_of
+        summed = np.bincount(stretch_of, weights=moved) + 20.0 * rng.standard_normal(3), 20.0, stretch_of
+        for name, (bins, stddev, more) in {"bins": (twice, 14.0, nothing), "stretches": (once, 20.0, summed)}.items():
+            both = table.counted_again(1, 100 * margin, bins, stddev, *more)
+            joint = joint_tables([both], [binning], [margin], per_class)[0]
+            found[name] += float(joint[1, 21:].sum() / joint[1].sum()) / 20
+    assert found["stretches"] > 0.55
+    assert found["bins"] < found["stretches"] - 0.05

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from sfumato.cli.commands.release_command import Force
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
+from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
 from sfumato.lab.assess.assessing import MOST_ROWS
 from sfumato.lab.assess.assessing import assess as assess_release

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sfumato.cli.commands.plan_command import Delta
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
-from sfumato.cli.options import Settings, with_settings
+from sfumato.cli.options import Delta, Settings
 from sfumato.cli.refusals import FAULTS_FOUND, refusing
+from sfumato.cli.settings import with_settings
 from sfumato.errors import PlanError
 from sfumato.folder import load_release
 from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism

@@ -15,8 +15,9 @@ from sfumato.cli.non_private import (
     needed,
     say_not_private,
 )
-from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
+from sfumato.cli.options import MechanismName, Settings
 from sfumato.cli.refusals import refusing
+from sfumato.cli.settings import chosen_mechanism
 from sfumato.lab.benchmark.datasets import DELTA, load, names
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.fetching import fetch

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sfumato.cli.commands.release_command import Force
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
-from sfumato.cli.files import check_file_target, whole_or_absent
+from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
 from sfumato.cli.show_plan import grid_as_table
+from sfumato.disk import check_file_target, whole_file
 from sfumato.folder import check_target
 from sfumato.lab.demo.story import Story, stages, tell
 from sfumato.outlook.sections import steps_grid
@@ -34,7 +34,7 @@ def demo(
     check_file_target(page, force=force)
     with progress(title="demo", stages=stages(), quiet=quiet) as step:
         story = tell(out=out, on_step=step)
-        with whole_or_absent(page) as file:
+        with whole_file(page) as file:
             file.write(story.page.encode())
     claim, lesson = story.fitted.certificate.claim, story.lesson
     payload = {

@@ -8,19 +8,15 @@ from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
-from sfumato.cli.options import MechanismName, Settings, chosen_learner, chosen_mechanism
+from sfumato.cli.options import Delta, MechanismName, Settings
 from sfumato.cli.refusals import refusing
+from sfumato.cli.settings import chosen_learner, chosen_mechanism
 from sfumato.cli.show_plan import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.public.budget import budget_of
 from sfumato.public.non_private import BASELINES
 from sfumato.public.schema_file import load_schema
-
-Epsilon = Annotated[float, typer.Option(help="How much may leak. 1 is a usual choice.")]
-Delta = Annotated[
-    float | None, typer.Option(help="The probability of an exception. Default: 1e-6, or a tenth of 1/rows if smaller.")
-]
 
 
 @refusing

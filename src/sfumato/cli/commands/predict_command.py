@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from sfumato.cli.commands.release_command import Force
 from sfumato.cli.console import AsJson, Quiet, answer, progress
-from sfumato.cli.files import check_file_target, whole_or_absent
+from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
+from sfumato.disk import check_file_target, whole_file
 from sfumato.errors import ReleaseError
 from sfumato.training import load_model
 from sfumato.verification.verifying import verify as verify_release
@@ -36,7 +36,7 @@ def predict(
         step("predicting")
         predictions = load_model(model).predict(data)
         step("writing the file")
-        with whole_or_absent(out) as file:
+        with whole_file(out) as file:
             if out.suffix.lower() == ".parquet":
                 predictions.to_parquet(file, index=False)
             else:

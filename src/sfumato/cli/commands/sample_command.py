@@ -8,11 +8,10 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from sfumato.cli.commands.release_command import Force, Seed
 from sfumato.cli.console import AsJson, Quiet, answer, progress
-from sfumato.cli.files import check_file_target, whole_or_absent
-from sfumato.cli.options import RowsOption, asked_rows
+from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
 from sfumato.cli.refusals import refusing
+from sfumato.disk import check_file_target, whole_file
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder import load_release
 from sfumato.mechanism import Learner, mechanism_from
@@ -58,7 +57,7 @@ def sample(
         synthetic = model.sample(n_rows, seed=drawn_seed)
         check_format(synthetic, out)
         step(_WRITING)
-        with whole_or_absent(out) as file:
+        with whole_file(out) as file:
             write_rows(synthetic, file, suffix=out.suffix.lower())
     payload = {"out": str(out), "rows": len(synthetic), "seed": drawn_seed}
     answer(

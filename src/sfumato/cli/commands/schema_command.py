@@ -1,19 +1,19 @@
 """sfumato schema: a first schema.toml from the structure of a file."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sfumato.cli.console import AsJson, answer
 from sfumato.cli.interactive import ask
+from sfumato.cli.options import PrivateData
 from sfumato.cli.refusals import refusing
 from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
 
 
 @refusing
 def schema(
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, an IDX file of images, or a folder of pictures.")],
+    data: PrivateData,
     header: Annotated[
         bool, typer.Option("--header", help="The first line of a CSV file holds names, though it may look like a row.")
     ] = False,

@@ -10,6 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.lab.benchmark.any_target import r2
+from sfumato.lab.benchmark.learners import tree_matrix
 from sfumato.lab.boosted_trees import Boosting, boosting
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.tables import frame_source
@@ -72,10 +74,10 @@ def train_and_explain(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -
     learner = boosting([at for at, column in enumerate(schema.features) if column.is_coded], of_numbers=True)
     predicted = np.full(len(truth), label.mean() if len(label) else schema[name].centre)
     if len(np.unique(label)) > 1:
-        predicted = learner.fit(_matrix(private_train, schema)[known], label).predict(
-            _matrix(private_test, schema)[asked]
+        predicted = learner.fit(tree_matrix(private_train, schema)[known], label).predict(
+            tree_matrix(private_test, schema)[asked]
         )
-    return float(1 - ((truth - predicted) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()), learner.name
+    return r2(truth, predicted), learner.name
 
 
 def _encode(frame: pd.DataFrame, schema: Schema) -> Batch:
@@ -93,10 +95,6 @@ def _class_scores(learner: Boosting, train: Batch, test: Batch, schema: Schema) 
     if len(present) < 2:
         scores[:, present.astype(np.int64)] = 1.0
         return scores
-    trained = learner.fit(_matrix(train, schema), label)
-    scores[:, trained.classes_.astype(np.int64)] = np.asarray(trained.predict_proba(_matrix(test, schema)))
+    trained = learner.fit(tree_matrix(train, schema), label)
+    scores[:, trained.classes_.astype(np.int64)] = np.asarray(trained.predict_proba(tree_matrix(test, schema)))
     return scores
-
-
-def _matrix(batch: Batch, schema: Schema) -> NDArray[np.float64]:
-    return np.stack([batch[column.name].astype(np.float64) for column in schema.features], axis=1)

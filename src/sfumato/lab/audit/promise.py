@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from sfumato.public.accounting import epsilon_of
-from sfumato.public.accounting.events import Leaves, flatten
 from sfumato.public.accounting.gdp import deltas_of_mu
+from sfumato.public.accounting.leaves import Leaves, flatten
 from sfumato.public.accounting.pld import compose
 from sfumato.public.plan import Plan, event_of
 

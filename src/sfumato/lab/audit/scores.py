@@ -158,7 +158,9 @@ def _scores_of_mixtures(stage: Stage, *, canary: bool, trials: int) -> Scores:
     step = stage.step
     sampling, n_sums = step.sampling, step.uses * step.mixtures
     divided = isinstance(sampling, SecretBins | KnownPartition)
-    at_once = 1 if divided else max(1, min(trials // _LEAST_CALLS, _NUMBERS_AT_ONCE // (n_sums * step.width)))
+    least = 2 if n_sums == 1 else 1  # one sampled sum is no mixture
+    fitting = min(trials // _LEAST_CALLS, _NUMBERS_AT_ONCE // (n_sums * step.width))
+    at_once = 1 if divided else max(least, fitting)
     calls = math.ceil(trials / at_once)
     many = stage.twin(mixtures=at_once * n_sums, uses=calls, sampling=sampling)
     view = many.view(_rows_of(many, canary=canary))

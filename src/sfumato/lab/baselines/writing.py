@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.contents import settled_file, sha256_of
-from sfumato.folder import CERTIFICATE, REPORT, SCHEMA, check_target, write_files
+from sfumato.disk import write_files
+from sfumato.folder import CERTIFICATE, REPORT, SCHEMA, check_target
 from sfumato.lab.baselines.baseline import FittedBaseline
 from sfumato.mechanism import settings_of
 from sfumato.outlook.row_counts import AskedRows

@@ -26,6 +26,12 @@ from sfumato.public.schema import Schema
 
 Method = Mechanism | Baseline
 
+_MEMORY = ": the machine may have run out of memory."
+_CAUSES: dict[int | None, str] = {
+    -9: _MEMORY,
+    137: _MEMORY,
+    1: ". A script has to call it below `if __name__ == '__main__':`.",
+}
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -58,12 +64,14 @@ def release_in_child(
     A baseline has no budget.
     """
     context = multiprocessing.get_context("spawn")  # a fork would inherit the peak, and locked threads
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(theirs, method, rows, schema, budget, seed))
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs,))
     process.start()
     theirs.close()  # so that the end of the process is the end of the pipe
     message: object = ""
     try:
+        with contextlib.suppress(BrokenPipeError):  # it ended before it read a row; its exit code is told below
+            ours.send((method, rows, schema, budget, seed))
         while isinstance(message := _receive(ours), str):
             on_step(message)
     finally:
@@ -76,21 +84,21 @@ def release_in_child(
     if isinstance(message, Outcome):
         return message
     raise BenchmarkError(
-        f"the process of the release ended with code {process.exitcode} and no result"
-        + (": the machine may have run out of memory." if process.exitcode in (-9, 137) else ".")
+        f"the process of the release ended with code {process.exitcode} and no result{_CAUSES.get(process.exitcode, '.')}"
     )
 
 
 def _receive(connection: Connection) -> object:
     try:
         return connection.recv()
-    except EOFError:
+    except (EOFError, ConnectionResetError):
         return None
 
 
-def _work(connection: Connection, method: Method, rows: Rows, schema: Schema, budget: Budget | None, seed: int) -> None:
+def _work(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person who stops the run stops the parent, which ends this one
     try:
+        method, rows, schema, budget, seed = connection.recv()
         connection.send(_release(method, rows, schema, budget, seed, connection.send))
     except SfumatoError as error:
         connection.send(error)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from sfumato.disk import writing
 from sfumato.errors import SchemaError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
-from sfumato.folder import load_release, release, writing
+from sfumato.folder import load_release, release
 from sfumato.lab.assess.beside import compare
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
 from sfumato.mechanism import mechanism_for

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.lab.dry_run.dependence import Declared, Dependences
+from sfumato.lab.dry_run.discovered import rows_to_be_found
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding, found
 from sfumato.lab.dry_run.groups import Groups
 from sfumato.lab.dry_run.tallies import tally_of
@@ -69,7 +70,8 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
     # Pictures are brought to the schema's shape, and there is nothing to say about one of them.
     columns = tuple(column for column in schema.columns if column.kind != "image")
     known = tuple(column for column in columns if not column.discover)
-    tallies = {column.name: tally_of(column) for column in columns}
+    least = rows_to_be_found(schema)
+    tallies = {column.name: tally_of(column, least=least) for column in columns}
     grouped = {name for group in schema.groups for name in group.members}
     dependences = Dependences([c for c in known if c.name not in grouped], target=schema.target)
     groups, target = Groups(schema), _Target(schema)

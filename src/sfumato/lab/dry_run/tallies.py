@@ -4,6 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
+from sfumato.lab.dry_run.discovered import DiscoveredTally
 from sfumato.lab.dry_run.finding import Finding, Texts, found
 from sfumato.lab.dry_run.looks import BAD_BYTES, look_of
 from sfumato.private.intake.conforming import coder
@@ -24,8 +25,10 @@ class Tally(Protocol):
         ...
 
 
-def tally_of(column: Column) -> Tally:
-    """The tally that suits a column."""
+def tally_of(column: Column, *, least: int) -> Tally:
+    """The tally that suits a column; a text that is left to discovery must be held by `least` rows to be found."""
+    if column.discover and not column.is_number:
+        return DiscoveredTally(column, least=least)
     return NumberTally(column) if column.is_number else CodedTally(column)
 
 
@@ -104,7 +107,7 @@ class CodedTally:
                 continue
             if text is None or text.strip() in MISSING_TEXTS:
                 self._missing += int(count)
-            elif not self._column.discover:
+            else:
                 self._unknown.add(text, int(count))
 
     def findings(self, rows: int) -> list[Finding]:

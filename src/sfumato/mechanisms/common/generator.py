@@ -16,7 +16,7 @@ from sfumato.public.schema import Column
 from sfumato.public.torch_extra import need_torch
 
 #: Cosine coefficients of each channel that pictures are drawn with: finer ones would hold noise.
-_COEFFICIENTS = 250
+MOST_COEFFICIENTS = 250
 _CONTRAST, _DARK = 10.0, -2.0  # pixels begin dark, and away from the ends of the sigmoid
 _LARGEST_SPREAD, _FIRST_SPREAD = 0.2, -2.0
 #: Latent draws on which a trained generator is tried.
@@ -67,18 +67,23 @@ class Generator:
     def __call__(self, parameters: list[Any], latent: Any, labels: Any) -> Outputs:
         """What rows of these classes are drawn from, after so many latent draws."""
         torch = need_torch("a generator")
+        signal = self.signal(parameters, latent, labels)
+        if self.rows.image is not None:
+            return Outputs(torch.sigmoid(_CONTRAST * pixels_of(signal, self.rows.image) + _DARK), None, signal[:, :0])
+        middles, spreads, *logits = signal.split([self.rows.n_numbers] * 2 + list(self.rows.code_sizes), dim=1)
+        codes = [torch.softmax(part, dim=1) for part in logits]
+        spreads = _LARGEST_SPREAD * torch.sigmoid(spreads + _FIRST_SPREAD)
+        return Outputs(torch.sigmoid(middles), spreads, torch.cat([signal[:, :0], *codes], dim=1))
+
+    def signal(self, parameters: list[Any], latent: Any, labels: Any) -> Any:
+        """What comes out of the last layer: of pictures, cosine coefficients, one channel after another."""
+        torch = need_torch("a generator")
         classes = torch.nn.functional.one_hot(labels, self.rows.n_classes).to(latent.dtype)
         signal = torch.cat([latent, classes], dim=1)
         *hidden, last = zip(parameters[::2], parameters[1::2], strict=True)
         for weight, bias in hidden:
             signal = torch.relu(signal @ weight + bias)
-        signal = signal @ last[0] + last[1]
-        if self.rows.image is not None:
-            return Outputs(torch.sigmoid(_CONTRAST * _pixels(signal, self.rows.image) + _DARK), None, signal[:, :0])
-        middles, spreads, *logits = signal.split([self.rows.n_numbers] * 2 + list(self.rows.code_sizes), dim=1)
-        codes = [torch.softmax(part, dim=1) for part in logits]
-        spreads = _LARGEST_SPREAD * torch.sigmoid(spreads + _FIRST_SPREAD)
-        return Outputs(torch.sigmoid(middles), spreads, torch.cat([signal[:, :0], *codes], dim=1))
+        return signal @ last[0] + last[1]
 
     def trained(self, parameters: list[Any]) -> tuple[NDArray[np.float64], ...]:
         """Parameters as arrays; refused where training has diverged, so that no row can hold what is not a number."""
@@ -100,13 +105,13 @@ class Generator:
         image = self.rows.image
         if image is None:
             return 2 * self.rows.n_numbers + sum(self.rows.code_sizes)
-        return min(_COEFFICIENTS, image.shape[0] * image.shape[1]) * n_channels(image)
+        return min(MOST_COEFFICIENTS, image.shape[0] * image.shape[1]) * n_channels(image)
 
 
-def _pixels(coefficients: Any, image: Column) -> Any:
+def pixels_of(coefficients: Any, image: Column) -> Any:
     """Pixels of cosine coefficients, channel by channel."""
     torch = need_torch("a generator")
-    basis: NDArray[Any] = cosine_basis(image.shape[0], image.shape[1], _COEFFICIENTS)
+    basis: NDArray[Any] = cosine_basis(image.shape[0], image.shape[1], MOST_COEFFICIENTS)
     by_channel = coefficients.reshape(len(coefficients), n_channels(image), -1)
     pixels = by_channel @ torch.from_numpy(basis.T).to(coefficients.dtype)
     return pixels.transpose(1, 2).reshape(len(coefficients), -1)

@@ -36,11 +36,11 @@ class Adversaries:
         self.of_discriminator: dict[str, Tensor] = discriminator.start(_SEED)
         self._optimisers: dict[str, Any] = {}
 
-    def with_rates(self, *, generator: float, discriminator: float) -> "Adversaries":
-        """Learning rates of Adam."""
+    def with_rates(self, *, generator: float, discriminator: float, decay: float = _DECAY) -> "Adversaries":
+        """Learning rates of Adam, and how the discriminator's weights decay."""
         adam, weights = self._torch.optim.AdamW, list(self.of_discriminator.values())
         self._optimisers["generator"] = adam(self._of_generator, lr=generator, betas=_BETAS, weight_decay=0.0)
-        self._optimisers["discriminator"] = adam(weights, lr=discriminator, betas=_BETAS, weight_decay=_DECAY)
+        self._optimisers["discriminator"] = adam(weights, lr=discriminator, betas=_BETAS, weight_decay=decay)
         return self
 
     def step_discriminator(self, noisy: Mapping[str, Measured], *, batch: float, clip: float) -> None:

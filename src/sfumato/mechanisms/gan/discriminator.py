@@ -13,7 +13,7 @@ from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.generator import Outputs
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
-from sfumato.mechanisms.common.prepared import VECTOR
+from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.public.doors import Loss, Tensor, Tensors
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Batch
@@ -108,7 +108,7 @@ class Discriminator:
         torch, target = need_torch("dp-gan"), self.rows.target
 
         def loss(parameters: Mapping[str, Tensor], example: Mapping[str, Tensor]) -> Tensor:
-            vector = example[VECTOR]
+            vector = example[INPUTS]
             label = torch.zeros((), dtype=torch.int64, device=vector.device) if target is None else example[target.name]
             return torch.nn.functional.softplus(-self.score(parameters, vector, label))
 

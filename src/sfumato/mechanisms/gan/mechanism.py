@@ -7,24 +7,41 @@ generator. Generated rows are public, so their part of the gradient has no noise
 
 from dataclasses import asdict, dataclass
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.mechanisms.common.prepared import VECTOR
+from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.gan.adversaries import Adversaries
+from sfumato.mechanisms.gan.beginning import first_look, first_steps, generator_of
 from sfumato.mechanisms.gan.discriminator import Discriminator
-from sfumato.public.block import Dense, Hot
+from sfumato.public.block import Dense
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
 from sfumato.public.hardware import GRADIENTS_ON_GPU
 from sfumato.public.schema import Schema
 from sfumato.public.step import Poisson, Step
 from sfumato.public.torch_extra import need_torch, one_thread
+
+
+class _Kind(NamedTuple):
+    """Of a discriminator: units of a hidden layer, Adam's rate, and how its weights decay, in learning rates."""
+
+    hidden: int
+    learning_rate: float
+    decay: float
+
+
+#: Tables are found out from nothing. Pictures begin near the private ones: a small network, soon there, has less noise to tell.
+_TABLES, _PICTURES = _Kind(64, 0.0005, 3.0), _Kind(24, 0.002, 0.5)
+
+
+def _kind(rows: MixedRows) -> _Kind:
+    return _TABLES if rows.image is None else _PICTURES
 
 
 @register
@@ -38,13 +55,14 @@ class DPGan:
         clip: The norm to which a row's gradient is clipped.
         steps_each: Discriminator steps for each of the generator's.
         generated: Generated rows in a step of either.
-        learning_rate: Of the discriminator's Adam.
+        learning_rate: Of the discriminator's Adam; by the kind of rows where nothing is said.
         generator_rate: Of the generator's Adam.
-        discriminator_hidden: Units of each of its two hidden layers.
+        discriminator_hidden: Units of each of its two hidden layers; likewise.
         coefficients: Cosine coefficients of each channel of an image that the discriminator sees.
-        latent: Entries of a latent draw.
+        latent: Entries of a latent draw; of pictures, as many as the coefficients of their moments.
         hidden: Units of each of the generator's two hidden layers.
-        counts_share: What class counts may cost, relative to the gradients.
+        counts_share: What class counts of tables may cost, relative to the gradients.
+        start_share: The same of the moments of pictures, counts among them.
     """
 
     name: ClassVar[str] = "dp-gan"
@@ -54,22 +72,24 @@ class DPGan:
     clip: float = 1.0
     steps_each: int = 1
     generated: int = 256
-    learning_rate: float = 0.0005
+    learning_rate: float | None = None
     generator_rate: float = 0.0003
-    discriminator_hidden: int = 64
-    coefficients: int = 150
+    discriminator_hidden: int | None = None
+    coefficients: int = 80
     latent: int = 24
     hidden: int = 128
     counts_share: float = 0.05
+    start_share: float = 2.0
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
-        """Class counts over everyone; then sampled gradients."""
-        require_positive(**asdict(self))
+        """Class counts over everyone, of pictures moments too; then sampled gradients."""
+        require_positive(**{name: value for name, value in asdict(self).items() if value is not None})
         rows, rate = MixedRows(schema), self._rate(schema)
         width = sum(prod(shape) for shape in self._discriminator(rows).shapes.values())
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
+        shares = {"counts_share": self.counts_share * rate**2, "start_share": self.start_share * rate**2}
         return (
-            Step(name="classes", blocks=(Hot(name="counts", width=rows.n_classes),), share=self.counts_share * rate**2),
+            *first_steps(rows, budget, **shares),
             Step(
                 name="gradients",
                 blocks=(Dense(name="gradient", width=width, l2_bound=self.clip),),
@@ -82,32 +102,34 @@ class DPGan:
         """Train both networks: the discriminator through the door, the generator on what came out of it."""
         torch = need_torch("dp-gan")
         rows = MixedRows(schema)
-        counts = view.noisy_sum("classes", lambda batch: {"counts": rows.labels(batch)})["counts"]
+        measured = first_look(view, rows)
         discriminator = self._discriminator(rows)
-        view.prepare(VECTOR, discriminator.vectors)
+        view.prepare(INPUTS, discriminator.vectors)
         loss = discriminator.loss_of_private()
         with one_thread(), torch.enable_grad():
-            both = Adversaries(
-                self._generator(rows), discriminator, rates=class_rates(counts), generated=self.generated
-            )
-            both.with_rates(generator=self.generator_rate, discriminator=self.learning_rate)
+            generator, rates = self._generator(measured, rows), class_rates(measured["counts"])
+            both = Adversaries(generator, discriminator, rates=rates, generated=self.generated)
+            kind = _kind(rows)
+            rate = self.learning_rate or kind.learning_rate
+            both.with_rates(generator=self.generator_rate, discriminator=rate, decay=kind.decay)
             for step in range(self.n_steps):
                 seen = {name: values.to(torch.float32) for name, values in both.of_discriminator.items()}
                 noisy = view.noisy_gradients("gradients", loss, seen)
                 both.step_discriminator(noisy, batch=self._rate(schema) * (schema.rows or 1), clip=self.clip)
                 if (step + 1) % self.steps_each == 0:
                     both.step_generator()
-            return {"counts": counts, "generator": both.averaged()}
+            return {**measured, "generator": both.averaged()}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
         """The averaged generator is the model."""
-        return GeneratorModel(self._generator(MixedRows(schema)), measurements["generator"], measurements["counts"])
+        generator = self._generator(measurements, MixedRows(schema))
+        return GeneratorModel(generator, measurements["generator"], measurements["counts"])
 
-    def _generator(self, rows: MixedRows) -> Generator:
-        return Generator(rows, self.latent, self.hidden)
+    def _generator(self, measured: Measurements, rows: MixedRows) -> Generator:
+        return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
 
     def _discriminator(self, rows: MixedRows) -> Discriminator:
-        return Discriminator(rows, self.discriminator_hidden, self.coefficients)
+        return Discriminator(rows, self.discriminator_hidden or _kind(rows).hidden, self.coefficients)
 
     def _rate(self, schema: Schema) -> float:
         if schema.rows is None:

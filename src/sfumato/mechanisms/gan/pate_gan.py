@@ -16,12 +16,13 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.mechanisms.common.prepared import VECTOR
+from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.gan.adversaries import Adversaries
+from sfumato.mechanisms.gan.beginning import first_look, first_steps, generator_of
 from sfumato.mechanisms.gan.discriminator import Discriminator
 from sfumato.mechanisms.gan.teachers import GENERATED, PRIVATE, Features, Teaching
-from sfumato.public.block import Hot, Votes
+from sfumato.public.block import Votes
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors, Measured, Tensor
 from sfumato.public.schema import Schema
@@ -51,9 +52,10 @@ class PateGan:
         random_units: Random features of a row that teachers see besides the row.
         student_hidden: Units of each of the student's two hidden layers.
         coefficients: Cosine coefficients of each channel of an image that teachers and student see.
-        latent: Entries of a latent draw.
+        latent: Entries of a latent draw; of pictures, as many as the coefficients of their moments.
         hidden: Units of each of the generator's two hidden layers.
-        counts_share: What class counts may cost, relative to the votes.
+        counts_share: What class counts of tables may cost, relative to the votes.
+        start_share: The same of the moments of pictures, counts among them.
     """
 
     name: ClassVar[str] = "pate-gan"
@@ -69,19 +71,20 @@ class PateGan:
     generator_rate: float = 0.0005
     random_units: int = 64
     student_hidden: int = 64
-    coefficients: int = 150
+    coefficients: int = 80
     latent: int = 24
     hidden: int = 128
     counts_share: float = 0.05
+    start_share: float = 2.0
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
-        """Class counts; then votes, round by round."""
+        """Class counts, of pictures moments too; then votes, round by round."""
         require_positive(**asdict(self))
         rows = MixedRows(schema)
         teachers, classes = self._teachers(schema), 2 * rows.n_classes
         votes = Votes(name="votes", teachers=teachers, queries=self.queries, classes=classes)
         return (
-            Step(name="classes", blocks=(Hot(name="counts", width=rows.n_classes),), share=self.counts_share),
+            *first_steps(rows, budget, counts_share=self.counts_share, start_share=self.start_share),
             Step(name="votes", blocks=(votes,), uses=self.rounds),
         )
 
@@ -89,12 +92,13 @@ class PateGan:
         """Train student and generator; private rows are met by teachers alone, inside the door."""
         torch = need_torch("pate-gan")
         rows = MixedRows(schema)
-        counts = view.noisy_sum("classes", lambda batch: {"counts": rows.labels(batch)})["counts"]
+        measured = first_look(view, rows)
         student = Discriminator(rows, self.student_hidden, self.coefficients)
-        view.prepare(VECTOR, student.vectors)
+        view.prepare(INPUTS, student.vectors)
         features, rng = Features.of(student.width, self.random_units), np.random.default_rng(_SEED)
         with one_thread(), torch.enable_grad():
-            both = Adversaries(self._generator(rows), student, rates=class_rates(counts), generated=self.generated)
+            generator, rates = self._generator(measured, rows), class_rates(measured["counts"])
+            both = Adversaries(generator, student, rates=rates, generated=self.generated)
             both.with_rates(generator=self.generator_rate, discriminator=self.learning_rate)
             lessons: list[tuple[Tensor, Tensor, Tensor]] = []
             for _ in range(self.rounds):
@@ -107,11 +111,12 @@ class PateGan:
                     both.step_student(vectors[some], labels[some], private[some])
                 for _ in range(self.generator_steps):
                     both.step_generator()
-            return {"counts": counts, "generator": both.averaged()}
+            return {**measured, "generator": both.averaged()}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
         """The averaged generator is the model."""
-        return GeneratorModel(self._generator(MixedRows(schema)), measurements["generator"], measurements["counts"])
+        generator = self._generator(measurements, MixedRows(schema))
+        return GeneratorModel(generator, measurements["generator"], measurements["counts"])
 
     def _lesson(
         self, view: Doors, both: Adversaries, teaching: Teaching, n_classes: int
@@ -136,8 +141,8 @@ class PateGan:
         found: NDArray[np.float64] = 0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None])
         return found
 
-    def _generator(self, rows: MixedRows) -> Generator:
-        return Generator(rows, self.latent, self.hidden)
+    def _generator(self, measured: Measurements, rows: MixedRows) -> Generator:
+        return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
 
     def _teachers(self, schema: Schema) -> int:
         if schema.rows is None:

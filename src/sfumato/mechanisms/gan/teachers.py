@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.mechanisms.common.prepared import VECTOR
+from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.public.doors import Queries, Teacher
 from sfumato.public.schema import Batch
 
@@ -64,7 +64,7 @@ class Teaching:
         A vote is dear, so a query offers a row of every class, and the teacher says one thing about one of them. It takes
         the classes that it knows in turn.
         """
-        labels, seen = self._rows.labels(batch), self._features(batch[VECTOR])
+        labels, seen = self._rows.labels(batch), self._features(batch[INPUTS])
         known = np.unique(labels)
         away = np.stack([seen[labels == label].mean(axis=0) - self._centres[label] for label in known])
 

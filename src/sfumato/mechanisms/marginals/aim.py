@@ -15,20 +15,19 @@ from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table, codes_in
-from sfumato.mechanisms.marginals.candidates import choice_of, codes_of, pairs_of, triples_of
+from sfumato.mechanisms.marginals.candidates import codes_of, pairs_of, triples_of
 from sfumato.mechanisms.marginals.fitting import NoisyTable, Total, fitted, total_of
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel
 from sfumato.mechanisms.marginals.measuring import (
     HALF_NORMAL,
     chance,
-    columns_step,
+    chosen_tables_steps,
     count_columns,
     counted_tables,
     drawn_for,
     expected_in,
 )
 from sfumato.mechanisms.marginals.model import BinnedModel
-from sfumato.public.block import Hot
 from sfumato.public.budget import Budget
 from sfumato.public.choice import Expected
 from sfumato.public.doors import Doors
@@ -64,13 +63,7 @@ class Aim:
             raise PlanError(f"rounds = {self.rounds} must lie in (0, 100].")
         check_table(schema, name=self.name)
         binned, uses = Binned(schema), self._rounds(schema)
-        tables = choice_of(binned, _tables(binned))
-        of_columns, of_choices, of_tables = _SHARES
-        return (
-            columns_step(binned, share=of_columns),
-            Step(name="choices", blocks=(tables,), uses=uses, share=of_choices),
-            Step(name="tables", blocks=(Hot(name="counts", width=max(tables.widths)),), uses=uses, share=of_tables),
-        )
+        return chosen_tables_steps(binned, _tables(binned), choices="choices", uses=uses, shares=_SHARES)
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Choose, measure, fit; as often as planned."""

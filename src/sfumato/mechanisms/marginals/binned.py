@@ -37,7 +37,7 @@ class Binned:
     @cached_property
     def parts(self) -> tuple[NDArray[np.int64], ...]:
         """The bin of each fine cell."""
-        return tuple(coarse_parts(cells, rows_over_noise=_PARTS) for cells in self.cells)
+        return tuple(coarse_parts(cells, n_parts=_PARTS) for cells in self.cells)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.marginals.binned import Binned, Columns, codes_in, prepared_bins
+from sfumato.mechanisms.marginals.candidates import choice_of
 from sfumato.mechanisms.marginals.fitting import NoisyTable, Total
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.smooth import to_simplex
@@ -26,6 +27,27 @@ def columns_step(binned: Binned, *, share: float = 1.0) -> Step:
     """One sum for all columns: a row counts 1 in each."""
     counts = Hot(name="counts", width=sum(binned.sizes), n_hot=len(binned.sizes))
     return Step(name="columns", blocks=(counts,), share=share)
+
+
+def chosen_tables_steps(
+    binned: Binned, candidates: Sequence[Columns], *, choices: str, uses: int, shares: tuple[float, float, float]
+) -> tuple[Step, Step, Step]:
+    """Columns once; then, so many times, a choice among the candidates and the table that was chosen.
+
+    Args:
+        binned: The columns.
+        candidates: The tables that may be chosen.
+        choices: What the step of choices is called.
+        uses: How many tables are chosen.
+        shares: Parts of the precision: for columns, for choices, and for the tables that were chosen.
+    """
+    tables = choice_of(binned, candidates)
+    of_columns, of_choices, of_tables = shares
+    return (
+        columns_step(binned, share=of_columns),
+        Step(name=choices, blocks=(tables,), uses=uses, share=of_choices),
+        Step(name="tables", blocks=(Hot(name="counts", width=max(tables.widths)),), uses=uses, share=of_tables),
+    )
 
 
 def count_columns(view: Doors, binned: Binned) -> list[NoisyTable]:

@@ -16,12 +16,12 @@ from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table, codes_in
-from sfumato.mechanisms.marginals.candidates import choice_of, codes_of, pairs_of, triples_of
+from sfumato.mechanisms.marginals.candidates import codes_of, pairs_of, triples_of
 from sfumato.mechanisms.marginals.fitting import NoisyTable, Total, total_of
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel, Table
 from sfumato.mechanisms.marginals.measuring import (
     chance,
-    columns_step,
+    chosen_tables_steps,
     count_columns,
     counted_tables,
     drawn_for,
@@ -29,7 +29,6 @@ from sfumato.mechanisms.marginals.measuring import (
     margins_of,
 )
 from sfumato.mechanisms.marginals.model import BinnedModel
-from sfumato.public.block import Hot
 from sfumato.public.budget import Budget
 from sfumato.public.choice import Expected
 from sfumato.public.doors import Doors
@@ -59,13 +58,8 @@ class PrivBayes:
             raise PlanError(f"usefulness = {self.usefulness} must be a finite number of at least 0.")
         check_table(schema, name=self.name)
         binned = Binned(schema)
-        tables, uses = choice_of(binned, _tables(binned)), len(binned.sizes) - 1
-        of_columns, of_choices, of_tables = _SHARES
-        return (
-            columns_step(binned, share=of_columns),
-            Step(name="parents", blocks=(tables,), uses=uses, share=of_choices),
-            Step(name="tables", blocks=(Hot(name="counts", width=max(tables.widths)),), uses=uses, share=of_tables),
-        )
+        uses = len(binned.sizes) - 1
+        return chosen_tables_steps(binned, _tables(binned), choices="parents", uses=uses, shares=_SHARES)
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Place one column after another: choose what it hangs on, and measure it with that."""

@@ -1,8 +1,8 @@
 """What is public before any row is read: the stages of a table, the sizes of their sums, and what each gets of the budget."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sfumato.mechanisms.table.cells import BEND, Cells
@@ -11,6 +11,7 @@ from sfumato.mechanisms.table.features import Feature, candidate_groups, feature
 from sfumato.mechanisms.table.logistic import error_bound
 from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
 from sfumato.mechanisms.table.persons import planned
+from sfumato.mechanisms.table.regrid import COARSE_LOOKS
 from sfumato.mechanisms.table.spikes import LOOKS, has_spikes, spike_width
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, MOST_COLUMNS, MOST_CUBES
 from sfumato.public.block import Block, Dense, Hot, Outer
@@ -39,6 +40,10 @@ _MOST_CENTRED = 1 << 26
 #: Gradients that a teacher asks for: so many weights in all of them together, within a range.
 _GRADIENT_WEIGHTS = 1 << 14
 _GRADIENTS = (2, 10)
+
+#: What the first stages give to a number as target, which has a block of its own there under this name.
+TARGET = "target"
+_TARGET_SHARE = 0.25
 
 _GROUPS_SHARE = 0.01
 _SIZES_SHARE = 0.02
@@ -171,7 +176,7 @@ class Blueprint:
 
     def uses_of(self, stage: str) -> int:
         """How often a stage asks."""
-        return {"spikes": LOOKS, "teacher": self.gradients}.get(stage, 1)
+        return {"coarse": COARSE_LOOKS, "spikes": LOOKS, "teacher": self.gradients}.get(stage, 1)
 
     @cached_property
     def possible(self) -> frozenset[str]:
@@ -184,10 +189,15 @@ class Blueprint:
 
     def hot(self, stage: str) -> Hot:
         """The first block of a stage that counts codes."""
-        block = next(step for step in self._planned if step.name == stage).blocks[0]
-        if not isinstance(block, Hot):
+        return self.hots(stage)[0]
+
+    def hots(self, stage: str) -> list[Hot]:
+        """The blocks of a stage that count codes, which are the first ones."""
+        blocks = next(step for step in self._planned if step.name == stage).blocks
+        found = [block for block in blocks if isinstance(block, Hot)]
+        if not found:
             raise TypeError(stage)
-        return block
+        return found
 
     @cached_property
     def _planned(self) -> tuple[Step, ...]:
@@ -195,12 +205,10 @@ class Blueprint:
 
     def _blocks(self) -> dict[str, tuple[Block, ...]]:
         """The blocks of every stage that makes sense for these columns; which of them are planned, shares decide."""
-        n_columns = self.k + int(self.target is not None)
         every = [*self.plain, *self.joined, *(() if self.target is None else (self.target,))]
-        coarse = sum(f.cells.count if f.cells.column.is_coded else min(f.cells.count, _COARSEST) for f in every)
         blocks: dict[str, tuple[Block, ...]] = {
-            "coarse": (self._counts("coarse", width=coarse, n_hot=n_columns),),
-            "fine": (self._counts("fine", width=sum(f.cells.count for f in every), n_hot=n_columns),),
+            "coarse": self._cells("coarse", lambda c: c.count if c.column.is_coded else min(c.count, _COARSEST)),
+            "fine": self._cells("fine", lambda c: c.count),
         }
         if self.spiky:
             n_spiky = len(self.spiky)
@@ -226,6 +234,22 @@ class Blueprint:
             blocks["teacher"] = self._gradient()
             blocks["judge"] = (Dense(name="judge", width=1, l2_bound=1.0),)
         return blocks
+
+    @property
+    def target_apart(self) -> bool:
+        """Whether the first stages count the target in a block of its own: a number, whose levels all else hangs on."""
+        return self.k > 0 and self.target is not None and self.target.cells.column.is_number
+
+    def _cells(self, stage: str, size: Callable[[Cells], int]) -> tuple[Block, ...]:
+        """Counts of every column's cells, `size` of each."""
+        columns = [feature.cells for feature in (*self.plain, *self.joined)]
+        target = [] if self.target is None else [self.target.cells]
+        if not self.target_apart:
+            width = sum(map(size, [*columns, *target]))
+            return (self._counts(stage, width=width, n_hot=self.k + len(target)),)
+        share = max(_TARGET_SHARE, 1 / (self.k + 1))
+        of_columns = self._counts(stage, width=sum(map(size, columns)), n_hot=self.k)
+        return replace(of_columns, share=1 - share), Hot(name=TARGET, width=sum(map(size, target)), share=share)
 
     def _counts(self, name: str, *, width: int, n_hot: int) -> Hot:
         # Where groups may be joined there will be fewer codes than columns.

@@ -2,7 +2,8 @@
 
 Categories have one cell each. Whole numbers of a short range have one cell each. Other numbers lie on a grid that is
 even in asinh: narrow cells where numbers are small, wide ones far out, so that generous bounds cost little. Zero and the
-bounds are cells of their own, because many tables have spikes there.
+bounds are cells of their own, because many tables have spikes there. Where rows are seen to lie in a few parts of the grid,
+these may get most of its cells.
 """
 
 import math
@@ -30,16 +31,22 @@ class Cells:
     >>> grid = Cells(Column(name="gain", kind="numeric", bounds=(-1000, 1000)))
     >>> grid.count, grid.code(np.array([-1000.0, -1e-9, 0.0, 1e-9, 1000.0])).tolist()
     (1027, [0, 512, 513, 514, 1026])
+
+    Args:
+        column: The column.
+        bend: The grid turns from even to logarithmic at one part in so many of the range.
+        turns: How many cells each of some even parts of the grid has got; of the grid that follows, the next; and so on.
     """
 
     column: Column
     bend: float = BEND
+    turns: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Work out at once what is kept: a release must hold the same whatever was asked of its cells before."""
         _ = self.whole, self.inner, self.grid
         if not (self.column.is_coded or self.whole):
-            _ = self._range, self._atoms, self._after_atoms
+            _ = self._range, self._edges, self._atoms, self._after_atoms
 
     @property
     def is_ordered(self) -> bool:
@@ -91,9 +98,7 @@ class Cells:
         if self.whole:
             cell = np.clip(np.round(numbers) - math.ceil(self.column.low), 0, self.inner - 1).astype(np.int64)
         else:
-            low, high = self._range
-            place = np.clip(np.floor((self._bend(numbers) - low) / (high - low) * CELLS), 0, CELLS - 1)
-            cell = self._after_atoms[place.astype(np.int64)]
+            cell = self._after_atoms[self._place_of(numbers)]
             for at, value in self._atoms.items():
                 cell = np.where(numbers == value, at, cell)
         return np.where(absent, self.inner, cell) if self.has_missing_cell else cell
@@ -130,8 +135,7 @@ class Cells:
         low, high = self.column.low, self.column.high
         atoms = {0: low}
         if low < 0 < high:
-            at_zero = math.floor((0.0 - self._range[0]) / (self._range[1] - self._range[0]) * CELLS)
-            atoms[at_zero + 1] = 0.0
+            atoms[int(self._place_of(np.zeros(1))[0]) + 1] = 0.0
         return atoms | {CELLS + len(atoms): high}
 
     @cached_property
@@ -152,10 +156,26 @@ class Cells:
         bent: NDArray[np.float64] = np.arcsinh((values - self._origin) / self._scale)
         return bent
 
+    def _place_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Where on the grid each value lies."""
+        low, high = self._range
+        even = (self._bend(values) - low) / (high - low)
+        place = np.searchsorted(self._edges, even, side="right") - 1 if self.turns else np.floor(even * CELLS)
+        return np.clip(place, 0, CELLS - 1).astype(np.int64)
+
     def _value_at(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
         low, high = self._range
-        values: NDArray[np.float64] = self._origin + self._scale * np.sinh(low + place / CELLS * (high - low))
+        even = np.interp(place, np.arange(CELLS + 1), self._edges) if self.turns else place / CELLS
+        values: NDArray[np.float64] = self._origin + self._scale * np.sinh(low + even * (high - low))
         return np.clip(values, self.column.low, self.column.high)
+
+    @cached_property
+    def _edges(self) -> NDArray[np.float64]:
+        """Where the cells of the grid begin and end on the even one, as parts of it."""
+        edges = np.arange(CELLS + 1) / CELLS
+        for counts in reversed(self.turns):
+            edges = np.interp(edges, np.append(0, np.cumsum(counts)) / CELLS, np.linspace(0.0, 1.0, len(counts) + 1))
+        return np.asarray(edges)
 
     @cached_property
     def _range(self) -> tuple[float, float]:

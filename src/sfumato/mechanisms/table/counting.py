@@ -1,7 +1,7 @@
 """Counts of codes, asked for at a door: with fewer codes than were planned for, each weighs more, and there is less noise."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +28,37 @@ def count_codes(
         n_codes: How many there are; no more than planned.
         signs: 1 for a row that counts and -1 for one that is taken off, where the block is weighted.
     """
-    weight = math.sqrt(block.n_hot / max(n_codes, 1)) if block.weighted else 1.0
+    return count_each(view, step, [(block, codes, n_codes)], signs=signs)[0]
+
+
+def count_each(
+    view: Doors, step: str, blocks: Sequence[tuple[Hot, Codes, int]], *, signs: Signs | None = None
+) -> list[Measured]:
+    """The same for a step of several blocks, each with its codes and how many a row has of them."""
+    weights = [_weight(block, n_codes) for block, _, n_codes in blocks]
 
     def weighed(batch: Batch) -> dict[str, NDArray[np.float64]]:
-        found = codes(batch)
-        unused = np.full((len(found), block.n_hot - found.shape[1]), -1, dtype=found.dtype)
-        if not block.weighted:
-            return {block.name: np.concatenate([found, unused], axis=1)}
-        weights = np.full(len(found), weight) if signs is None else weight * signs(batch)
-        return {block.name: np.concatenate([found, unused, weights[:, None]], axis=1)}
+        return {
+            block.name: _padded_and_weighed(block, codes(batch), weight, None if signs is None else signs(batch))
+            for (block, codes, _), weight in zip(blocks, weights, strict=True)
+        }
 
-    return scaled(view.noisy_sum(step, weighed)[block.name], 1 / weight)
+    noisy = view.noisy_sum(step, weighed)
+    return [scaled(noisy[block.name], 1 / weight) for (block, _, _), weight in zip(blocks, weights, strict=True)]
+
+
+def _weight(block: Hot, n_codes: int) -> float:
+    return math.sqrt(block.n_hot / max(n_codes, 1)) if block.weighted else 1.0
+
+
+def _padded_and_weighed(
+    block: Hot, found: NDArray[np.integer], weight: float, signs: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    unused = np.full((len(found), block.n_hot - found.shape[1]), -1, dtype=found.dtype)
+    if not block.weighted:
+        return np.concatenate([found, unused], axis=1)
+    weights = np.full(len(found), weight) if signs is None else weight * signs
+    return np.concatenate([found, unused, weights[:, None]], axis=1)
 
 
 def count_stddev(view: Doors, step: str, block: Hot, *, n_codes: int) -> float:

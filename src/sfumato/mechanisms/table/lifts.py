@@ -3,11 +3,12 @@
 A class's probabilities are those of all rows times 1 + a, where a is a Gaussian process: along numbers a slope, a smooth
 curve and something of every bin's own; among categories each its own, rare ones more. Of what shape and how large a is was
 learned over all columns: a class that no column tells apart stays with all rows, and one that few tell apart gets those few
-(a mixture of shapes and sizes whose weights are fitted by EM, empirical Bayes).
+(a mixture of shapes and sizes whose weights are fitted by EM, empirical Bayes). Levels of a number and ordered classes depart
+together: what a column says of one it says in part of its neighbours, so they are looked at along their own modes.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,9 @@ _SHAPES = (
     Shape(slope=0.2, curve=0.5, own=0.3, length=0.08, rarer=1.0),
 )
 
+#: How ordered classes depart together: in proportion to their place, along a smooth curve, and each by itself.
+_ACROSS = Shape(slope=0.6, curve=0.3, own=0.1, length=0.2, rarer=0.0)
+
 #: No bin is impossible in a class: this part of every class looks like all rows, and no bin has less than _LEAST of that.
 _FLOOR = 0.005
 _LEAST = 0.02
@@ -46,10 +50,48 @@ _AT_ONCE = 256
 
 @dataclass(frozen=True)
 class ClassTable:
-    """A column's noisy counts by class, centred: what each class has beyond its mean over the bins."""
+    """A column's noisy counts by class, centred: what each class has beyond its mean over the bins.
+
+    Where a class was counted in stretches of several bins too, its noise hangs together: `precision` is the inverse of the
+    covariance, and `stddev` is not asked.
+    """
 
     counts: NDArray[np.float64]
     stddev: NDArray[np.float64]
+    precision: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    def counted_again(
+        self,
+        c: int,
+        expected: NDArray[np.float64],
+        bins: NDArray[np.float64],
+        bins_stddev: float,
+        stretches: NDArray[np.float64],
+        stretches_stddev: float,
+        stretch_of: NDArray[np.int64],
+    ) -> "ClassTable":
+        """With two more counts of a class: of its bins, and of stretches of several bins.
+
+        Args:
+            c: The class.
+            expected: What it would have in every bin, if it were like all rows.
+            bins: Noisy counts of bins.
+            bins_stddev: The noise in each.
+            stretches: Noisy counts of stretches.
+            stretches_stddev: The noise in each.
+            stretch_of: The stretch of each bin.
+        """
+        size = len(expected)
+        middle = expected.sum() / size  # tables are centred
+        seen = [self.counts[c] + middle - expected, bins - bins.mean() + middle - expected]
+        held = stretches - np.bincount(stretch_of, weights=expected)
+        precisions = [self.stddev[c] ** -2, bins_stddev**-2]
+        joins = (stretch_of == np.arange(len(stretches))[:, None]).astype(np.float64)
+        precision = np.eye(size) * sum(precisions) + joins.T @ joins / stretches_stddev**2
+        told = precisions[0] * seen[0] + precisions[1] * seen[1] + held @ joins / stretches_stddev**2
+        counts = self.counts.copy()
+        counts[c] = np.linalg.solve(precision, told) - middle + expected
+        return ClassTable(counts, self.stddev, {c: precision})
 
 
 def joint_tables(
@@ -57,6 +99,8 @@ def joint_tables(
     binnings: Sequence[Binning],
     margins: Sequence[NDArray[np.float64]],
     per_class: NDArray[np.float64],
+    *,
+    ordered: int = 0,
 ) -> list[NDArray[np.float64]]:
     """The probabilities of (class, bin) of every column.
 
@@ -65,19 +109,31 @@ def joint_tables(
         binnings: The columns.
         margins: The probability of each bin.
         per_class: Rows of each class.
+        ordered: How many of the classes lie along a line, from the first on: all but the one for missing numbers, or none.
     """
     modes = [_modes(binning, margin) for binning, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
     for start in range(0, len(per_class), _AT_ONCE):
         some = slice(start, start + _AT_ONCE)
         rows = per_class[some, None]
+        across = _across_classes(per_class[some], ordered=min(max(ordered - start, 0), len(rows)))
         looks = [
-            _Look.at(table.counts[some] + rows / len(margin) - rows * margin, of_column, rows, table.stddev[some])
+            _Look.at(
+                across.vectors.T @ (table.counts[some] + rows / len(margin) - rows * margin),
+                of_column,
+                across.values[:, None],
+                table.stddev[some],
+            )
             for table, margin, of_column in zip(tables, margins, modes, strict=True)
         ]
+        for counted, margin, of_column, look in zip(tables, margins, modes, looks, strict=True):
+            for c, precision in counted.precision.items():
+                seen = counted.counts[c] + per_class[c] / len(margin) - per_class[c] * margin
+                look.put(c, seen, of_column, float(per_class[c] ** 2), precision)
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]))
         for j, (look, margin) in enumerate(zip(looks, margins, strict=True)):
-            estimate = np.maximum(rows * margin + look.mean(weights[j]), _LEAST * rows * margin)
+            apart = across.vectors @ look.mean(weights[j])
+            estimate = np.maximum(rows * margin + apart, _LEAST * rows * margin)
             shrunk[j][some] = rows_to_simplex(estimate, totals=np.maximum(per_class[some], 1e-9))
     total = float(per_class.sum())
     joints = []
@@ -100,20 +156,35 @@ def _modes(binning: Binning, margin: NDArray[np.float64]) -> list[_Modes]:
     return [_modes_of(shape, binning, margin) for shape in _SHAPES]
 
 
+def _across_classes(per_class: NDArray[np.float64], *, ordered: int) -> _Modes:
+    """The directions in which classes depart together, and the variance along each; each by itself where there is no order."""
+    if not ordered:
+        return _Modes(per_class**2, np.eye(len(per_class)))
+    rates = per_class / max(float(per_class.sum()), 1e-300)
+    kernel = per_class[:, None] * _kernel_along(_ACROSS, rates, ordered) * per_class
+    values, vectors = np.linalg.eigh(kernel)
+    return _Modes(np.maximum(values, 0.0), vectors)
+
+
 def _modes_of(shape: Shape, binning: Binning, margin: NDArray[np.float64]) -> _Modes:
-    own, along = np.maximum(margin, 1e-12) ** -shape.rarer, binning.ordered
-    kernel = np.diag(own / max(float(margin @ own), 1e-300))  # of mean size one over the rows, as numbers' kernel is
+    kernel = margin[:, None] * _kernel_along(shape, margin, binning.ordered) * margin
+    # What a class has beyond all rows in some bins it lacks in others: the process given that all of it adds up to zero.
+    across = kernel.sum(axis=1)
+    values, vectors = np.linalg.eigh(kernel - np.outer(across, across) / max(float(across.sum()), 1e-300))
+    return _Modes(np.maximum(values, 0.0), vectors)
+
+
+def _kernel_along(shape: Shape, margin: NDArray[np.float64], along: int) -> NDArray[np.float64]:
+    """The covariance of departures, of mean size one over the rows: the first `along` lie on a line, the others alone."""
+    own = np.maximum(margin, 1e-12) ** -shape.rarer
+    kernel = np.diag(own / max(float(margin @ own), 1e-300))
     if along:
         middle = np.cumsum(margin[:along]) - margin[:along] / 2
         middle = middle / max(float(margin[:along].sum()), 1e-9) - 0.5
         curve = np.exp(-((middle[:, None] - middle) ** 2) / (2 * shape.length**2))
         kernel[:along, :along] = 12 * shape.slope * np.outer(middle, middle) + shape.curve * curve
         kernel[:along, :along] += shape.own * np.eye(along)
-    kernel = margin[:, None] * kernel * margin
-    # What a class has beyond all rows in some bins it lacks in others: the process given that all of it adds up to zero.
-    across = kernel.sum(axis=1)
-    values, vectors = np.linalg.eigh(kernel - np.outer(across, across) / max(float(across.sum()), 1e-300))
-    return _Modes(np.maximum(values, 0.0), vectors)
+    return np.asarray(kernel)
 
 
 @dataclass(frozen=True)
@@ -128,17 +199,37 @@ class _Look:
         cls,
         seen: NDArray[np.float64],
         modes: Sequence[_Modes],
-        rows: NDArray[np.float64],
+        squares: NDArray[np.float64],
         stddev: NDArray[np.float64],
     ) -> "_Look":
         likely, means = [], []
         for mode in modes:
             along = (seen @ mode.vectors)[:, None]
-            signal = (_SIZES**2)[:, None] * (rows**2 * mode.values)[:, None]
+            signal = (_SIZES**2)[:, None] * (squares * mode.values)[:, None]
             variance = signal + stddev[:, None, None] ** 2
             likely.append(-0.5 * (along**2 / variance + np.log(variance)).sum(axis=2))
             means.append((signal / variance * along) @ mode.vectors.T)
         return cls(np.concatenate(likely, axis=1), np.concatenate(means, axis=1))
+
+    def put(
+        self,
+        c: int,
+        seen: NDArray[np.float64],
+        modes: Sequence[_Modes],
+        square: float,
+        precision: NDArray[np.float64],
+    ) -> None:
+        """What it says of a class whose noise hangs together: in the coordinates in which it does not, and back."""
+        values, vectors = np.linalg.eigh(precision)
+        root = (vectors * np.sqrt(values)) @ vectors.T
+        turned = []
+        for mode in modes:
+            kernel = root @ (mode.vectors * mode.values) @ mode.vectors.T @ root
+            own, directions = np.linalg.eigh(kernel)
+            turned.append(_Modes(np.maximum(own, 0.0), directions))
+        look = _Look.at((root @ seen)[None], turned, np.array([[square]]), np.ones(1))
+        self.log_likelihood[c] = look.log_likelihood[0]
+        self.means[c] = np.linalg.solve(root, look.means[0].T).T
 
     def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The departure of each class, each shape and size by its probability."""

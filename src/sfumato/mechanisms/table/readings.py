@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from sfumato.mechanisms.table.blueprint import TARGET
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.public.encoding import Encoder
 from sfumato.public.reading import Reading
@@ -14,9 +15,11 @@ def table_readings(schema: Schema) -> tuple[Reading, ...]:
     """Fine counts of every column: a count itself, and the mean that follows from all of them."""
     readings = []
     for column in schema.columns:
-        readings.append(Reading(column=column.name, what="a count", step="fine", block="fine", unit="rows"))
+        apart = column.name == schema.target and column.is_number and len(schema.columns) > 1
+        block = TARGET if apart else "fine"
+        readings.append(Reading(column=column.name, what="a count", step="fine", block=block, unit="rows"))
         if column.is_number:
-            readings.append(mean_of_cells(column, step="fine", block="fine"))
+            readings.append(mean_of_cells(column, step="fine", block=block))
     return tuple(readings)
 
 

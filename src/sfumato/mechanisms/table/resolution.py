@@ -33,10 +33,14 @@ _SINGLE = 0.3
 _ROUGH = (1e-6, 1e-3, 3e-2)
 
 
-def coarse_parts(cells: Cells, *, rows_over_noise: float) -> NDArray[np.int64]:
-    """The coarse part of each cell: single values, categories and missing ones alone, the grid in even parts."""
+def number_of_parts(rows_over_noise: float) -> int:
+    """Coarse parts of a number, a power of two."""
     fewest, most = _PARTS
-    n_parts = int(np.clip(2 ** np.floor(np.log2(max(rows_over_noise, 1.0))), fewest, most))
+    return int(np.clip(2 ** np.floor(np.log2(max(rows_over_noise, 1.0))), fewest, most))
+
+
+def coarse_parts(cells: Cells, *, n_parts: int) -> NDArray[np.int64]:
+    """The coarse part of each cell: single values, categories and missing ones alone, the grid in even parts."""
     if cells.column.is_coded:
         return np.arange(cells.inner)
     if cells.whole:

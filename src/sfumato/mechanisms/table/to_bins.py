@@ -12,11 +12,12 @@ from sfumato.mechanisms.table.binned import Binned, bins_and_labels
 from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.counting import count_codes, count_stddev
+from sfumato.mechanisms.table.counting import Codes, count_codes, count_each, count_stddev
 from sfumato.mechanisms.table.features import Feature, exactly_one, one_of
 from sfumato.mechanisms.table.layout import Layout, side_by_side
 from sfumato.mechanisms.table.persons import regained, rows_of
-from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves
+from sfumato.mechanisms.table.regrid import COARSE_LOOKS, Coarse
+from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves, number_of_parts
 from sfumato.mechanisms.table.spikes import LOOKS, Zoom, has_spikes, heavy_cells, spike_width, split_by_column
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch
@@ -34,10 +35,9 @@ class BinStage:
 
     def run(self) -> Binned:
         """The bins of every column."""
-        features = self._features()
-        every = (*features, *(() if self.plan.target is None else (self.plan.target,)))
-        self.view.prepare(CODES, lambda batch: np.stack([f.code(batch) for f in every], axis=1))
-        counted = self._count_cells(every)
+        joined = self._features()
+        every, counted = self._count_cells((*joined, *(() if self.plan.target is None else (self.plan.target,))))
+        features = every[: len(joined)]
         total, total_stddev = _total(counted)
         masses = [one.mass(total=total) for one in counted]
         spikes = self._spikes(every, masses) if self.plan.has("spikes") else [Spikes()] * len(every)
@@ -48,7 +48,7 @@ class BinStage:
         )
         target = None
         if self.plan.target is not None:
-            target = self._classes_of(self.plan.target.cells, masses[-1], spikes[-1], least=_LEAST_LEVEL * class_stddev)
+            target = self._classes_of(every[-1].cells, masses[-1], spikes[-1], least=_LEAST_LEVEL * class_stddev)
         coded = [b.bin_of for b in (*binnings, *(() if target is None else (target,)))]
 
         def bins(batch: Batch) -> NDArray[np.int64]:
@@ -82,33 +82,71 @@ class BinStage:
         kept = [g for g, is_one in zip(candidates, found, strict=True) if is_one]
         return self.plan.features(kept, bend=self.plan.evidence.bend)
 
-    def _count_cells(self, every: Sequence[Feature]) -> list[Counted]:
-        rows_over_noise = self.plan.evidence.rows / self._stddev("coarse", len(every))
-        parts = [coarse_parts(f.cells, rows_over_noise=rows_over_noise) for f in every]
-        first, first_stddev = self._count_by("coarse", parts)
-        second_stddev = self._stddev("fine", len(every))
+    def _count_cells(self, every: Sequence[Feature]) -> tuple[tuple[Feature, ...], list[Counted]]:
+        """Two counts of every column, and the columns with the grids that the coarse ones have led to."""
+        coarse = self._coarse(every)
+        self._prepare([one.feature for one in coarse])
         leaves = [
-            fine_leaves(f.cells, part, counts, stddev=second_stddev)
-            for f, part, counts in zip(every, parts, first, strict=True)
+            fine_leaves(one.feature.cells, one.part, one.counts, stddev=stddev)
+            for one, stddev in zip(coarse, self._stddevs("fine", len(every)), strict=True)
         ]
-        second, second_stddev = self._count_by("fine", leaves)
-        counted = rows_of(second, stddev=second_stddev)
-        gain = regained(self.plan.schema.unit, rows=rows_of(first, stddev=first_stddev), counted=counted)
+        fine, stddevs = self._count_by("fine", leaves)
+        columns = slice(0, -1 if self.plan.target_apart else None)  # those that have the same noise
+        rows = rows_of([one.counts for one in coarse[columns]], stddev=coarse[0].stddev)
+        gain = regained(self.plan.schema.unit, rows=rows, counted=rows_of(fine[columns], stddev=stddevs[0]))
+        return tuple(one.feature for one in coarse), [
+            Counted(one.feature.cells, one.part, one.counts, one.stddev, leaf, gain * counts, gain * stddev)
+            for one, leaf, counts, stddev in zip(coarse, leaves, fine, stddevs, strict=True)
+        ]
+
+    def _coarse(self, every: Sequence[Feature]) -> list[Coarse]:
+        """Parts of every column, counted twice; the second time on a grid that follows the first."""
+        sizes = [
+            number_of_parts(math.sqrt(COARSE_LOOKS) * self.plan.evidence.rows / stddev)
+            for stddev in self._stddevs("coarse", len(every))
+        ]
+        self._prepare(every)
+        first = self._look_coarse(every, sizes)
+        closer = [one.closer(n_parts) for one, n_parts in zip(first, sizes, strict=True)]
+        self._prepare(closer)
+        second = self._look_coarse(closer, sizes)
         return [
-            Counted(f.cells, part, c1, first_stddev, leaf, gain * c2, gain * second_stddev)
-            for f, part, c1, leaf, c2 in zip(every, parts, first, leaves, second, strict=True)
+            one.with_another(other).turned(n_parts) for one, other, n_parts in zip(first, second, sizes, strict=True)
         ]
 
-    def _count_by(self, stage: str, places: Sequence[NDArray[np.int64]]) -> tuple[list[NDArray[np.float64]], float]:
-        """Counts of all columns, each by the places of its cells."""
-        layout = Layout(tuple(int(place.max()) + 1 for place in places))
-        of_cell, every = side_by_side(places), np.arange(len(places))
+    def _look_coarse(self, every: Sequence[Feature], sizes: Sequence[int]) -> list[Coarse]:
+        parts = [coarse_parts(f.cells, n_parts=n_parts) for f, n_parts in zip(every, sizes, strict=True)]
+        counts, stddevs = self._count_by("coarse", parts)
+        return [Coarse(*one) for one in zip(every, parts, counts, stddevs, strict=True)]
 
-        def codes(batch: Batch) -> NDArray[np.int64]:
-            return np.asarray(of_cell[every, np.nan_to_num(batch[CODES]).astype(np.int64)] + layout.starts)
+    def _prepare(self, every: Sequence[Feature]) -> None:
+        """The cell of each row in every column."""
+        self.view.prepare(CODES, lambda batch: np.stack([f.code(batch) for f in every], axis=1))
 
-        counts = count_codes(self.view, stage, self.plan.hot(stage), codes, n_codes=len(places))
-        return layout.split(counts.values), counts.stddev
+    def _count_by(
+        self, stage: str, places: Sequence[NDArray[np.int64]]
+    ) -> tuple[list[NDArray[np.float64]], list[float]]:
+        """Counts of all columns, each by the places of its cells; and the noise in each."""
+        together = [places[:-1], places[-1:]] if self.plan.target_apart else [places]
+        firsts = np.cumsum([0, *(len(some) for some in together)])
+        blocks = [
+            (block, _coder(some, int(first)), len(some))
+            for block, some, first in zip(self.plan.hots(stage), together, firsts[:-1], strict=True)
+        ]
+        measured = count_each(self.view, stage, blocks)
+        tables = [
+            table
+            for some, counts in zip(together, measured, strict=True)
+            for table in _layout(some).split(counts.values)
+        ]
+        return tables, [m.stddev for some, m in zip(together, measured, strict=True) for _ in some]
+
+    def _stddevs(self, stage: str, n_columns: int) -> list[float]:
+        """The noise that the counts of each column will have."""
+        blocks, apart = self.plan.hots(stage), int(self.plan.target_apart)
+        of_columns = count_stddev(self.view, stage, blocks[0], n_codes=n_columns - apart)
+        of_target = [count_stddev(self.view, stage, block, n_codes=1) for block in blocks[1:]]
+        return [of_columns] * (n_columns - apart) + of_target
 
     def _class_stddev(self, n_columns: int) -> float:
         """About the noise that the counts of classes will have."""
@@ -155,6 +193,22 @@ class BinStage:
 
     def _stddev(self, stage: str, n_codes: int) -> float:
         return count_stddev(self.view, stage, self.plan.hot(stage), n_codes=n_codes)
+
+
+def _layout(places: Sequence[NDArray[np.int64]]) -> Layout:
+    """A table for each column."""
+    return Layout(tuple(int(place.max()) + 1 for place in places))
+
+
+def _coder(places: Sequence[NDArray[np.int64]], first: int) -> Codes:
+    """For each row the place of its cell in some columns, of which the first is that of this number."""
+    layout, of_cell, every = _layout(places), side_by_side(places), np.arange(len(places))
+
+    def codes(batch: Batch) -> NDArray[np.int64]:
+        cells = np.nan_to_num(batch[CODES]).astype(np.int64)[:, first : first + len(places)]
+        return np.asarray(of_cell[every, cells] + layout.starts)
+
+    return codes
 
 
 def _total(counted: Sequence[Counted]) -> tuple[float, float]:

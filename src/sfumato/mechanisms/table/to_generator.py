@@ -11,7 +11,7 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.table.binned import Binned, bins_and_labels
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.copula import correlations, scores_of
-from sfumato.mechanisms.table.counting import count_codes, count_stddev, padded
+from sfumato.mechanisms.table.counting import count_codes, count_stddev
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.lifts import ClassTable, joint_tables
 from sfumato.mechanisms.table.links import Link, fine_link, link_coder, link_layout, spanning_tree
@@ -19,7 +19,7 @@ from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, le
 from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
 from sfumato.mechanisms.table.persons import Number, classes_regained, regained, rows_of
 from sfumato.mechanisms.table.population import Population, Table, first_population, population_rows, raked, with_links
-from sfumato.mechanisms.table.rule import Bins
+from sfumato.mechanisms.table.recount import recounted
 from sfumato.mechanisms.table.smooth import to_simplex
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, sign_products, sign_tables, strongest_triples
 from sfumato.public.doors import Doors
@@ -118,8 +118,9 @@ class GeneratorStage:
         margins = _better_margins(binned, tables)
         rare = self.rare(binned)
         if rare is not None:
-            tables, per_class = self._recounted(binned, tables, per_class, rare)
-        return per_class, joint_tables(tables, binned.binnings, margins, per_class)
+            tables, per_class = recounted(self.plan, self.view, binned, tables, per_class, margins, rare=rare)
+        ordered = 0 if binned.target is None else binned.target.ordered
+        return per_class, joint_tables(tables, binned.binnings, margins, per_class, ordered=ordered)
 
     def _class_tables(self, binned: Binned) -> tuple[list[ClassTable], NDArray[np.float64]]:
         """The centred table of every column, and rows of each class."""
@@ -167,44 +168,6 @@ class GeneratorStage:
         return [ClassTable(t, np.full(n_classes, stddev)) for t in tables], np.maximum(
             per_class, 1e-6 * binned.total * possible
         )
-
-    def _recounted(
-        self, binned: Binned, tables: list[ClassTable], per_class: NDArray[np.float64], rare: int
-    ) -> tuple[list[ClassTable], NDArray[np.float64]]:
-        """A class with few rows teaches nothing by gradients: count its bins again instead, as often as planned."""
-        layout, block = Layout(binned.sizes), self.plan.hot("teacher")
-        coder = Bins(layout)
-        weight = math.sqrt(block.n_hot / (len(binned.sizes) + 1))
-
-        def counts(batch: Batch) -> dict[str, NDArray[np.float64]]:
-            bins, labels = bins_and_labels(batch)
-            codes = padded(coder.codes(bins), block.n_hot)
-            held = weight * (labels == rare)
-            of_trees = {"trees": np.zeros((len(bins), 1))} if self.plan.has_trees else {}
-            return {"bins": np.column_stack([codes, held]), **of_trees}
-
-        again = [self.view.noisy_sum("teacher", counts)["bins"] for _ in range(self.plan.gradients)]
-        mean = np.mean([one.values for one in again], axis=0) / weight
-        stddev = again[0].stddev / weight / math.sqrt(self.plan.gradients)
-        if self.plan.schema.unit.max_rows > 1:
-            # Whose rows are all of this class is shortened most. What it has at each bin is asked; of how many, tables say.
-            size = Number(float(per_class[rare]), float(tables[0].stddev[rare]))
-            counted_again = Number(float(mean[layout.width]), stddev)
-            gain = regained(self.plan.schema.unit, rows=size, counted=counted_again)
-            mean, stddev = gain * mean, gain * stddev
-        out = []
-        for table, new in zip(tables, layout.split(mean), strict=True):
-            values, noise = table.counts.copy(), table.stddev.copy()
-            first, second = noise[rare] ** -2, stddev**-2
-            values[rare] = (first * values[rare] + second * (new - new.mean())) / (first + second)
-            noise[rare] = (first + second) ** -0.5
-            out.append(ClassTable(values, noise))
-        per_class = per_class.copy()
-        before = tables[0].stddev[rare] ** -2
-        counted = (before * per_class[rare] + stddev**-2 * mean[layout.width]) / (before + stddev**-2)
-        per_class[rare] = np.clip(counted, 1e-6 * binned.total, 0.5 * binned.total)
-        per_class[1 - rare] = binned.total - per_class[rare]
-        return out, per_class
 
     def _correlation(
         self,

@@ -72,7 +72,8 @@ def _clip_rows(rows: Floats, low: float, l2_bound: float, units: float, limit: i
 
 #: Norm of either vector of an outer block, in fine units: products over 2^12 rows stay below 2^53, exact in float64.
 FINE_NORM = 2**19
-OUTER_ROWS = 2**12
+#: Sums of products are kept in two parts: that many bits, and those above.
+OUTER_ROWS, LIMB_BITS = 2**12, 31
 _FINE_MARGIN = 1 - 2.0**-30  # more than float64 rounding can add to a norm
 
 
@@ -101,8 +102,10 @@ def _on_fine_grid(rows: Values, n_u: int, n_v: int, l2_bound: float) -> tuple[Fl
 
 
 def outer_to_grid(private_sum: Integers, *, block: Outer, units: float) -> Integers:
-    """A sum of products on the grid of the noise."""
-    return np.asarray(np.floor(private_sum * (units * block.l2_bound / FINE_NORM**2)).astype(np.int64))
+    """A sum of products, in its two parts, on the grid of the noise: rounded down, in integers that have no largest."""
+    high, low = private_sum.astype(object)
+    numerator, denominator = (units * block.l2_bound).as_integer_ratio()
+    return np.asarray((high * 2**LIMB_BITS + low) * numerator // (denominator * FINE_NORM**2), dtype=np.int64)
 
 
 def distinct_codes(private_codes: Values, *, block: Hot) -> Integers:

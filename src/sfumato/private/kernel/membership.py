@@ -25,7 +25,7 @@ def members_of(step: Step, primitives: Primitives, *, count_rows: Callable[[], i
     """Who takes part in which mixture of a step. `count_rows` is asked only where the number of rows is public."""
     n_mixtures = step.mixtures
     match step.sampling:
-        case Poisson(rate):
+        case Poisson(rate) if step.is_mixed:
             coins = partial(primitives.coins, step, n_coins=n_mixtures, rate=rate)
             return lambda first, n_rows: np.divmod(coins(first=first, n_rows=n_rows), n_mixtures)
         case SecretBins():
@@ -36,7 +36,7 @@ def members_of(step: Step, primitives: Primitives, *, count_rows: Callable[[], i
             if count_rows() != population:
                 raise PlanError(f"the plan says {population} rows, the data another number. Set rows in the schema.")
             return _by_subset(primitives.subsets(step, n_subsets=n_mixtures, size=degree, population=population))
-        case Everyone() | EachRow():
+        case Everyone() | Poisson() | EachRow():
             raise PlanError(f"step {step.name!r} plans no mixtures. Use the door {step.door}.")
 
 

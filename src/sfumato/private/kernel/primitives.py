@@ -28,7 +28,8 @@ class Primitives:
     @property
     def status(self) -> Status:
         """What a release may be called that was made with these."""
-        if type(self) is not Primitives:
+        # On one object, too, a method may be exchanged.
+        if type(self) is not Primitives or vars(self).keys() != {"source"}:
             return "non_private"
         return "certified" if is_own_and_secure(self.source) else "research"
 

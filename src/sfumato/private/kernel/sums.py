@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from sfumato.private.kernel import clip
 from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
-from sfumato.private.kernel.clip import OUTER_ROWS, add_codes, distinct_codes, outer_to_grid, weights_in_units
 from sfumato.private.kernel.persons import Numbered, Persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.block import Dense, Hot, Outer
@@ -11,13 +11,13 @@ from sfumato.public.plan import Plan
 from sfumato.public.schema import Batch
 from sfumato.public.step import Step
 
-#: Integers by block: of one batch, or of all so far.
+#: Integers by block: of one batch, or of all so far. Products have two for each entry, the upper bits and the lower ones.
 Sums = dict[str, Integers]
 
 
 def nothing(step: Step) -> Sums:
     """The sum over no rows."""
-    return {block.name: np.zeros(block.width, dtype=np.int64) for block in step.blocks}
+    return {b.name: np.zeros((2, b.width) if isinstance(b, Outer) else b.width, dtype=np.int64) for b in step.blocks}
 
 
 def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Plan, primitives: Primitives) -> None:
@@ -33,33 +33,37 @@ def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Pl
                     integers = primitives.clip_persons(integers, persons.of_vectors(block, noise_multiplier=noise))
                 private_sum += integers.sum(axis=0, dtype=np.int64)
             case Hot():
-                codes, one = distinct_codes(values, block=block), plan.units_per_one(step.name, block.name)
-                units = weights_in_units(values, codes, block=block, units=one)
+                codes, one = clip.distinct_codes(values, block=block), plan.units_per_one(step.name, block.name)
+                units = clip.weights_in_units(values, codes, block=block, units=one)
                 if persons:
                     units = primitives.clip_persons(units, persons.of_codes(codes, block=block, units=one))
-                add_codes(private_sum, codes, units)
+                clip.add_codes(private_sum, codes, units)
             case Outer():
                 u, v = primitives.clip_outer(values, block=block)
                 group = np.clip(np.nan_to_num(values[:, -1], nan=0.0), 0, block.groups - 1).astype(np.int64)
                 if persons:
                     u = primitives.clip_persons(u, persons.of_products(v, group, block=block))
-                _add_products(private_sum.reshape(block.groups, *block.shape), u, v, group)
+                _add_products(private_sum.reshape(2, block.groups, *block.shape), u, v, group)
 
 
 def _add_products(sums: Integers, u: Floats, v: Floats, group: Integers) -> None:
-    """Add u v^T. Whole numbers below 2^53 throughout, so that float64 matrix products are exact."""
-    for start in range(0, len(u), OUTER_ROWS):
-        piece = slice(start, start + OUTER_ROWS)
+    """Add u v^T. Whole numbers below 2^53 throughout, so that float64 matrix products are exact.
+
+    A row may add 2^38 to an entry: upper and lower bits are added up apart, so that no number of rows overflows.
+    """
+    for start in range(0, len(u), clip.OUTER_ROWS):
+        piece = slice(start, start + clip.OUTER_ROWS)
         for g in np.unique(group[piece]):
-            own = slice(None) if len(sums) == 1 else group[piece] == g
-            sums[g] += (u[piece][own].T @ v[piece][own]).astype(np.int64)
+            own = slice(None) if sums.shape[1] == 1 else group[piece] == g
+            products = (u[piece][own].T @ v[piece][own]).astype(np.int64)
+            sums[:, g] += np.divmod(products, 2**clip.LIMB_BITS)
 
 
 def on_grid(private_sums: Sums, *, step: Step, plan: Plan) -> Sums:
     """The sums in the units of their noise: products were added up on a finer grid."""
     fine = {block.name: block for block in step.blocks if isinstance(block, Outer)}
     units = {name: plan.units_per_one(step.name, name) for name in fine}
-    return private_sums | {n: outer_to_grid(private_sums[n], block=b, units=units[n]) for n, b in fine.items()}
+    return private_sums | {n: clip.outer_to_grid(private_sums[n], block=b, units=units[n]) for n, b in fine.items()}
 
 
 def row_integers(private_rows: Batch, *, step: Step, plan: Plan, primitives: Primitives) -> Small:
@@ -74,8 +78,8 @@ def row_integers(private_rows: Batch, *, step: Step, plan: Plan, primitives: Pri
 
 
 def _spelled_out(values: Values, *, block: Hot, units: float) -> Integers:
-    codes = distinct_codes(values, block=block)
-    private_units = weights_in_units(values, codes, block=block, units=units)
+    codes = clip.distinct_codes(values, block=block)
+    private_units = clip.weights_in_units(values, codes, block=block, units=units)
     private_integers = np.zeros((len(codes), block.width), dtype=np.int64)
     at, position = np.nonzero(codes >= 0)
     private_integers[at, codes[at, position]] = private_units[at]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from dp_accounting import dp_event
 
 from sfumato.errors import AccountingError
-from sfumato.public.accounting.events import Leaves, event_to_json, flatten
+from sfumato.public.accounting.events import event_to_json
 from sfumato.public.accounting.gdp import epsilon_of_mu, mu_of_budget
+from sfumato.public.accounting.leaves import Leaves, flatten
 from sfumato.public.accounting.pld import grid_width, pld_epsilon, rounding_of, total_spread
 from sfumato.public.accounting.rdp import leaves_rdp_epsilon
 
@@ -37,6 +38,11 @@ class Spent:
     numeric_error: float
 
 
+#: What trees with sampled leaves cost, by their text: the last step of a calibration is asked for again at once.
+_known_costs: dict[str, Spent] = {}
+_MOST_KNOWN = 256
+
+
 def epsilon_of(event: dp_event.DpEvent, *, delta: float, relation: str) -> Spent:
     """The cost of an event tree by the tightest accountant that covers it.
 
@@ -57,7 +63,14 @@ def epsilon_of(event: dp_event.DpEvent, *, delta: float, relation: str) -> Spent
     1.0
     """
     leaves = flatten(event, relation=relation)
-    return _spent(leaves, delta=delta, relation=relation, coarse=False)
+    if not leaves.sampled:
+        return _spent(leaves, delta=delta, relation=relation, coarse=False)
+    key = json.dumps([event_to_json(event), float(delta), relation])
+    if key not in _known_costs:
+        if len(_known_costs) >= _MOST_KNOWN:
+            _known_costs.clear()
+        _known_costs[key] = _spent(leaves, delta=delta, relation=relation, coarse=False)
+    return _known_costs[key]
 
 
 def _spent(leaves: Leaves, *, delta: float, relation: str, coarse: bool) -> Spent:
@@ -135,8 +148,11 @@ def _calibrate(
         raise AccountingError("a step is not private at any noise scale. Remove it from the plan.")
 
     def excess(scale: float, *, coarse: bool) -> float:
-        tree = flatten(make_event(scale), relation=relation)
-        spent = _spent(tree, delta=delta, relation=relation, coarse=coarse).epsilon
+        event = make_event(scale)
+        if coarse:
+            spent = _spent(flatten(event, relation=relation), delta=delta, relation=relation, coarse=True).epsilon
+        else:
+            spent = epsilon_of(event, delta=delta, relation=relation).epsilon
         # A cost of zero or infinity is far away, but the search needs a number.
         return min(max(math.log(spent / epsilon) if spent > 0 else -20.0, -20.0), 20.0)
 

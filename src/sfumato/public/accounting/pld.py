@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from sfumato.errors import AccountingError
-from sfumato.public.accounting.events import Leaves
 from sfumato.public.accounting.gdp import deltas_of_mu
+from sfumato.public.accounting.leaves import Leaves
 
 _RELATIONS = {
     "add_or_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,

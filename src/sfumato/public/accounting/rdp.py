@@ -13,7 +13,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation, UnsupportedEve
 from dp_accounting.rdp import RdpAccountant
 
 from sfumato.errors import AccountingError
-from sfumato.public.accounting.events import Leaves, flatten
+from sfumato.public.accounting.leaves import Leaves, flatten
 
 # The cost of an order grows with its square for samples without replacement, and the best order is small
 # unless epsilon is: dense below 40, sparse above.

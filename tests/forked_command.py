@@ -1,0 +1,108 @@
+"""The command `sfumato`, without waiting for its imports: a process that has made them forks for every call.
+
+Each call has a process, a folder, an environment and outputs of its own, as in a shell. What a process is like that begins with
+the imports is for the tests of the wheel and of the command line, which start real ones.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+_COMMAND = """#!{python} -SE
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as line:
+    line.connect({address!r})
+    asked = {{"arguments": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}}
+    socket.send_fds(line, [b" "], [0, 1, 2])
+    line.sendall(json.dumps(asked).encode())
+    line.shutdown(socket.SHUT_WR)
+    answer = line.recv(16)
+sys.exit(int(answer or 70))
+"""
+
+
+@contextlib.contextmanager
+def forked_command() -> Iterator[Path]:
+    """Put the command `sfumato` into a folder of its own, and keep the process behind it until the end."""
+    # A folder of a short path: those of sockets may not be long.
+    with tempfile.TemporaryDirectory() as folder, _process_behind(Path(folder)) as command:
+        yield command
+
+
+@contextlib.contextmanager
+def _process_behind(folder: Path) -> Iterator[Path]:
+    command, address = folder / "sfumato", folder / "line"
+    command.write_text(_COMMAND.format(python=sys.executable, address=str(address)))
+    command.chmod(0o755)
+    # One thread: a pool of them would not be there in a fork.
+    alone = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "NUMBA")}
+    with subprocess.Popen(
+        [sys.executable, __file__, str(address)], env={**os.environ, **alone}, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            if process.stdout is None or process.stdout.readline() != b"ready\n":
+                raise RuntimeError("the process behind the command has not started")
+            yield command
+        finally:
+            process.terminate()
+
+
+def serve(address: str) -> None:
+    """Fork for every call, until it is ended."""
+    # What most commands import when they are run.
+    import matplotlib.figure  # noqa: F401
+    import sklearn.ensemble
+    import sklearn.linear_model  # noqa: F401
+
+    import sfumato.cli  # noqa: F401
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them: the caller hears how it went
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(address)
+        door.listen()
+        print("ready", flush=True)
+        while True:
+            line, _ = door.accept()
+            with line:
+                if os.fork() == 0:
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    line.sendall(str(_answer(line)).encode())
+                    os._exit(0)  # never back into this loop
+
+
+def _answer(line: socket.socket) -> int:
+    """Run the command that was asked for, at the caller's place. Returns its exit code."""
+    from sfumato.cli import main
+
+    _, handles, _, _ = socket.recv_fds(line, 1, 3)
+    for standard, handle in enumerate(handles):
+        os.dup2(handle, standard)
+        os.close(handle)
+    asked = json.loads(b"".join(iter(lambda: line.recv(1 << 16), b"")))
+    os.chdir(asked["folder"])
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    sys.argv = ["sfumato", *asked["arguments"]]
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - as the interpreter would: it is the caller's to see
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
