@@ -7,8 +7,8 @@ from sfumato.lab.studies.drawing import Curve, draw_bars, draw_curves
 from sfumato.lab.studies.page import markdown_table
 from sfumato.lab.studies.task import Found, Line
 from sfumato.lab.studies.thesis import published
-from sfumato.lab.studies.thesis.agreement import agreement, spread
 from sfumato.lab.studies.thesis.claims import Classwise, main_epsilons
+from sfumato.lab.studies.thesis.nearness import agreement, spread
 
 
 def lines_of(found: Found) -> Sequence[Line]:
