@@ -62,7 +62,7 @@ def test_words_for_people() -> None:
         (("train", "--learner", "3a-table"), "releases rows and trains no model"),
         (("train", "--learner", "forest"), "there is no mechanism 'forest'"),
         (("train", "--learner", "cnn"), "cnn is for images"),
-        (("train", "--learner", "logistic", "--set", "depth=3"), "is no setting of logistic"),
+        (("train", "--learner", "logistic", "--set", "depth=3"), "logistic has no settings"),
         (("release", "--method", "logistic"), "Use sfumato train --learner logistic"),
         (("plan", "--learner", "logistic", "--method", "dpmix"), "Give one of them"),
     ],

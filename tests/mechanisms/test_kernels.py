@@ -256,6 +256,7 @@ def test_settings_and_schemas_that_do_not_work_are_refused() -> None:
     for broken, match in (
         (DPKip(points=0), "points = 0 must be above 0"),
         (DPKip(ridge=-1.0), "ridge"),
+        (DPKip(learning_rate=1e300), "learning_rate = 1e.300 is too large"),
         (Kip(alpha=2.0), "alpha"),
         (Kip(n_features=7), "even"),
     ):
@@ -266,6 +267,12 @@ def test_settings_and_schemas_that_do_not_work_are_refused() -> None:
     for mechanism in (DPKip(), Kip()):
         with pytest.raises(SchemaError):
             mechanism.steps(schemas.NO_TARGET, BUDGET)
+
+
+def test_a_search_that_diverges_is_said_and_nothing_is_released() -> None:
+    train, _ = pictures(300, 0)
+    with pytest.raises(ModelError, match="diverged"):
+        fit(replace(SMALL, learning_rate=1e308), Sensitive.read(train, PICTURES), BUDGET)
 
 
 def test_a_release_holds_its_points_and_no_more() -> None:

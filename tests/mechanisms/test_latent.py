@@ -268,6 +268,8 @@ def test_training_that_diverges_is_said_and_nothing_is_released() -> None:
 def test_what_does_not_work_is_refused() -> None:
     with pytest.raises(PlanError, match="must be above 0"):
         replace(SMALL, latent=0).steps(schemas.TABLE, BUDGET)
+    with pytest.raises(PlanError, match=r"learning_rate = 1e.300 is too large"):
+        replace(SMALL, encoder="network", learning_rate=1e300).steps(schemas.TABLE, BUDGET)
     with pytest.raises(PlanError, match="must be directions or network"):
         replace(SMALL, encoder="convolutions").steps(schemas.TABLE, BUDGET)  # type: ignore[arg-type]
     with pytest.raises(PlanError, match="public number of rows"):

@@ -35,6 +35,8 @@ def with_settings(mechanism: M, settings: Sequence[str]) -> M:
     changed: dict[str, Any] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
+        if not known:
+            raise PlanError(f"{fields.name} has no settings. Leave out --set {setting}.")
         if not equals or key not in known:
             raise PlanError(
                 f"{setting!r} is no setting of {fields.name}. Write KEY=VALUE; known: {', '.join(sorted(known))}."

@@ -17,7 +17,7 @@ from sfumato.errors import PlanError
 from sfumato.learn import ntk
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import VECTOR
-from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.common.settings import require_positive, require_single_precision
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means
 from sfumato.model import FixedModel
 from sfumato.public.block import Dense
@@ -64,6 +64,7 @@ class DPKip:
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class means over everyone, to start from; then sampled gradients."""
         require_positive(**asdict(self))
+        require_single_precision(learning_rate=self.learning_rate)
         space = self._space(schema)
         rate = self._rate(schema)
         width = space.n_classes * self.points * space.width

@@ -21,7 +21,7 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.kip.inducing import Middle, Space, Vectors, means_step, measure_means
-from sfumato.model import FixedModel
+from sfumato.model import FixedModel, refuse_diverged
 from sfumato.public.block import Hot, Outer
 from sfumato.public.budget import Budget
 from sfumato.public.doors import Doors
@@ -142,7 +142,9 @@ class Kip:
             with torch.no_grad():  # what leaves the box could not be released
                 boxed = space.inside(middle.mean + distance * points.numpy()) - middle.mean
                 points.copy_(torch.from_numpy(boxed / distance))
-        return np.asarray(points.detach().numpy() * distance)
+        found = np.asarray(points.detach().numpy() * distance)
+        refuse_diverged({"points": found})
+        return found
 
     def statistic(self, measurements: Measurements) -> tuple[Vectors, Vectors]:
         """G and A, cleaned: symmetric, not negative, lifted by a part of what noise adds to the largest eigenvalue."""

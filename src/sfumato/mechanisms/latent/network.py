@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
 from sfumato.mechanisms.common.prepared import PLACE, VECTOR
+from sfumato.mechanisms.common.settings import require_single_precision
 from sfumato.mechanisms.latent.decoder import NetworkDecoder
 from sfumato.mechanisms.latent.groundwork import Groundwork
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
@@ -52,6 +53,7 @@ class Training:
 
     def step(self, network: "Network", schema: Schema, *, share: float) -> Step:
         """All gradient steps."""
+        require_single_precision(learning_rate=self.learning_rate)
         width = sum(math.prod(shape) for shape in network.shapes.values())
         gradient = Dense(name="gradient", width=width, l2_bound=self.clip)
         return Step(
