@@ -44,6 +44,13 @@ def test_rows_that_lie_apart_leave_the_grid_as_it_is() -> None:
     assert one.stddev == pytest.approx(10 / np.sqrt(2))  # both counts are of the same parts
 
 
+def test_few_rows_are_not_spread_until_none_is_seen() -> None:
+    """Most rows are zeros, which stand alone; the others lie in two parts, and in twenty they would be below the noise."""
+    losses = np.concatenate([np.zeros(20_000), around(700.0, 20.0, n_rows=1_000)])
+    one = coarse(Feature(Cells(FAR)), losses, stddev=100.0)
+    assert one.closer(N_PARTS).cells == Cells(FAR)
+
+
 def test_noise_alone_leaves_the_grid_as_it_is() -> None:
     for seed in range(20):
         one = coarse(Feature(Cells(FAR)), np.zeros(0), stddev=50.0, seed=seed)

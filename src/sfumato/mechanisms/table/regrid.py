@@ -22,8 +22,10 @@ _LIT, _SOME = 4.0, 1.0
 #: At most so many parts may hold rows, and they must hold so much of all: a grid that was finer beside more of them would be
 #: smoothed across its seams.
 _FEW, _MOST = 3, 0.8
-#: They get this part of the cells.
+#: They get this part of the cells; and must hold so many standard deviations for each part that these will be counted in, or
+#: a second count would see nothing where the first saw something.
 _CELLS = 0.75
+_VISIBLE = 2.0
 
 
 def can_turn(cells: Cells) -> bool:
@@ -42,7 +44,8 @@ def turned(feature: Feature, held: NDArray[np.float64], *, stddev: float) -> Fea
     lit = held > _LIT * stddev
     beside = np.append(lit[1:], False) | np.append(False, lit[:-1])
     kept = lit | (beside & (held > _SOME * stddev))
-    if not lit.any() or kept.sum() > min(_FEW, len(held) // 4) or held[kept].sum() < _MOST * held.sum():
+    least = max(_MOST * float(held.sum()), _VISIBLE * stddev * _CELLS * len(held))
+    if not lit.any() or kept.sum() > min(_FEW, len(held) // 4) or held[kept].sum() < least:
         return feature
     weight = np.where(kept, _CELLS / kept.sum(), (1 - _CELLS) / (~kept).sum())
     counts = np.diff(np.round(np.append(0.0, np.cumsum(weight)) * CELLS)).astype(int)
