@@ -13,8 +13,9 @@ help:
 	@echo "make bench   speed benchmarks, as JSON (installs torch and opacus)"
 
 .venv/base: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) --editable .
+	@echo "installing into .venv: minutes the first time, nothing later"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) --editable .
 	@touch $@
 
 .venv/dev: .venv/base
@@ -51,8 +52,8 @@ docs: .venv/docs
 	rm -rf $(PAGES) && mkdir -p $(PAGES)/benchmarks
 	cp -R *.md LICENSE CITATION.cff Makefile Containerfile docs examples $(PAGES)
 	cp -R benchmarks/README.md benchmarks/results $(PAGES)/benchmarks
-	$(BIN)/mkdocs build --strict --quiet
-	@echo "read it: build/site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "read it: build/site/index.html; with the search: python3 -m http.server --directory build/site"
 
 bench: .venv/deep
 	@for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done

@@ -245,3 +245,10 @@ def test_what_discovery_would_not_find_is_told_before(values, what, is_fault):
     assert not dry_run({"open": half("Aston", "Bury")}, schema).findings
     (gaps,) = dry_run({"open": half("Aston", "")}, schema).findings
     assert "missing, though not declared so" in gaps.what
+
+
+def test_points_that_may_separate_thousands_are_asked_about():
+    costs = [f"{n // 1000}.{n % 1000:03d}" for n in range(40_000, 40_000 + N)]
+    (finding,) = dry_run(text_table(weight=costs), PLAIN).findings
+    assert "three digits after every point" in finding.what
+    assert not finding.is_fault  # it may be so

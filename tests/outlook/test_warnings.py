@@ -71,6 +71,7 @@ def test_a_file_with_a_header_alone_is_told(mechanism: str) -> None:
     said = warnings_of(patients().iloc[:0], mechanism=mechanism)
     assert said[0].startswith(f"{LITTLE_USE}: the noisy number of rows is ")
     assert "declares rows = 20,000. Is this the whole file" in said[0]
+    assert not any("a learner would keep" in sentence for sentence in said)  # there is nothing to learn from
     assert verdict_on(said) == "private, but of little use: see How good is it?"
     undeclared = warnings_of(patients().iloc[:0], mechanism=mechanism, schema=replace(SCHEMA, rows=None))
     assert "there may be no rows at all" in undeclared[0]

@@ -1,6 +1,7 @@
 """The pages: complete, self-contained, and made of public things alone."""
 
 import ast
+import base64
 import itertools
 import re
 from dataclasses import replace
@@ -249,6 +250,17 @@ def test_an_axis_has_marks_that_differ(share):
     rows = pd.Series(np.r_[np.zeros(10), np.ones(10)] * share)
     marks = re.findall(r'class="mark"[^>]*>([^<]*)<', column_card("x", {"synthetic": rows}).drawing)
     assert 2 <= len(marks) == len(set(marks)) <= 6
+
+
+def test_the_share_is_written_over_the_bars():
+    drawing = column_card("x", {"synthetic": pd.Series(np.arange(100.0))}).drawing
+    assert drawing.index("% of rows") > drawing.index('class="synthetic"')
+
+
+def test_small_pictures_are_drawn_large_enough_to_see():
+    grid = picture_grid(np.zeros((1, 8, 8)), darkest=0, lightest=1)
+    width = int.from_bytes(base64.b64decode(grid.partition(",")[2])[16:20], "big")  # where a PNG file says it
+    assert width == 6 * (8 + 2)
 
 
 @pytest.mark.parametrize("days", [0.3, 2, 20, 100, 400, 2_000, 40_000])

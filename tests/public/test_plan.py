@@ -352,3 +352,11 @@ def test_ten_thousand_columns_are_found_by_name_at_once() -> None:
     schema = numbers(10_000, rows=300, target=None)
     assert [schema[column.name] for column in schema.columns] == list(schema.columns)
     assert schema == sf.Schema(columns=schema.columns, rows=300)  # what is kept in mind is no part of it
+
+
+def test_categories_that_drown_are_told_before() -> None:
+    town = sf.Column(name="lecturer", kind="categorical", categories=tuple(map(str, range(2_000))))
+    schema = sf.Schema(columns=(town, sf.Column(name="good", kind="boolean")), target="good", rows=20_000)
+    (said,) = sf.plan("auto", schema, BUDGET).advice
+    assert said.startswith("'lecturer' has 2,000 categories of 10 rows on average")
+    assert sf.plan("auto", replace(schema, rows=900_000), sf.Budget(epsilon=1.0, delta=1e-7)).advice == []

@@ -73,8 +73,25 @@ def _column(proposal: Proposal, place: str) -> Proposal:
 
 
 def _with_bounds(column: Proposal, text: str) -> Proposal:
-    bounds = "" if text == _DISCOVER else f"[{text.strip().strip('[]')}]"
+    if text == _DISCOVER:
+        return _checked(replace(column, bounds=""))
+    bounds = f"[{text.strip().strip('[]')}]"
+    if not _is_pair(bounds):
+        example = "2020-01-01, 2024-12-31" if column.kind == "datetime" else "0, 110"
+        raise SchemaError(f"bounds are two, with a comma between, such as {example}.")
     return _checked(replace(column, bounds=bounds))
+
+
+def _is_pair(text: str) -> bool:
+    """Whether TOML reads a list of two.
+
+    >>> _is_pair("[0, 110]"), _is_pair("[60-220]"), _is_pair("[5]")
+    (True, False, False)
+    """
+    try:
+        return len(tomllib.loads(f"x = {text}")["x"]) == 2
+    except tomllib.TOMLDecodeError:
+        return False
 
 
 def _with_categories(column: Proposal, text: str) -> Proposal:

@@ -8,7 +8,7 @@ from sfumato.errors import PlanError
 from sfumato.mechanism import Learner, Mechanism, as_mechanism
 from sfumato.outlook.duration import Duration, duration_of
 from sfumato.outlook.forecast import Outlook, outlook
-from sfumato.outlook.preview import advice, discovery_of, noise_of, plan_if_known
+from sfumato.outlook.preview import advice, discovery_of, noise_of, plan_if_known, rare_categories
 from sfumato.outlook.row_counts import PlannedRows, planned_rows
 from sfumato.outlook.sections import (
     curve_section,
@@ -77,7 +77,8 @@ class PlannedRelease:
         known = self.outlook
         judged = None if known is None or known.mechanism == known.simulated else self.plan
         said = advice(judged, schema=self.schema, budget=self.budget)
-        return [*said, *keys_without_effect(self.mechanism, self.schema)]
+        rare = rare_categories(self.noise, self.schema)
+        return [*said, *([] if rare is None else [rare]), *keys_without_effect(self.mechanism, self.schema)]
 
     @property
     def warning(self) -> str | None:

@@ -1,6 +1,7 @@
 """What a release would do, worked out from the schema alone: the plan, what is to be discovered, and advice."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.errors import PlanError, SchemaError
@@ -12,6 +13,9 @@ from sfumato.public.plan import Plan, make_plan
 from sfumato.public.reading import column_noise, readings_of
 from sfumato.public.schema import Schema, sketch
 from sfumato.public.step import Poisson, Step, WithoutReplacement
+
+#: Columns of fewer categories than this are not spoken of by them.
+_MANY_CATEGORIES = 20
 
 
 def plan_if_known(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Plan | None:
@@ -66,6 +70,23 @@ def advice(planned: Plan | None, *, schema: Schema, budget: Budget) -> list[str]
             for block in step.blocks:
                 said += _noise_advice(step, block, stddev=planned.noise_stddev(step.name, block.name), rows=schema.rows)
     return said
+
+
+def rare_categories(noise: Sequence[Mapping[str, Any]], schema: Schema) -> str | None:
+    """A sentence on columns of so many categories that an average one has fewer rows than the noise on its count."""
+    if schema.rows is None:
+        return None
+    counts = {entry["column"]: entry["noise"] for entry in noise if entry["unit"] == "rows"}
+    sizes = {c.name: schema.rows / c.size for c in schema.features if c.is_coded and c.size >= _MANY_CATEGORIES}
+    lost = [name for name, rows in sizes.items() if rows < counts.get(name, 0.0)]
+    if not lost:
+        return None
+    name = lost[0]
+    others = f", and so for {len(lost) - 1} columns more" if len(lost) > 1 else ""
+    return (
+        f"{name!r} has {schema[name].size:,} categories of {sizes[name]:,.0f} rows on average, and the noise on a count is "
+        f"±{counts[name]:,.0f}{others}: what single categories tell of other columns drowns. Merge them, or leave them out."
+    )
 
 
 def _noise_advice(step: Step, block: Block, *, stddev: float, rows: int) -> list[str]:

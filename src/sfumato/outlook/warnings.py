@@ -87,10 +87,11 @@ def _rows_far_from_declared(schema: Schema, model: Product, plan: Plan) -> str |
     declared = f"and the schema declares rows = {schema.rows:,}"
     if noisy > schema.rows:
         return f"Rows are not as declared: {about}, {declared}. Correct rows in the schema: delta is judged by it."
-    persons = "" if schema.unit.person is None else f" At most {schema.unit.max_rows} rows of a person are kept."
     if noisy < max(kept * schema.rows / 10, _SURE * stddev):
-        return f"{LITTLE_USE}: {about}, {declared}. {ask}{persons}"
-    return f"Rows are not as declared: {about}, {declared}. {ask}{persons}"
+        return f"{LITTLE_USE}: {about}, {declared}. {ask}"
+    if schema.unit.person is not None:
+        ask = f"At most {schema.unit.max_rows} rows of a person are used, which may be why; if not: {ask[0].lower()}{ask[1:]}"
+    return f"Rows are not as declared: {about}, {declared}. {ask}"
 
 
 def verdict_on(warnings: Sequence[str]) -> str | None:

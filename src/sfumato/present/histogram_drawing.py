@@ -25,13 +25,14 @@ def histogram_svg(marginal: Marginal, *, label: str) -> Markup:
         raise ValueError(f"{marginal.name} has categories, and no axis to draw along.")
     peak = max(float(heights.max(initial=0.0)) for heights in marginal.heights.values()) or 1.0
     x = (edges - edges[0]) / (edges[-1] - edges[0]) * _WIDTH
-    drawn = [_share_mark(peak, on_the_left=_is_lower_on_the_left(marginal))]
+    line, share = _share_mark(peak, on_the_left=_is_lower_on_the_left(marginal))
+    drawn = [line]
     for name, heights in marginal.heights.items():
         outline = _steps(x, heights / peak, closed=name == "synthetic")
         drawn.append(Markup('<path class="{}" d="{}"/>').format(name, outline))
     drawn.append(Markup('<path class="axis" d="M0 {0}H{1}"/>').format(_HEIGHT, _WIDTH))
     marks = (date_marks if marginal.is_date else round_marks)(float(edges[0]), float(edges[-1]), most=_MOST_MARKS)
-    drawn += _labels(marks, edges)
+    drawn += [share, *_labels(marks, edges)]
     opening = Markup('<svg class="histogram" viewBox="0 0 {} {}" role="img" aria-label="{}">')
     return opening.format(_WIDTH, _HEIGHT + _BELOW, label) + Markup("").join(drawn) + Markup("</svg>")
 
@@ -42,14 +43,14 @@ def _is_lower_on_the_left(marginal: Marginal) -> bool:
     return bool(tops[:third].max() < tops[-third:].max())
 
 
-def _share_mark(peak: float, *, on_the_left: bool) -> Markup:
-    """A faint line at a round share of the rows, so that heights can be read; its text stands where bars are low."""
+def _share_mark(peak: float, *, on_the_left: bool) -> tuple[Markup, Markup]:
+    """A faint line at a round share of the rows, so that heights can be read, and its text, where bars are low."""
     step = round_step(peak, most=2)
     y = _HEIGHT - (_HEIGHT - _TOP) * step / peak
     x, anchor = (0, "start") if on_the_left else (_WIDTH, "end")
     line = Markup('<path class="rule" d="M0 {}H{}"/>').format(_number(y), _WIDTH)
     text = Markup('<text x="{}" y="{}" text-anchor="{}">{} % of rows</text>')
-    return line + text.format(x, _number(y - 3), anchor, f"{100 * step:g}")
+    return line, text.format(x, _number(y - 3), anchor, f"{100 * step:g}")
 
 
 def _steps(x: NDArray[np.float64], shares: NDArray[np.float64], *, closed: bool) -> str:

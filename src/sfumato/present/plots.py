@@ -22,6 +22,8 @@ _INK, _RULE = "#010101", "#020202"
 _SERIES = {"synthetic": "#030303", "real": "#040404", "coin": "#050505"}
 _VARIABLES = {_INK: "--ink", _RULE: "--rule", **{colour: f"--{name}" for name, colour in _SERIES.items()}}
 _SHEET_WIDTH = 1200
+#: Small pictures are drawn about as large as this.
+_LEAST_SIDE = 48
 _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: smaller, searchable, in the page's own font
     "svg.hashsalt": "sfumato",
@@ -152,7 +154,7 @@ def picture_grid(images: NDArray[Any], *, darkest: float, lightest: float) -> Ma
     low, high = darkest, lightest
     scaled = np.clip((images.astype(np.float64) - low) / max(high - low, 1e-9), 0, 1)
     n_images, height, width = scaled.shape[:3]
-    zoom = 2 if width <= 64 else 1
+    zoom = max(2 if width <= 64 else 1, _LEAST_SIDE // width)
     columns = max(1, min(20, n_images, _SHEET_WIDTH // (zoom * (width + 2))))
     channels = scaled.shape[3] if scaled.ndim == 4 else 1
     scaled = scaled.reshape(n_images, height, width, channels)

@@ -24,6 +24,21 @@ BAD_BYTES = (
     "Save the file as UTF-8, for instance with: iconv -f latin1 -t utf-8 OLD > NEW",
 )
 
+_PERHAPS_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})?")
+_ENOUGH = 20
+
+
+def may_be_thousands(texts: Sequence[str | None]) -> bool:
+    """Whether numbers that can be read may mean a thousand times as much: every point has three digits after it.
+
+    >>> may_be_thousands([f"{n // 1000}.{n % 1000:03d}" for n in range(1_000, 9_000, 37)] + ["950"])
+    True
+    >>> may_be_thousands([f"{n / 100:.2f}" for n in range(900)])
+    False
+    """
+    known = [text.strip() for text in texts if text is not None and text.strip()]
+    return sum("." in text for text in known) >= _ENOUGH and all(_PERHAPS_THOUSANDS.fullmatch(text) for text in known)
+
 
 def look_of(texts: Sequence[str], *, date: bool) -> tuple[str, str]:
     """What most of the texts look like, and the remedy.

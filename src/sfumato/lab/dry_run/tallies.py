@@ -1,12 +1,13 @@
 """One column of a dry run, chunk by chunk: what was not read as the schema hopes. NOT private: it keeps counts of rows."""
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from sfumato.lab.dry_run.discovered import DiscoveredTally
 from sfumato.lab.dry_run.finding import Finding, Texts, found
-from sfumato.lab.dry_run.looks import BAD_BYTES, look_of
+from sfumato.lab.dry_run.looks import BAD_BYTES, look_of, may_be_thousands
 from sfumato.private.intake.conforming import coder
 from sfumato.private.intake.scalars import MISSING_TEXTS, parse_date, parse_number
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
@@ -40,12 +41,19 @@ class NumberTally:
         self._column = column
         self._parse = parse_date if column.kind == "datetime" else parse_number
         self._unread, self._missing = Texts(), 0
-        self._below = self._above = self._broken = 0
+        self._below = self._above = self._broken = self._rows = self._pointed = 0
 
     def add(self, values: Values) -> None:
         """Count one chunk."""
         column = self._column
         numbers = to_numbers(values, parse=self._parse)
+        if (
+            column.kind == "numeric"
+            and self._pointed == self._rows
+            and may_be_thousands(to_texts(values).private_values)
+        ):
+            self._pointed += len(numbers)
+        self._rows += len(numbers)
         absent = np.isnan(numbers)
         if absent.any():
             self._add_absent(rows_where(values, absent))
@@ -83,6 +91,11 @@ class NumberTally:
         for side, count in (("below", self._below), ("above", self._above)):
             remedy = "Are the bounds in the unit of the file? Widen them by what is known in public; never to an extreme row."
             out += found(name, f"{side} the bounds, and cut to them", rows=count, of=rows, remedy=remedy)
+        if self._rows and self._pointed == self._rows:
+            what = "have three digits after every point, and are read as fractions"
+            remedy = "If the points separate thousands, write the numbers without them: 1234567."
+            pointed = found(name, what, rows=self._pointed, of=rows, remedy=remedy)
+            out += [replace(finding, is_fault=False) for finding in pointed]
         remedy = 'Set type = "numeric" if fractions matter.'
         return out + found(name, "no whole numbers: they are rounded", rows=self._broken, of=rows, remedy=remedy)
 
