@@ -162,7 +162,8 @@ def _cost(runs: list[Record], dataset: str) -> Record:
         for short, key in (("seconds", "release_seconds"), ("memory_mb", "peak_memory_mb"))
         if (known := [r[key] for r in runs if r.get(key) is not None])
     }
-    return {"rows": schema.rows, "columns": len(schema.columns), "image": bool(schema.images), **means}
+    rows = schema.rows or n_train_rows(dataset)
+    return {"rows": rows, "columns": len(schema.columns), "image": bool(schema.images), **means}
 
 
 @cache
@@ -172,8 +173,15 @@ def schema_of(dataset: str, local: bool = False) -> sf.Schema:
     benchmark = load(dataset)
     if not local:
         return benchmark.schema
-    n_rows = len(real_examples(benchmark.train, benchmark.schema).label)
-    return replace(benchmark.schema, rows=n_rows, unit=replace(benchmark.schema.unit, relation="replace_one"))
+    return replace(
+        benchmark.schema, rows=n_train_rows(dataset), unit=replace(benchmark.schema.unit, relation="replace_one")
+    )
+
+
+@cache
+def n_train_rows(dataset: str) -> int:
+    benchmark = load(dataset)
+    return len(real_examples(benchmark.train, benchmark.schema).label)
 
 
 def _cell(runs: list[Record]) -> str:
