@@ -113,7 +113,7 @@ KERNEL = (
     _mutant(
         "any primitives certify",
         "broken doors are stamped as honest",
-        (_PRIMITIVES, "if type(self) is not Primitives:", "if False:"),
+        (_PRIMITIVES, 'if type(self) is not Primitives or vars(self).keys() != {"source"}:', "if False:"),
         tests=("tests/private/test_kernel.py", "-k", "own"),
     ),
     _mutant(
