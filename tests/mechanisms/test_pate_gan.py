@@ -150,8 +150,8 @@ class VotesUntilItIsGood(PateGan):
     name: ClassVar[str] = "pate-more-rounds"
 
     def steps(self, schema, budget):
-        classes, votes = super().steps(schema, budget)
-        return classes, replace(votes, uses=1)
+        *others, votes = super().steps(schema, budget)
+        return *others, replace(votes, uses=1)
 
 
 @register
