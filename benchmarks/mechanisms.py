@@ -134,7 +134,9 @@ def write_page() -> None:
         "of the CNN; else AUC of LightGBM, over the classes where there are several) with the recommended number of rows; of a "
         "learner, the model itself; of a peer, with as many rows as are real. In brackets: 2-way TVD; seconds and peak MB of a "
         "release; how many releases. `dp-pro` and `local-reports`: for a replaced row. "
-        "A dash: the mechanism does not take such data, or was not run.",
+        "A dash: the mechanism does not take such data, or was not run. On MNIST `dp-gan` and `pate-gan` begin at noisy moments of "
+        "each class, which hold most of what they reach; their constants were chosen inside its training images. Releases were made "
+        "side by side with others, MNIST's on a machine with a GPU: seconds are for comparison only.",
         "",
         "| | " + " | ".join(datasets) + " |",
         "|---" * (len(datasets) + 1) + "|",
