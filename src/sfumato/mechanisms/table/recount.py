@@ -1,7 +1,7 @@
 """A class with few rows teaches nothing by gradients: what the teacher would have asked for counts it again instead.
 
-Half of the counts are of bins, half of stretches of a number. What lies in a tail is seen in bins; that many rows have moved a
-little is seen in a few stretches, each of which has the noise of one bin.
+Some of the counts are of bins, some of stretches of a number. What lies in a tail is seen in bins; that many rows have moved a
+little is seen in a few stretches, each of which has the noise of one bin. The fewer rows the class has, the less bins say.
 """
 
 import math
@@ -24,6 +24,8 @@ from sfumato.public.schema import Batch
 
 #: Stretches of a number, besides its bins.
 _STRETCHES = 3
+#: Half of the counts are of stretches up to so many rows, in standard deviations of a count; of more rows, fewer.
+_FEW = 5.0
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,11 @@ def recounted(
         levels_of(margin, np.arange(binning.size), most=_STRETCHES) if binning.ordered else np.arange(binning.size)
         for binning, margin in zip(binned.binnings, margins, strict=True)
     ]
-    uses = plan.gradients
-    fine = _count(plan, view, [np.arange(size) for size in binned.sizes], rare=rare, uses=uses - uses // 2)
-    wide = _count(plan, view, stretches, rare=rare, uses=uses // 2)
     before = Number(float(per_class[rare]), float(tables[0].stddev[rare]))
+    uses = plan.gradients
+    of_stretches = max(1, round(uses / 2 * min(1.0, _FEW * before.stddev / max(before.value, 1e-9))))
+    fine = _count(plan, view, [np.arange(size) for size in binned.sizes], rare=rare, uses=uses - of_stretches)
+    wide = _count(plan, view, stretches, rare=rare, uses=of_stretches)
     if plan.schema.unit.max_rows > 1:
         # Whose rows are all of this class is shortened most. What it has at each bin is asked; of how many, tables say.
         fine, wide = (one.times(regained(plan.schema.unit, rows=before, counted=one.rows)) for one in (fine, wide))
