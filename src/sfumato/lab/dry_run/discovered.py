@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from sfumato.lab.dry_run.finding import Finding, found
-from sfumato.private.intake.scalars import MISSING_TEXTS, parse_date, parse_number
+from sfumato.lab.dry_run.texts import counted_texts
+from sfumato.private.intake.scalars import parse_date, parse_number
 from sfumato.private.intake.truth import truth_table
-from sfumato.private.intake.values import Values, to_texts
+from sfumato.private.intake.values import Values
 from sfumato.public.budget import budget_of
 from sfumato.public.column import Column, plain_word
 from sfumato.public.discovery import plan_discovery
@@ -42,14 +43,10 @@ class DiscoveredTally:
 
     def add(self, values: Values) -> None:
         """Count one chunk."""
-        texts = to_texts(values)
-        counts = np.bincount(texts.private_codes + 1, minlength=len(texts.private_values) + 1)
-        self._missing += int(counts[0])
-        for text, count in zip(texts.private_values, counts[1:], strict=True):
-            if text is None or text.strip() in MISSING_TEXTS:
-                self._missing += int(count)
-            else:
-                self._counts[text.strip()] += int(count)
+        missing, told = counted_texts(values)
+        self._missing += missing
+        for text, count in told:
+            self._counts[text.strip()] += count
 
     def findings(self, rows: int) -> list[Finding]:
         """The type that the texts look like, and how many rows have a text that is too rare."""

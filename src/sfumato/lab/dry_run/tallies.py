@@ -8,6 +8,7 @@ import numpy as np
 from sfumato.lab.dry_run.discovered import DiscoveredTally
 from sfumato.lab.dry_run.finding import Finding, Texts, found
 from sfumato.lab.dry_run.looks import BAD_BYTES, look_of, may_be_thousands
+from sfumato.lab.dry_run.texts import counted_texts
 from sfumato.private.intake.conforming import coder
 from sfumato.private.intake.scalars import MISSING_TEXTS, parse_date, parse_number
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
@@ -66,14 +67,10 @@ class NumberTally:
             self._broken += int(np.count_nonzero(np.isfinite(numbers) & (numbers != np.rint(numbers))))
 
     def _add_absent(self, values: Values) -> None:
-        texts = to_texts(values)
-        counts = np.bincount(texts.private_codes + 1, minlength=len(texts.private_values) + 1)
-        self._missing += int(counts[0])
-        for text, count in zip(texts.private_values, counts[1:], strict=True):
-            if text is None or text.strip() in MISSING_TEXTS:
-                self._missing += int(count)
-            else:
-                self._unread.add(text, int(count))
+        missing, told = counted_texts(values)
+        self._missing += missing
+        for text, count in told:
+            self._unread.add(text, count)
 
     def findings(self, rows: int) -> list[Finding]:
         """What did not parse, what is missing, what is cut, what is rounded."""
