@@ -24,6 +24,8 @@ from sfumato.public.schema import Schema
 
 SECRET = "Zanzibar-7431"
 SECRET_NUMBER = 271828182
+#: Seconds that nothing takes, however busy the machine is.
+PATIENCE = 600
 
 IMAGES = """
 [dataset]
@@ -498,7 +500,7 @@ def sfumato(place, *arguments, limit=None, **options):
 def test_a_full_disk_leaves_nothing(place):
     arguments = ("release", "patients.csv", "--schema", "schema.toml", "--epsilon", 1, "--out", "out")
     process = sfumato(place, *arguments, limit=2000)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, said
     assert "the disk is full: out was not written. Free some space" in said
     assert "Traceback" not in said
@@ -507,7 +509,7 @@ def test_a_full_disk_leaves_nothing(place):
 
 def test_a_demo_on_a_full_disk_leaves_nothing(place):
     process = sfumato(place, "demo", limit=50_000)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, said
     assert "the disk is full: demo-release was not written" in said
     assert not left_behind(place)
@@ -540,11 +542,44 @@ def test_a_stop_in_the_middle_of_a_release(place, number, code):
         heard += line
     time.sleep(0.3)
     process.send_signal(number)
-    answered, said = process.communicate(timeout=120)
+    answered, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, said
     assert said.strip().splitlines()[-1] == "sfumato: stopped; nothing was written."
     assert answered == ""
     assert not left_behind(place)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["while code is made", "while it runs"])
+@pytest.mark.parametrize(("number", "stopped"), [(signal.SIGINT, "KeyboardInterrupt"), (signal.SIGTERM, "Terminated")])
+def test_a_stop_in_machine_code_is_neither_lost_nor_a_crash(number, stopped, compiled):
+    """numba calls Python to hand over arrays, and that is where a request is heard: an exception there would be its end."""
+    program = f"""
+import signal, threading, time
+import numba
+import numpy as np
+from sfumato.cli.refusals import stop_cleanly
+
+@numba.njit(nogil=True)
+def two_arrays(times):
+    x = np.uint64(88172645463325252)
+    for _ in range(times):
+        x ^= x << np.uint64(13)
+        x ^= x >> np.uint64(7)
+    return np.full(2, x), np.full(2, x)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+stop_cleanly()
+if {compiled}:
+    two_arrays(1)
+threading.Timer(0.1, signal.pthread_kill, [threading.main_thread().ident, {int(number)}]).start()
+try:
+    one, two = two_arrays(400_000_000)
+    time.sleep({PATIENCE})
+except KeyboardInterrupt as stop:
+    print(type(stop).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, stopped), done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -595,7 +630,7 @@ main()
         cwd=place,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         env={**os.environ, "SFUMATO_DEBUG": debug},
         check=False,
     )

@@ -4,6 +4,7 @@ import functools
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable
@@ -31,6 +32,8 @@ EXIT_CODES = {
     TERMINATED: "asked to end",
 }
 
+_COMPILERS, _AGAIN_SECONDS = ("numba", "llvmlite"), 0.01
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -44,11 +47,43 @@ def stop_cleanly() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _terminate)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a job in the background is not to hear it
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if not _put_off(number, frame):
+        raise KeyboardInterrupt
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)  # one request is enough: a second would disturb the cleaning up
-    raise Terminated
+    if not _put_off(number, frame):
+        signal.signal(number, signal.SIG_IGN)  # one request is enough: a second would disturb the cleaning up
+        raise Terminated
+
+
+def _put_off(number: int, frame: FrameType | None) -> bool:
+    """Whether a request has to wait until code of the compiler is left. It then comes again by itself.
+
+    Python that numba calls from C cannot take an exception out of nowhere: while machine code is made it was lost, and where
+    a result of it is handed back to Python the process crashed. A loop hears of a request there first of all.
+    """
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] not in _COMPILERS:
+        frame = frame.f_back
+    if frame is None:
+        return False
+    again = threading.Timer(_AGAIN_SECONDS, _send, [number])
+    again.daemon = True  # not to be waited for
+    again.start()
+    return True
+
+
+def _send(number: int) -> None:
+    """To the main thread where that can be said, so that it wakes up if it waits for something."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:
+        signal.raise_signal(number)
 
 
 def refusing(command: Callable[P, R]) -> Callable[P, R]:
