@@ -164,9 +164,8 @@ class _Helper:
                 self._process.wait()  # it has answered one request, and is not fresh any more
 
     def _close(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            self._process.wait(timeout=10)
+        if self._process is not None:
+            self._process.communicate()  # closes both pipes; the helper ends with its input
 
 
 _helper = _Helper()

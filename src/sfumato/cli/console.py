@@ -82,9 +82,14 @@ def progress(
     # Nothing else that the process says is sent to this terminal: it would be heard from behind the doors.
     with (
         _own_terminal() as terminal,
-        Live(spinner, console=terminal, transient=True, redirect_stdout=False, redirect_stderr=False),
+        Live(spinner, console=terminal, transient=True, redirect_stdout=False, redirect_stderr=False) as live,
     ):
-        yield lambda stage: spinner.update(text=f"{title}: {escape(agenda.begin(stage))} ...")
+
+        def show(stage: str) -> None:
+            spinner.update(text=f"{title}: {escape(agenda.begin(stage))} ...")
+            live.refresh()  # at once: a stage may be over before the next turn of the spinner
+
+        yield show
 
 
 def _in_a_log(console: Console, agenda: Agenda, title: str) -> Callable[[str], None]:
