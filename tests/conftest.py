@@ -5,12 +5,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
+from entropy import FRESH, Entropy
 from forked_command import forked_command
 
-settings.register_profile("sfumato", deadline=None, max_examples=60)
-settings.load_profile("sfumato")
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--entropy",
+        default="0",
+        help="a word that all noise of the tests and the examples of Hypothesis follow from; 'fresh': other ones each time",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Nothing that a test draws differs between two runs, and no test fails because the machine is busy."""
+    word = config.getoption("--entropy")
+    os.urandom = Entropy(word, place="the session")
+    config.pluginmanager.register(os.urandom)
+    settings.register_profile(
+        "sfumato",
+        deadline=None,
+        max_examples=60,
+        derandomize=word != FRESH,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("sfumato")
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +44,7 @@ def benchmark_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def sfumato_command() -> Iterator[Path]:
+def sfumato_command(request: pytest.FixtureRequest) -> Iterator[Path]:
     """The command, in a folder that can be put on the PATH."""
-    with forked_command() as command:
+    with forked_command(request.config.getoption("--entropy")) as command:
         yield command

@@ -16,6 +16,8 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from entropy import Entropy
+
 _COMMAND = """#!{python} -SE
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as line:
@@ -30,22 +32,25 @@ sys.exit(int(answer or 70))
 
 
 @contextlib.contextmanager
-def forked_command() -> Iterator[Path]:
-    """Put the command `sfumato` into a folder of its own, and keep the process behind it until the end."""
+def forked_command(entropy: str) -> Iterator[Path]:
+    """Put the command `sfumato` into a folder of its own, and keep the process behind it until the end.
+
+    The same command draws the same noise in every run, by the word that is given.
+    """
     # A folder of a short path: those of sockets may not be long.
-    with tempfile.TemporaryDirectory() as folder, _process_behind(Path(folder)) as command:
+    with tempfile.TemporaryDirectory() as folder, _process_behind(Path(folder), entropy) as command:
         yield command
 
 
 @contextlib.contextmanager
-def _process_behind(folder: Path) -> Iterator[Path]:
+def _process_behind(folder: Path, entropy: str) -> Iterator[Path]:
     command, address = folder / "sfumato", folder / "line"
     command.write_text(_COMMAND.format(python=sys.executable, address=str(address)))
     command.chmod(0o755)
     # One thread: a pool of them would not be there in a fork.
     alone = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "NUMBA")}
     with subprocess.Popen(
-        [sys.executable, __file__, str(address)], env={**os.environ, **alone}, stdout=subprocess.PIPE
+        [sys.executable, __file__, str(address), entropy], env={**os.environ, **alone}, stdout=subprocess.PIPE
     ) as process:
         try:
             if process.stdout is None or process.stdout.readline() != b"ready\n":
@@ -55,7 +60,7 @@ def _process_behind(folder: Path) -> Iterator[Path]:
             process.terminate()
 
 
-def serve(address: str) -> None:
+def serve(address: str, entropy: str) -> None:
     """Fork for every call, until it is ended."""
     # What most commands import when they are run.
     import matplotlib.figure  # noqa: F401
@@ -74,11 +79,11 @@ def serve(address: str) -> None:
             with line:
                 if os.fork() == 0:
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    line.sendall(str(_answer(line)).encode())
+                    line.sendall(str(_answer(line, entropy)).encode())
                     os._exit(0)  # never back into this loop
 
 
-def _answer(line: socket.socket) -> int:
+def _answer(line: socket.socket, entropy: str) -> int:
     """Run the command that was asked for, at the caller's place. Returns its exit code."""
     from sfumato.cli import main
 
@@ -91,6 +96,7 @@ def _answer(line: socket.socket) -> int:
     os.environ.clear()
     os.environ.update(asked["environment"])
     sys.argv = ["sfumato", *asked["arguments"]]
+    os.urandom = Entropy(entropy, place=" ".join(sys.argv))
     try:
         main()
         code = 0
@@ -105,4 +111,4 @@ def _answer(line: socket.socket) -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(*sys.argv[1:])
