@@ -48,7 +48,7 @@ def run_console(text: str, *, folder: Path, sfumato: Path) -> None:
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"

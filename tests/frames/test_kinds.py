@@ -162,7 +162,7 @@ def test_polars_goes_in_and_out_by_arrow() -> None:
     assert isinstance(back, polars.DataFrame)
     assert back.schema["ward"] == polars.Enum(["south", "north"])
     assert [back.schema[name] for name in ("age", "town", "ill")] == [polars.UInt8, polars.Categorical, polars.Boolean]
-    assert abs(float(back["age"].mean()) - float(frame["age"].mean())) < 10
+    assert abs(float(back["age"].mean()) - float(frame["age"].mean())) < 15  # 7 deviations
     fitted = sf.Synthesizer(schema, method="independent-histograms").fit(frame.drop("ill"), frame["ill"])
     X, y = fitted.sample(5, return_X_y=True)
     assert X.columns == ["age", "ward", "town"]

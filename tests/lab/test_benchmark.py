@@ -597,7 +597,7 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
         "release_in_child(sf.IndependentHistograms(), rows, schema, budget, seed=0, on_step=print)\n",
         encoding="utf-8",
     )
-    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == 1
     assert "below `if __name__ == '__main__':`" in ended.stderr
 

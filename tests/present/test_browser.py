@@ -59,7 +59,7 @@ def browse(page: Path, *options: str) -> tuple[str, list[str]]:
     """The page as it stands after its script, and what the console said."""
     command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
     done = subprocess.run(
-        [*command, *options, page.as_uri()], capture_output=True, text=True, timeout=60, check=True, encoding="utf-8"
+        [*command, *options, page.as_uri()], capture_output=True, text=True, timeout=600, check=True, encoding="utf-8"
     )
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 

@@ -19,6 +19,11 @@ TOWN = Column(name="town", kind="categorical", discover=True)
 AGE = Column(name="age", kind="integer", discover=True)
 
 
+def known_noise() -> NoiseSource:
+    """Of 20,000 texts of one row each, some pass by chance once in 500 runs: as often as was accounted. A test is to be sure."""
+    return NoiseSource(research_seed=1)
+
+
 def schema(*columns: Column, person: str | None = None, max_rows: int = 1) -> Schema:
     return Schema(columns=columns, unit=PrivacyUnit(person=person, max_rows=max_rows))
 
@@ -32,7 +37,7 @@ def let_out(planned: DiscoveryPlan, towns, *, primitives=Primitives, person=None
     data = {"town": towns} if person is None else {"town": towns, "person": person}
     unit = planned.plan.unit
     private = Sensitive.read(data, schema(TOWN, person=unit.person, max_rows=unit.max_rows))
-    return frequent_texts(private, planned, primitives=primitives(NoiseSource()))["town"]
+    return frequent_texts(private, planned, primitives=primitives(known_noise()))["town"]
 
 
 def test_common_texts_pass_and_those_of_one_row_do_not() -> None:
@@ -98,7 +103,7 @@ def test_the_event_is_a_function_of_public_facts() -> None:
     assert one.event == two.event
     rng = np.random.default_rng(0)
     data = {"town": np.repeat(np.array(["Ulm", "Bonn"], dtype=object), 3000), "age": rng.integers(18, 80, 6000)}
-    found = discover(Sensitive.read(data, schema(TOWN, AGE)), budget=BUDGET, primitives=Primitives(NoiseSource()))
+    found = discover(Sensitive.read(data, schema(TOWN, AGE)), budget=BUDGET, primitives=Primitives(known_noise()))
     assert found.plan.event == one.event
     assert found.schema["town"].categories == ("Bonn", "Ulm")
     # Bounds and the number of rows follow from the integers that the doors gave, and from nothing else.
@@ -112,16 +117,16 @@ def test_what_cannot_be_discovered_is_refused_in_words_without_a_value() -> None
         plan_discovery(replace_one, (TOWN,), budget=BUDGET)
     nobody = Sensitive.read({"town": rare_values(50)}, schema(TOWN))
     with pytest.raises(BudgetError, match="no category is common enough") as refusal:
-        discover(nobody, budget=BUDGET, primitives=Primitives(NoiseSource()))
+        discover(nobody, budget=BUDGET, primitives=Primitives(known_noise()))
     assert "secret" not in str(refusal.value)
     # All columns are named at once, and that budget is gone: each further try would cost anew.
     other = replace(TOWN, name="street")
     both = Sensitive.read({"town": rare_values(50), "street": rare_values(50)}, schema(TOWN, other))
     with pytest.raises(BudgetError, match=r"columns 'town', 'street': .* has spent its part \(10%\) of the budget"):
-        discover(both, budget=BUDGET, primitives=Primitives(NoiseSource()))
+        discover(both, budget=BUDGET, primitives=Primitives(known_noise()))
     ages = Sensitive.read({"age": np.arange(5)}, schema(AGE))
     with pytest.raises(BudgetError, match=r"column 'age': no values rise above the noise\. Declare bounds"):
-        discover(ages, budget=BUDGET, primitives=Primitives(NoiseSource()))
+        discover(ages, budget=BUDGET, primitives=Primitives(known_noise()))
 
 
 @pytest.mark.parametrize("max_rows", [1, 3])

@@ -1,5 +1,7 @@
 """The noise: exact where it must be, right in distribution, and on the grid; with the attack that it stops."""
 
+import os
+
 import mpmath
 import numpy as np
 import pytest
@@ -57,9 +59,10 @@ def test_positions_within_a_cell_are_right_and_not_just_even() -> None:
 
 def test_no_draw_is_ever_used_twice_and_lags_are_uncorrelated() -> None:
     draws = rounded_gaussian(1_000_000, source=NoiseSource()) / 2**20
-    for lag in (1, 2, 3, 1 << 17):
+    lags = (1, 2, 3, 1 << 17)
+    for lag in lags:
         correlation = (draws[lag:] * draws[:-lag]).mean() * np.sqrt(draws.size - lag)
-        assert abs(correlation) < stats.norm.isf(FALSE_ALARM / 2)
+        assert abs(correlation) < stats.norm.isf(FALSE_ALARM / 2 / len(lags))
 
 
 def test_cell_thresholds_are_exact_to_128_bits() -> None:
@@ -114,6 +117,21 @@ def test_research_streams_repeat_and_secure_ones_do_not() -> None:
     assert NoiseSource().words(5).tolist() != NoiseSource().words(5).tolist()
     many = seeded(5)
     assert np.concatenate([many.words(3), many.words(70_000)]).tolist() == seeded(5).words(70_003).tolist()
+
+
+def test_the_key_of_a_secure_stream_is_all_from_the_operating_system(monkeypatch) -> None:
+    asked = []
+
+    def known(size: int) -> bytes:
+        asked.append(size)
+        return bytes(range(len(asked), len(asked) + size))
+
+    monkeypatch.setattr(os, "urandom", known)
+    first = NoiseSource().words(3).tolist()
+    assert NoiseSource().words(3).tolist() != first
+    assert asked == [32, 32]
+    asked.clear()
+    assert NoiseSource().words(3).tolist() == first  # the same key, the same stream: nothing else has a say
 
 
 def test_the_stream_cannot_be_copied() -> None:

@@ -276,10 +276,10 @@ def test_a_release_obeys_the_new_keys(tmp_path: Path, method: str) -> None:
     schema = parse_schema(f"[dataset]\nrows = {n}\n{ALL}")
     fitted = sf.fit(method, sf.Sensitive.read(frame, schema), sf.Budget(epsilon=2.0, delta=1e-6), seed=0)
     rows = fitted.model.sample(n, seed=0).table
-    assert abs((rows["days"] == 999).mean() - 0.6) < 0.05
+    assert abs((rows["days"] == 999).mean() - 0.6) < 0.1
     assert (rows.loc[rows["days"] != 999, "days"] <= 30).all()
     assert np.allclose(rows["pay"] * 100, (rows["pay"] * 100).round(), atol=1e-6)
-    assert abs(rows["left"].isna().mean() - 0.3) < 0.05
+    assert abs(rows["left"].isna().mean() - 0.3) < 0.1
     assert (rows.groupby("level", observed=True)["years"].nunique() == 1).all()
     if method != "auto":  # the slower of the two
         sf.release(fitted, to=tmp_path / "out")

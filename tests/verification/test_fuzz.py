@@ -20,7 +20,8 @@ from sfumato.errors import SfumatoError
 from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA
 
 FILES = (ANSWERS, CERTIFICATE, REPORT, SCHEMA, "synthetic.parquet")
-FUZZ = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+_SUPPRESSED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+FUZZ = settings(max_examples=120, suppress_health_check=_SUPPRESSED)
 
 NUMBERS = st.one_of(
     st.integers(), st.floats(), st.sampled_from([0, 1, -1, 2**63, 10**400, 1e308, -0.0, 1.0, math.inf, math.nan])
@@ -142,7 +143,7 @@ def believe(honest, files, *, rehash=False):
                 assert is_immaterial(honest.body, json.loads(content)), content
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=_SUPPRESSED)
 @given(data=st.data())
 def test_the_command_ends_in_a_sentence(honest, data):
     with tempfile.TemporaryDirectory() as place:

@@ -75,7 +75,7 @@ def test_members_keep_their_rates_and_follow_the_class() -> None:
     assert table.loc[table["kind"] == "q", list(SOIL[:2])].astype(float).sum(axis=1).mean() > 0.85
 
 
-@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     cells=st.lists(st.lists(st.integers(0, 1), min_size=8, max_size=8), min_size=1, max_size=20),
     swap=st.booleans(),
