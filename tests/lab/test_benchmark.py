@@ -3,11 +3,14 @@
 import argparse
 import base64
 import dataclasses
+import errno
 import gzip
 import hashlib
 import importlib.util
 import io
 import json
+import multiprocessing
+import os
 import subprocess
 import sys
 import tarfile
@@ -24,7 +27,7 @@ from sfumato.cli import app
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark import BenchmarkError, datasets, load, run
 from sfumato.lab.benchmark import fetching as fetch
-from sfumato.lab.benchmark.child import release_in_child
+from sfumato.lab.benchmark.child import _receive, release_in_child
 from sfumato.lab.benchmark.convert import ADULT, CENSUS, ISOLET
 from sfumato.lab.benchmark.datasets import Benchmark, make_benchmark, read_idx
 from sfumato.lab.benchmark.documented import documented_schema, schema_text
@@ -599,7 +602,49 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
     )
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600, check=False)
     assert ended.returncode == 1
-    assert "below `if __name__ == '__main__':`" in ended.stderr
+    here, there = (
+        f"BenchmarkError: {said}" for said in ("the process of the release ended with code 1", "no process can be")
+    )
+    assert here in ended.stderr
+    assert there in ended.stderr  # of the process that was to be fresh, and would have started another
+    assert ended.stderr.count("below `if __name__ == '__main__':`") == 2
+
+
+def one_release():
+    return release_in_child(
+        IndependentHistograms(), tiny_rows(10, 0), TINY, Budget(1.0, 1e-5), seed=0, on_step=lambda step: None
+    )
+
+
+def test_a_process_that_cannot_be_started_says_why(monkeypatch):
+    def full(self):
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", full)
+    with pytest.raises(BenchmarkError, match=r"Resource temporarily unavailable\. Run fewer at once"):
+        one_release()
+
+
+def test_a_process_that_is_killed_says_so(monkeypatch):
+    def killed(self):
+        start(self)
+        self.kill()
+        self.join()
+
+    start = multiprocessing.context.SpawnProcess.start
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", killed)
+    with pytest.raises(
+        BenchmarkError, match=r"ended with code -9 and no result: the machine may have run out of memory"
+    ):
+        one_release()
+
+
+def test_a_message_that_was_cut_is_none():
+    ours, theirs = multiprocessing.Pipe()
+    os.write(theirs.fileno(), (1_000).to_bytes(4, "big") + b"half of it")
+    theirs.close()
+    assert _receive(ours) is None
+    ours.close()
 
 
 def test_the_command_gives_json_lines(tiny_known):

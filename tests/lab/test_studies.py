@@ -17,12 +17,13 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.lab.benchmark import datasets
 from sfumato.lab.benchmark.cnn import table_4_1_network
-from sfumato.lab.benchmark.datasets import make_benchmark
+from sfumato.lab.benchmark.datasets import Benchmark, make_benchmark
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.studies.autoencoder import autoencoder_study
 from sfumato.lab.studies.autoencoder.linking import linked_share
 from sfumato.lab.studies.conducting import carry_out, write_page
 from sfumato.lab.studies.digits import Digits
+from sfumato.lab.studies.fewer import fewer_rows
 from sfumato.lab.studies.local_iic import claims as local_claims
 from sfumato.lab.studies.local_iic import local_study
 from sfumato.lab.studies.opacus_report import claims as opacus_claims
@@ -298,6 +299,43 @@ def test_every_study_runs_and_leaves_a_page(name: str, tiny_data: None, tmp_path
     told = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     assert all(figures["quick"] for figures in told["points"].values())
     assert told["missing"] or name == "opacus"
+
+
+# --- datasets that are larger than one over the protocol's delta -----------------------------------------------------
+
+LARGE = 110_000
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Benchmark:
+    """As Census and Credit: no number of rows is declared, since 1e-5 would be above one over it."""
+    monkeypatch.setenv("SFUMATO_CACHE", str(tmp_path / "cache"))
+    frame = pd.DataFrame({"x": np.random.default_rng(0).random(LARGE)})
+    frame["kind"] = np.where(frame.x > 0.5, "b", "a")
+    kind = sf.Column(name="kind", kind="categorical", categories=("a", "b"))
+    schema = sf.Schema(columns=(sf.Column(name="x", kind="numeric", bounds=(0, 1)), kind), target="kind")
+    made = make_benchmark("adult", train=frame, test=frame[:500], schema=schema)
+    monkeypatch.setitem(datasets._LOADERS, "adult", lambda: made)
+    return made
+
+
+def test_a_large_dataset_is_run_with_the_delta_of_the_protocol(large: Benchmark, tmp_path: Path) -> None:
+    sizes = threea_study.Sizes(datasets=("adult",), methods=("independent-histograms",))
+    study = threea_study.ThreeAStudy(full=sizes)
+    found = carry_out(study, folder=tmp_path, quick=False, only=["adult, independent-histograms"])
+    figures = found.figures["adult, independent-histograms"]
+    assert (figures["delta"], figures["real_rows"]) == (1e-5, LARGE)
+    assert figures["value"] > 0.9
+
+
+@pytest.mark.parametrize("method", ["pate-gan", "dp-gan"])
+def test_a_method_that_needs_a_size_has_one_and_a_delta_that_fits(large: Benchmark, method: str) -> None:
+    benchmark, delta = threea_study.with_a_size_where_needed(fewer_rows(large, train=None), method)
+    assert benchmark.schema.rows == LARGE
+    assert delta == pytest.approx(1 / (10 * LARGE))
+    assert sf.plan(method, benchmark.schema, sf.Budget(epsilon=1.0, delta=delta)).plan is not None
+    few, usual = threea_study.with_a_size_where_needed(fewer_rows(large, train=6_000), method)
+    assert (few.schema.rows, usual) == (6_000, 1e-5)
 
 
 # --- the pages of the repository ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pandas as pd
@@ -26,11 +27,12 @@ from sfumato.public.schema import Schema
 
 Method = Mechanism | Baseline
 
-_MEMORY = ": the machine may have run out of memory."
+_MEMORY = ": the machine may have run out of memory. Run fewer at once."
+_GUARD = "A script has to call it below `if __name__ == '__main__':`, because a fresh process imports the script again."
 _CAUSES: dict[int | None, str] = {
     -9: _MEMORY,
     137: _MEMORY,
-    1: ". A script has to call it below `if __name__ == '__main__':`.",
+    1: f"; the error stands above. {_GUARD}",
 }
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -66,11 +68,11 @@ def release_in_child(
     context = multiprocessing.get_context("spawn")  # a fork would inherit the peak, and locked threads
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,))
-    process.start()
+    _start(process)
     theirs.close()  # so that the end of the process is the end of the pipe
     message: object = ""
     try:
-        with contextlib.suppress(BrokenPipeError):  # it ended before it read a row; its exit code is told below
+        with contextlib.suppress(ConnectionError):  # it ended before it read a row; its exit code is told below
             ours.send((method, rows, schema, budget, seed))
         while isinstance(message := _receive(ours), str):
             on_step(message)
@@ -88,10 +90,24 @@ def release_in_child(
     )
 
 
+def _start(process: SpawnProcess) -> None:
+    """No row was read yet, so what the system says of it can be told."""
+    try:
+        process.start()
+    except RuntimeError as error:
+        said = " ".join(str(error).split()).partition(". ")[0]
+        raise BenchmarkError(f"no process can be started for the release: {said}. {_GUARD}") from None
+    except OSError as error:
+        raise BenchmarkError(
+            f"no process can be started for the release: {error.strerror}. Run fewer at once."
+        ) from None
+
+
 def _receive(connection: Connection) -> object:
+    """A message, or None where the process has ended, perhaps in the middle of one."""
     try:
         return connection.recv()
-    except (EOFError, ConnectionResetError):
+    except (EOFError, OSError):
         return None
 
 

@@ -1,7 +1,7 @@
 """The study of 3A: Table 1 where it can be run, the toy tables of Figure 2, the digits of Figure 3."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.lab.baselines import AdsGan
-from sfumato.lab.benchmark.datasets import DELTA, load
+from sfumato.lab.benchmark.datasets import DELTA, Benchmark, load
 from sfumato.lab.benchmark.protocol import run
 from sfumato.lab.studies.digits import digits_of
 from sfumato.lab.studies.drawing import draw_sheet
-from sfumato.lab.studies.fewer import fewer_rows
+from sfumato.lab.studies.fewer import fewer_rows, row_count
 from sfumato.lab.studies.sound import sound_release
 from sfumato.lab.studies.task import Figures, Found, Line, Task
 from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish, published_sigma
@@ -22,11 +22,13 @@ from sfumato.lab.studies.threea.published import DATASETS, EPSILON
 from sfumato.lab.studies.threea.story import lines_of, story_of
 from sfumato.lab.studies.threea.toys import draw_toys
 from sfumato.mechanisms.clustmix.mechanism import ClustMix
-from sfumato.public.budget import Budget
+from sfumato.public.budget import Budget, default_delta
 
 _LEARNER = "lightgbm"
 #: Sound methods of this package: ClustMix, the default, and the columns of the paper that have a private version here.
 METHODS = ("clustmix", "auto", "dp-merf", "pate-gan", "dp-gan", "ads-gan")
+#: They plan how they sample by a public number of rows.
+_BY_ROWS = ("pate-gan", "dp-gan")
 #: Makes tables alone; it has no epsilon, in the paper as here.
 _WITHOUT_EPSILON = "ads-gan"
 #: Training digits in a point of Figure 3, on average.
@@ -106,7 +108,9 @@ class ThreeAStudy:
         }
 
     def _sound(self, sizes: Sizes, folder: Path, *, dataset: str, method: str) -> Figures:
-        benchmark = fewer_rows(load(dataset), train=sizes.rows, test=sizes.test_rows)
+        benchmark, delta = with_a_size_where_needed(
+            fewer_rows(load(dataset), train=sizes.rows, test=sizes.test_rows), method
+        )
         without = method == _WITHOUT_EPSILON
         (record,) = run(
             benchmark,
@@ -114,9 +118,10 @@ class ThreeAStudy:
             method=AdsGan() if without else method,
             learner=_LEARNER,
             seeds=1,
-            delta=DELTA,
+            delta=delta,
         )
-        return {key: record[key] for key in ("method", "value", "real_value", "real_rows", "synthetic_rows", "unit")}
+        told = ("method", "value", "real_value", "real_rows", "synthetic_rows", "unit", "delta")
+        return {key: record[key] for key in told}
 
     def _toys(self, sizes: Sizes, folder: Path) -> Figures:
         return draw_toys(folder / "threea-toys.png", rows=sizes.toy_rows, epsilon=EPSILON)
@@ -144,6 +149,18 @@ class ThreeAStudy:
             figures[f"published noise, {epsilon:g}"] = round(sigma, 3)
         draw_sheet(folder / "threea-digits.png", sheet)
         return {**figures, "images": len(train)}
+
+
+def with_a_size_where_needed(benchmark: Benchmark, method: str) -> tuple[Benchmark, float]:
+    """A benchmark that the method takes, and the delta to run it with: the protocol's, wherever that can be.
+
+    Of the largest datasets no size is declared, because the protocol's delta is above one over it. A method that needs a size
+    gets it, with a delta that fits.
+    """
+    if benchmark.schema.rows is not None or method not in _BY_ROWS:
+        return benchmark, DELTA
+    rows = row_count(benchmark.train)
+    return replace(benchmark, schema=replace(benchmark.schema, rows=rows)), default_delta(rows)
 
 
 def _first_of_each(classes: np.ndarray) -> list[int]:
