@@ -72,16 +72,16 @@ def _put_off(number: int, frame: FrameType | None) -> bool:
         frame = frame.f_back
     if frame is None:
         return False
-    again = threading.Timer(_AGAIN_SECONDS, _send, [number])
+    again = threading.Timer(_AGAIN_SECONDS, _send, [number, threading.get_ident()])
     again.daemon = True  # not to be waited for
     again.start()
     return True
 
 
-def _send(number: int) -> None:
-    """To the main thread where that can be said, so that it wakes up if it waits for something."""
+def _send(number: int, thread: int) -> None:
+    """To the thread that heard it, where that can be said: it wakes up if it waits for something."""
     if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, number)
+        signal.pthread_kill(thread, number)
     else:
         signal.raise_signal(number)
 
