@@ -43,7 +43,7 @@ _GRADIENTS = (2, 10)
 
 #: A number as target is corrected twice: by parts of columns, each category a part up to so many, and by pairs of columns.
 _NUMBER_LOOKS = 2
-_MOST_PARTS, _ALL_PARTS = 512, 2048
+_MOST_PARTS, _ALL_PARTS, _MOST_EFFECTS = 512, 2048, 2560
 _PAIRS_SHARE = 0.4
 #: Cells of the pairs that are looked at more closely: so many pairs, and so many levels of either column.
 MOST_FOUND, FINE_LEVELS = 4, 12
@@ -116,7 +116,7 @@ class Blueprint:
     def has_rule(self) -> bool:
         """Whether a rule for the classes is learned, on the generator's own rows: not where it has too many weights."""
         if self.target_apart:
-            return self.n_classes > 1
+            return self.n_classes > 1 and self.all_parts <= _MOST_EFFECTS
         return self.n_classes > 1 and self.k > 0 and self.n_sets * (self.width + 1) <= _MOST_WEIGHTS
 
     @property
@@ -288,9 +288,13 @@ class Blueprint:
             return self._bins(feature)
         return max(self._bins(feature), min(feature.cells.count, self.most_parts))
 
+    @cached_property
+    def all_parts(self) -> int:
+        """The parts of all columns, at most."""
+        return max(sum(map(self._parts, self.plain)), sum(map(self._parts, self.joined)))
+
     def _sums_of_errors(self) -> tuple[Block, ...]:
         """The error of a number as target at a row's parts, at its cells of pairs, and along what the rule says."""
-        width = max(sum(map(self._parts, self.plain)), sum(map(self._parts, self.joined)))
         pairs: tuple[Block, ...] = ()
         of_pairs = _PAIRS_SHARE if self.sums_pairs else 0.0
         if self.sums_pairs:
@@ -298,7 +302,7 @@ class Blueprint:
             cells = max(n_pairs * LEVELS**2, min(n_pairs, MOST_FOUND) * FINE_LEVELS**2)
             pairs = (Hot(name="pairs", width=cells, n_hot=n_pairs, weighted=True, share=of_pairs),)
         share = 1 - of_pairs - _TREES_SHARE
-        parts = Hot(name="parts", width=max(width, self.k), n_hot=self.k, weighted=True, share=share)
+        parts = Hot(name="parts", width=max(self.all_parts, self.k), n_hot=self.k, weighted=True, share=share)
         return parts, *pairs, Dense(name="along", width=1, l2_bound=1.0, share=_TREES_SHARE)
 
     def _gradient(self) -> tuple[Block, ...]:

@@ -109,6 +109,7 @@ class NumberStage:
         self.view.prepare(RULE, said)
         taught = standing.untaught(generator)
         columns = column_parts(generator.binned.binnings, most=self.plan.most_parts)
+        total = standing.known * generator.binned.total
         found: list[tuple[int, int]] = []
         for _ in range(self.plan.gradients):
             levels = FINE_LEVELS if found else LEVELS
@@ -122,11 +123,11 @@ class NumberStage:
                 of_kept,
                 standing.cells[:GRAM_ROWS],
                 taught.deviations(standing.said[:GRAM_ROWS]),
-                total=generator.binned.total,
+                total=total,
                 scale=taught.farthest / taught.unit,
             )
             taught = replace(taught, learned=(*taught.learned, one))
-        return self._judged(taught, standing, total=generator.binned.total)
+        return self._judged(taught, standing, total=total)
 
     def _pairs(self, generator: Generator) -> list[tuple[int, int]]:
         return all_pairs(len(generator.binned.binnings)) if self.plan.sums_pairs else []
@@ -184,8 +185,12 @@ class NumberStage:
 
 @dataclass(frozen=True)
 class _Standing:
-    """Rows of the generator that stand for private ones, the trees that were learned from them, and what these say and miss."""
+    """Rows of the generator that stand for private ones, the trees that were learned from them, and what these say and miss.
 
+    `known` is the part of all rows whose target is not missing.
+    """
+
+    known: float
     cells: NDArray[np.int64]
     said: NDArray[np.float64]
     errors: NDArray[np.float64]
@@ -200,7 +205,8 @@ class _Standing:
             return None
         chosen = population.draw(min(LEARNING_ROWS, len(population.rows)), rng)
         values = target.values_in(target.cells_in(population.labels[chosen], rng), rng).astype(np.float64)
-        chosen, values = chosen[~np.isnan(values)], values[~np.isnan(values)]
+        known = ~np.isnan(values)
+        chosen, values = chosen[known], values[known]
         if len(values) == 0 or np.ptp(values) == 0:
             return None
         rows = population.rows[chosen]
@@ -208,7 +214,7 @@ class _Standing:
         ranked = _ranked(_ranks(generator), cells)
         trees = HistGradientBoostingRegressor(max_iter=_TREES, early_stopping=False, random_state=0).fit(ranked, values)
         said = trees.predict(ranked)
-        return _Standing(cells, said, values - said, trees)
+        return _Standing(float(known.mean()), cells, said, values - said, trees)
 
     def untaught(self, generator: Generator) -> TaughtNumbers:
         """The rule without corrections."""
