@@ -41,6 +41,13 @@ _MOST_CENTRED = 1 << 26
 _GRADIENT_WEIGHTS = 1 << 14
 _GRADIENTS = (2, 10)
 
+#: A number as target is corrected twice: by parts of columns, each category a part up to so many, and by pairs of columns.
+_NUMBER_LOOKS = 2
+_MOST_PARTS, _ALL_PARTS, _MOST_EFFECTS = 512, 2048, 2560
+_PAIRS_SHARE = 0.4
+#: Cells of the pairs that are looked at more closely: so many pairs, and so many levels of either column.
+MOST_FOUND, FINE_LEVELS = 4, 12
+
 #: What the first stages give to a number as target, which has a block of its own there under this name.
 TARGET = "target"
 _TARGET_SHARE = 0.25
@@ -108,6 +115,8 @@ class Blueprint:
     @property
     def has_rule(self) -> bool:
         """Whether a rule for the classes is learned, on the generator's own rows: not where it has too many weights."""
+        if self.target_apart:
+            return self.n_classes > 1 and self.all_parts <= _MOST_EFFECTS
         return self.n_classes > 1 and self.k > 0 and self.n_sets * (self.width + 1) <= _MOST_WEIGHTS
 
     @property
@@ -118,6 +127,8 @@ class Blueprint:
     @property
     def gradients(self) -> int:
         """How often the teacher asks: less often where each answer takes long to think about. The noise is the same."""
+        if self.target_apart:
+            return _NUMBER_LOOKS
         return int(min(max(_GRADIENT_WEIGHTS // (self.n_sets * (self.width + 1)), _GRADIENTS[0]), _GRADIENTS[1]))
 
     def most_bins(self, feature: Feature) -> int:
@@ -231,8 +242,10 @@ class Blueprint:
             cubes = MOST_CUBES * 2 * CUBE_LEVELS**3
             blocks["cubes"] = (Hot(name="cubes", width=cubes, n_hot=MOST_CUBES, weighted=True),)
         if self.has_rule:
-            blocks["teacher"] = self._gradient()
-            blocks["judge"] = (Dense(name="judge", width=1, l2_bound=1.0),)
+            blocks["teacher"] = self._sums_of_errors() if self.target_apart else self._gradient()
+            # Of a number, squared errors beside their difference.
+            n_judged = 2 if self.target_apart else 1
+            blocks["judge"] = (Dense(name="judge", width=n_judged, l2_bound=math.sqrt(n_judged)),)
         return blocks
 
     @property
@@ -259,6 +272,38 @@ class Blueprint:
         if self.centred:
             return Outer(name="classes", shape=(1, self.width + 1), l2_bound=1.0, groups=self.n_classes)
         return self._counts("classes", width=self.n_classes * self.width, n_hot=self.k)
+
+    @property
+    def most_parts(self) -> int:
+        """The largest number of parts of a category, where what it adds to a number as target is asked for."""
+        return min(_MOST_PARTS, _ALL_PARTS // max(len(self.joined), 1))
+
+    @property
+    def sums_pairs(self) -> bool:
+        """Whether what pairs of columns add to a number as target is asked for."""
+        return 2 <= self.k <= MOST_PAIRED
+
+    def _parts(self, feature: Feature) -> int:
+        if not feature.cells.column.is_coded:
+            return self._bins(feature)
+        return max(self._bins(feature), min(feature.cells.count, self.most_parts))
+
+    @cached_property
+    def all_parts(self) -> int:
+        """The parts of all columns, at most."""
+        return max(sum(map(self._parts, self.plain)), sum(map(self._parts, self.joined)))
+
+    def _sums_of_errors(self) -> tuple[Block, ...]:
+        """The error of a number as target at a row's parts, at its cells of pairs, and along what the rule says."""
+        pairs: tuple[Block, ...] = ()
+        of_pairs = _PAIRS_SHARE if self.sums_pairs else 0.0
+        if self.sums_pairs:
+            n_pairs = len(all_pairs(self.k))
+            cells = max(n_pairs * LEVELS**2, min(n_pairs, MOST_FOUND) * FINE_LEVELS**2)
+            pairs = (Hot(name="pairs", width=cells, n_hot=n_pairs, weighted=True, share=of_pairs),)
+        share = 1 - of_pairs - _TREES_SHARE
+        parts = Hot(name="parts", width=max(self.all_parts, self.k), n_hot=self.k, weighted=True, share=share)
+        return parts, *pairs, Dense(name="along", width=1, l2_bound=1.0, share=_TREES_SHARE)
 
     def _gradient(self) -> tuple[Block, ...]:
         """The errors at a row's bins: one number at all of them, or one for each class; and those of the trees."""

@@ -24,6 +24,8 @@ _AT = (
     (300.0, (0.08, 0.17, 0.00, 0.55, 0.20, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
     (700.0, (0.03, 0.12, 0.015, 0.17, 0.07, 0.09, 0.03, 0.075, 0.015, 0.015, 0.355, 0.015)),
 )
+#: A number as target is taught at every size, with this share at least, which classes give up.
+_NUMBER_TAUGHT = 0.2
 #: A stage that would get less is left out: it would say nothing.
 _LEAST_SHARE = 0.01
 #: Stages that say nothing, or nothing that is sure, without another.
@@ -45,6 +47,7 @@ class Evidence:
     mu: float
     n_columns: int
     n_classes: int = 2
+    number_target: bool = False
 
     @property
     def rho(self) -> float:
@@ -77,6 +80,9 @@ class Evidence:
             stage: self._by_rho(self.rho_of_class, at, tuple(row[i] for _, row in _AT))
             for i, stage in enumerate(_STAGES)
         }
+        if self.number_target:
+            taught = max(shares["teacher"], _NUMBER_TAUGHT)
+            shares = {**shares, "classes": shares["classes"] + shares["teacher"] - taught, "teacher": taught}
         if not has_target:
             shares = {stage: share * _WITHOUT_TARGET.get(stage, 1.0) for stage, share in shares.items()}
         kept = {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}
@@ -92,4 +98,5 @@ def evidence_of(schema: Schema, budget: Budget, *, n_columns: int) -> Evidence:
     mu = mu_of_a_row(schema, budget) * schema.unit.max_rows / of_unit  # the rows of a person are clipped together
     target = schema.target_column
     n_classes = target.size if target is not None and target.is_coded else 2
-    return Evidence(declared_rows(schema), mu, n_columns, n_classes)
+    is_number = target is not None and target.is_number
+    return Evidence(declared_rows(schema), mu, n_columns, n_classes, is_number)

@@ -61,8 +61,7 @@ class ThreeATable:
         """Fit the generator to the noisy tables and give it its labels: no row is read."""
         if is_wide(schema):
             return Wide(schema).build(measurements, alpha=self.alpha)
-        fitted = measurements["fitted"]
-        return TableModel(schema, fitted, *fitted.towards_teacher(self.alpha))
+        return TableModel(schema, measurements["fitted"], self.alpha)
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """What the noise means for each column."""

@@ -8,6 +8,7 @@ from sfumato.mechanisms.table.table_model import FittedTable
 from sfumato.mechanisms.table.to_bins import BinStage
 from sfumato.mechanisms.table.to_generator import GeneratorStage
 from sfumato.mechanisms.table.to_labels import LabelStage
+from sfumato.mechanisms.table.to_numbers import NumberStage
 from sfumato.public.doors import Doors
 
 
@@ -18,8 +19,11 @@ def measure_table(plan: Blueprint, view: Doors) -> FittedTable:
         return FittedTable.of_target(binned, plan.schema.unit)
     tables = GeneratorStage(plan, view)
     generator = tables.run(binned)
+    if plan.target_apart:
+        numbers = NumberStage(plan, view).run(generator) if plan.has("teacher") else None
+        return FittedTable(binned, generator.rates, generator.population, numbers=numbers)
     labels = None
     if plan.has_rule:
         is_taught = plan.has("teacher") and tables.rare(binned) is None
         labels = LabelStage(plan, view).run(generator, is_taught=is_taught)
-    return FittedTable(binned, generator.rates, generator.population, labels)
+    return FittedTable(binned, generator.rates, generator.population, labels=labels)

@@ -8,12 +8,13 @@ from sfumato.mechanisms.table.binned import Binned
 from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.to_labels import Labels
+from sfumato.mechanisms.table.to_numbers import TaughtNumbers
 
 #: Columns that are told of one by one.
 _NAMED = 20
 
 
-def table_notes(binned: Binned, labels: Labels | None) -> tuple[str, ...]:
+def table_notes(binned: Binned, labels: Labels | TaughtNumbers | None) -> tuple[str, ...]:
     """All that is worth a sentence. Names are quoted as Python does, so that each is one printable line."""
     return (*_groups_found(binned), *_pooled(binned), *_judged(labels))
 
@@ -44,7 +45,7 @@ def _n_pooled(binning: Binning) -> int:
     return int(held[held > 1].sum())
 
 
-def _judged(labels: Labels | None) -> Iterator[str]:
+def _judged(labels: Labels | TaughtNumbers | None) -> Iterator[str]:
     if labels is not None and not labels.is_better:
         yield (
             "The teacher's corrections of the labels were worse on private rows, by a noisy number: they are left out, and "

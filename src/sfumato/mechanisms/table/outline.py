@@ -71,6 +71,8 @@ def _makes_sense(plan: Blueprint, stage: str) -> bool:
 
 
 def _too_large(plan: Blueprint, stage: str) -> str:
+    if stage == "teacher" and plan.target_apart:
+        return f"{plan.all_parts:,} values of {plan.k:,} columns are too many to correct a number by"
     if stage == "teacher":
         return f"{plan.n_classes:,} classes of {plan.width:,} values are too many weights to correct"
     if stage == "moments":

@@ -1,6 +1,7 @@
 """A fitted table: rows of a population, labels by its own rule or the teacher's, values drawn within bins."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -9,19 +10,17 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.table.binned import Binned
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.labels import draw_labels
-from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.notes import table_notes
 from sfumato.mechanisms.table.persons import classes_regained
 from sfumato.mechanisms.table.population import Population
 from sfumato.mechanisms.table.rhythm import with_rhythm
 from sfumato.mechanisms.table.to_labels import Labels
+from sfumato.mechanisms.table.to_numbers import TaughtNumbers
 from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.following import followed
 from sfumato.public.schema import Schema
 
-#: How much more or less a row of the population may weigh for the teacher.
-_LIKELIER = 20.0
 #: At least so many rows differ before any is drawn twice, and so many of the rarest class.
 _DIFFERENT_ROWS, _OF_RAREST = 20_000, 1_000
 #: So many copies for each row that it takes to meet the rarest class once: more would cost pairs of columns more than labels gain.
@@ -35,7 +34,8 @@ class FittedTable:
     binned: Binned
     rates: NDArray[np.float64]
     population: Population | None = field(repr=False)
-    labels: Labels | None = field(repr=False)
+    labels: Labels | None = field(default=None, repr=False)
+    numbers: TaughtNumbers | None = field(default=None, repr=False)
 
     @staticmethod
     def of_target(binned: Binned, unit: PrivacyUnit) -> "FittedTable":
@@ -43,37 +43,32 @@ class FittedTable:
         held = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
         if binned.in_full is not None:
             held = held * classes_regained(unit, held, stddev=binned.cell_stddev, in_full=binned.in_full)
-        return FittedTable(binned, held / held.sum(), None, None)
+        return FittedTable(binned, held / held.sum(), None)
 
-    def towards_teacher(self, alpha: float) -> tuple[Population | None, NDArray[np.float64] | None]:
-        """The population, and scores by which labels are drawn anew: the generator's (0), the teacher's (1), or between.
+    def scores(self, alpha: float) -> NDArray[np.float64] | None:
+        """Scores by which classes are drawn anew: the generator's (alpha 0: none), the teacher's (1), or between.
 
-        Classes are drawn anew: the rule averages out what is chance in the generator's own labels. Levels of a number are
-        kept, and rows weigh by how much likelier the teacher finds them: values say more than a rule of levels can.
+        The rule averages out what is chance in the generator's own labels.
         """
-        labels, population, target = self.labels, self.population, self.binned.target
-        if alpha == 0 or labels is None or population is None or target is None:
-            return population, None
+        labels = self.labels
+        if alpha == 0 or labels is None:
+            return None
         before = labels.generator
-        after = (1 - alpha) * before + alpha * labels.taught if labels.is_better else before
-        if not target.cells.column.is_number:
-            return population, after
-        own = np.arange(len(population.labels)), population.labels
-        likelier = of_all_classes(probabilities(after))[own] / of_all_classes(probabilities(before))[own]
-        weights = population.weights * np.clip(likelier, 1 / _LIKELIER, _LIKELIER)
-        held = np.bincount(population.labels, weights=weights, minlength=len(self.rates))
-        weights *= (self.rates / np.maximum(held, 1e-300))[population.labels]
-        return replace(population, weights=weights / weights.sum()), None
+        return (1 - alpha) * before + alpha * labels.taught if labels.is_better else before
 
 
 @dataclass(frozen=True)
 class TableModel:
-    """A population of binned rows. `scores` draw the labels anew; without them they are the population's own."""
+    """A population of binned rows. Classes are drawn anew, and numbers moved, by what a teacher says, as far as `alpha` goes."""
 
     schema: Schema
     fitted: FittedTable
-    population: Population | None = field(repr=False)
-    scores: NDArray[np.float64] | None = field(repr=False)
+    alpha: float = 1.0
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64] | None:
+        """By which classes are drawn; without them they are the population's own."""
+        return self.fitted.scores(self.alpha)
 
     @property
     def noisy_rows(self) -> float:
@@ -93,39 +88,45 @@ class TableModel:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was pooled, found or left out."""
-        return table_notes(self.fitted.binned, self.fitted.labels)
+        return table_notes(self.fitted.binned, self.fitted.labels or self.fitted.numbers)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, a label for each, and a value in every bin."""
         check_row_count(n_rows)
         (rng, of_labels), fitted = np.random.default_rng(seed).spawn(2), self.fitted
         values: dict[str, NDArray[np.generic]] = {}
-        if self.population is None:
+        chosen, cells = np.zeros(0, dtype=np.int64), list[NDArray[np.int64]]()
+        if fitted.population is None:
             labels = rng.choice(len(fitted.rates), size=n_rows, p=fitted.rates)
         else:
-            cells, labels = self._drawn(self.population, n_rows, rng, of_labels)
+            chosen, cells, labels = self._drawn(fitted.population, n_rows, rng, of_labels)
             for feature, binning, at in zip(fitted.binned.features, fitted.binned.binnings, cells, strict=True):
                 values |= feature.decode(at, binning.values_in(at, rng))
         if fitted.binned.target is not None:
             target = fitted.binned.target
             at = target.cells_in(labels, rng)
-            values |= Feature(target.cells).decode(at, target.values_in(at, rng))
+            drawn = target.values_in(at, rng)
+            if fitted.numbers is not None and fitted.numbers.is_better and self.alpha > 0:
+                drawn = fitted.numbers.moved(
+                    drawn.astype(np.float64), chosen, np.stack(cells, axis=1), alpha=self.alpha
+                )
+            values |= Feature(target.cells).decode(at, drawn)
         for column in self.schema.columns:
-            drawn = {
+            rhythms = {
                 f.rhythm: values.pop(f.cells.column.name).astype(np.float64)
                 for f in fitted.binned.features
                 if f.date == column.name
             }
-            if drawn:
-                values[column.name] = with_rhythm(values[column.name].astype(np.float64), drawn, column, rng)
+            if rhythms:
+                values[column.name] = with_rhythm(values[column.name].astype(np.float64), rhythms, column, rng)
         values = followed(values, self.schema.columns)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))
 
     def _drawn(
         self, population: Population, n_rows: int, rng: np.random.Generator, of_labels: np.random.Generator
-    ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
-        """The cells of each column and the labels.
+    ) -> tuple[NDArray[np.int64], list[NDArray[np.int64]], NDArray[np.int64]]:
+        """Which rows of the population, the cells of each column and the labels.
 
         Where more rows are asked for than there were private ones, a row is drawn several times with the same cells, about
         once for the rarest class: its labels then come near to its chance, and a learner sees less of what is only chance in them.
@@ -136,12 +137,12 @@ class TableModel:
         chosen = population.draw(-(-n_rows // copies), rng)
         cells = [b.cells_in(population.rows[chosen, j], rng) for j, b in enumerate(binnings)]
         if self.scores is None:
-            return cells, population.labels[chosen]
+            return chosen, cells, population.labels[chosen]
         alike = [cells[j] if b.cells.column.is_coded else population.rows[chosen, j] for j, b in enumerate(binnings)]
         codes = np.stack(alike, axis=1, dtype=np.int32, casting="same_kind")[row]
         labels = draw_labels(self.scores[chosen][row], rates, of_labels, alike=codes, same=row)
         mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
-        return [at[row[mixed]] for at in cells], labels[mixed]
+        return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]
 
 
 def copies_for(rates: NDArray[np.float64], n_rows: int) -> int:

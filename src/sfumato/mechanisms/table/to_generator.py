@@ -322,7 +322,7 @@ class GeneratorStage:
 
     def rare(self, binned: Binned) -> int | None:
         """One of two classes that has too few rows for a teacher."""
-        if self.plan.n_classes != 2 or not self.plan.has("teacher") or binned.target is None:
+        if self.plan.n_classes != 2 or self.plan.target_apart or not self.plan.has("teacher") or binned.target is None:
             return None
         counts = np.maximum(binned.target.margin, 0.0)
         stddev = self._stddev("teacher", len(binned.sizes) + 1) / math.sqrt(self.plan.gradients)
