@@ -5,7 +5,7 @@
 
 Each run is a process of its own with one thread for matrix products, and the two sides take turns, so that whatever else the
 machine does hits both alike. What is timed is `fit` and `release`: reading, measuring, building and writing. Peak memory is that
-of the whole process, the dataset among it.
+of the whole process, the dataset among it. The first run of the other commit compiles its loops: two rounds at least tell of `fit`.
 """
 
 import argparse

@@ -81,10 +81,13 @@ def archive_of(arrays: Mapping[str, NDArray[Any] | None]) -> bytes:
         for name, values in arrays.items():
             if values is None:
                 continue
-            member = zipfile.ZipInfo(f"{name}.npy")
-            member.file_size = values.nbytes  # whether it is a large file, which is written otherwise
-            with archive.open(member, "w") as stream:  # piece by piece: images stand in memory twice, and no third time
-                np.lib.format.write_array(stream, np.ascontiguousarray(values), allow_pickle=False)
+            plain, member = np.ascontiguousarray(values), zipfile.ZipInfo(f"{name}.npy")
+            member.file_size = plain.nbytes  # whether it is a large file, which is written otherwise
+            with archive.open(
+                member, "w"
+            ) as stream:  # from the array itself: images stand in memory twice, and no third time
+                np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(plain))
+                stream.write(plain.reshape(-1).view(np.uint8).data)
     return file.getvalue()
 
 
