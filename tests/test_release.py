@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,11 @@ import pytest
 import schemas
 import sfumato as sf
 from sfumato.check.rows import made_up, read
+from sfumato.contents import settled_file, synthetic_of
 from sfumato.errors import ReleaseError, VerificationError
 from sfumato.folder import CERTIFICATE
+from sfumato.model import Synthetic
+from sfumato.present.loading import load_lines
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 TABLE_ROWS = made_up(schemas.TABLE, n_rows=300, seed=1)
@@ -56,6 +60,28 @@ def test_images_are_released_with_their_labels(mixed: sf.Fitted, tmp_path: Path)
     assert rows.soft_labels.shape == (40, 3)
     assert rows.classes == ("a", "b", "c")
     assert sf.verify(path, rebuild=True).ok
+
+
+def test_a_header_tells_how_many_images_there_are_and_how_to_load_them(mixed: sf.Fitted, tmp_path: Path) -> None:
+    release = sf.release(mixed, to=tmp_path / "images")
+    rows, file = release.synthetic(), release.path / "synthetic.npz"
+    assert release.n_rows == 40
+    assert release.load_lines() == load_lines(rows, release.schema, folder=release.path)
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(ReleaseError, match="cannot be read"):
+        _ = release.n_rows
+
+
+def test_images_are_written_without_a_third_copy() -> None:
+    images = np.random.default_rng(0).integers(256, size=(1 << 16, 32, 32), dtype=np.uint8)
+    tracemalloc.start()
+    try:
+        _, content, settled = settled_file(Synthetic(images=images))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.2 * images.nbytes  # the content alone
+    assert np.array_equal(synthetic_of("synthetic.npz", content).images, settled.images)
 
 
 def test_more_rows_come_from_the_measurements_alone(folder: Path) -> None:

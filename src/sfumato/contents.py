@@ -14,7 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -62,8 +62,10 @@ def settled_file(synthetic: Synthetic) -> tuple[str, bytes, Synthetic]:
     """The file that reading and writing again leaves as it is, and the rows as its receiver will see them.
 
     Parquet has its own unit for dates. Once read back they have it too, and the same rows then give the same bytes: so
-    `verify` can see that a file holds nothing besides its rows.
+    `verify` can see that a file holds nothing besides its rows. Arrays come back as they are.
     """
+    if synthetic.table is None:
+        return *synthetic_file(synthetic), synthetic
     once = synthetic_of(*synthetic_file(synthetic))
     name, content = synthetic_file(once)
     return name, content, once
@@ -79,9 +81,13 @@ def archive_of(arrays: Mapping[str, NDArray[Any] | None]) -> bytes:
         for name, values in arrays.items():
             if values is None:
                 continue
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.ascontiguousarray(values), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
+            plain, member = np.ascontiguousarray(values), zipfile.ZipInfo(f"{name}.npy")
+            member.file_size = plain.nbytes  # whether it is a large file, which is written otherwise
+            with archive.open(
+                member, "w"
+            ) as stream:  # from the array itself: images stand in memory twice, and no third time
+                np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(plain))
+                stream.write(plain.reshape(-1).view(np.uint8).data)
     return file.getvalue()
 
 
@@ -89,26 +95,35 @@ def arrays_of(content: bytes) -> dict[str, NDArray[Any]]:
     """The arrays of an npz archive that anybody may have written: no pickles, and nothing that unpacks to more."""
     out: dict[str, NDArray[Any]] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        if sum(member.file_size for member in archive.infolist()) > len(content):
-            raise ValueError("members that share their bytes")
-        for member in archive.infolist():
-            name = member.filename.removesuffix(".npy")
-            if member.compress_type != zipfile.ZIP_STORED or name == member.filename or name in out:
-                raise ValueError("not an archive of ours")
-            packed = archive.read(member)
-            _check_size(packed)
-            out[name] = np.lib.format.read_array(io.BytesIO(packed), allow_pickle=False)
+        for name, member in _members(archive, n_bytes=len(content)).items():
+            with archive.open(member) as stream:
+                _read_header(stream, n_bytes=member.file_size)
+                stream.seek(0)
+                out[name] = np.lib.format.read_array(stream, allow_pickle=False)
     return out
 
 
-def _check_size(packed: bytes) -> None:
-    """Refuse an array that says to be larger than its bytes, before room is made for it."""
-    file = io.BytesIO(packed)
+def _members(archive: zipfile.ZipFile, *, n_bytes: int) -> dict[str, zipfile.ZipInfo]:
+    """The members of an archive of so many bytes by the names of their arrays; one that is not ours is refused."""
+    if sum(member.file_size for member in archive.infolist()) > n_bytes:
+        raise ValueError("members that share their bytes")
+    found: dict[str, zipfile.ZipInfo] = {}
+    for member in archive.infolist():
+        name = member.filename.removesuffix(".npy")
+        if member.compress_type != zipfile.ZIP_STORED or name == member.filename or name in found:
+            raise ValueError("not an archive of ours")
+        found[name] = member
+    return found
+
+
+def _read_header(file: IO[bytes], *, n_bytes: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and type. An array that says to be larger than its bytes is refused, before room is made for it."""
     if np.lib.format.read_magic(file) != (1, 0):
         raise ValueError("not an array of ours")
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(packed) - file.tell():
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != n_bytes - file.tell():
         raise ValueError("an array of another size than it says")
+    return shape, dtype
 
 
 def read_synthetic(folder: Path) -> Synthetic:
@@ -134,16 +149,30 @@ def synthetic_of(name: str, content: bytes) -> Synthetic:
 
 
 def read_head(folder: Path) -> tuple[int, Synthetic]:
-    """The number of rows and a dataset of the same columns without rows: a table may be large, its header is not."""
-    if not (folder / TABLE).is_file():
-        synthetic = read_synthetic(folder)
-        return len(synthetic), synthetic
+    """The number of rows and a dataset of the same columns without rows: a file may be large, its header is not."""
+    name = TABLE if (folder / TABLE).is_file() else ARRAYS
     try:
-        with pq.ParquetFile(folder / TABLE) as file:
-            table = file.schema_arrow.empty_table().to_pandas()
-            return file.metadata.num_rows, Synthetic(table=table)
+        return _head_of_table(folder / TABLE) if name == TABLE else _head_of_arrays(folder / ARRAYS)
     except DAMAGED as error:
-        raise ReleaseError(f"{TABLE} cannot be read ({type(error).__name__}). Get the release again.") from None
+        raise ReleaseError(f"{name} cannot be read ({type(error).__name__}). Get the release again.") from None
+
+
+def _head_of_table(path: Path) -> tuple[int, Synthetic]:
+    with pq.ParquetFile(path) as file:
+        return file.metadata.num_rows, Synthetic(table=file.schema_arrow.empty_table().to_pandas())
+
+
+def _head_of_arrays(path: Path) -> tuple[int, Synthetic]:
+    heads: dict[str, NDArray[Any]] = {}
+    n_rows = 0
+    refuse_not_plain(path)
+    with zipfile.ZipFile(path) as archive:
+        for name, member in _members(archive, n_bytes=path.stat().st_size).items():
+            with archive.open(member) as stream:
+                shape, dtype = _read_header(stream, n_bytes=member.file_size)
+            n_rows = shape[0] if name == "images" else n_rows
+            heads[name] = np.empty((0, *shape[1:]), dtype=dtype)
+    return n_rows, Synthetic(images=heads["images"], labels=heads.get("labels"), soft_labels=heads.get("soft_labels"))
 
 
 def why_not_plain(path: Path) -> str | None:
@@ -167,11 +196,16 @@ def why_not_plain(path: Path) -> str | None:
     return next((words for is_kind, words in kinds if is_kind(mode)), "a device")
 
 
-def read_plain(path: Path, *, most_bytes: int | None = None) -> bytes:
-    """The content of a plain file."""
+def refuse_not_plain(path: Path) -> None:
+    """Refuse a path that is no plain file of its own."""
     why = why_not_plain(path)
     if why is not None:
         raise ReleaseError(f"{path.name} is {why} and should be a plain file. Get the release again.")
+
+
+def read_plain(path: Path, *, most_bytes: int | None = None) -> bytes:
+    """The content of a plain file."""
+    refuse_not_plain(path)
     try:
         if most_bytes is not None and path.stat().st_size > most_bytes:
             raise ReleaseError(f"{path.name} is larger than {most_bytes:,} bytes, which none of ours is.")

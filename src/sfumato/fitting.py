@@ -8,6 +8,7 @@ from sfumato.fitted import Fitted
 from sfumato.mechanism import Mechanism, as_mechanism, record_of
 from sfumato.private.discovering import discover
 from sfumato.private.doors_only import doors_of
+from sfumato.private.freed import give_back
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
@@ -74,6 +75,7 @@ def fit_with(
     measurements = chosen.measure(doors_of(view), schema)
     answers = before | view.answers
     del view  # and with it the rows that it kept in memory
+    give_back()
 
     # ------------------------------------------------------------------------------------------------------------
     # The privacy boundary. Above: private rows behind doors. Below: a function of noisy numbers and public facts.

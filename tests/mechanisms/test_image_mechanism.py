@@ -141,6 +141,16 @@ def test_alpha_moves_from_plain_to_varied() -> None:
     assert len(np.unique(varied.soft_labels)) > 10
 
 
+def test_rows_that_give_classes_their_rates_bring_their_labels_with_them() -> None:
+    images, label = bars(900, seed=10)
+    keep = (label > 0) | (np.arange(900) % 9 == 0)
+    data = sf.Sensitive.read(frame(images[keep], label[keep]), BARS)
+    model = sf.fit(replace(SMALL, alpha=1.0), data, sf.Budget(8.0, 1e-6), source=sf.NoiseSource(research_seed=1)).model
+    rows = model.sample(600, seed=0)
+    assert rows.soft_labels == pytest.approx(model._teach(rows.images), abs=2 / 1024)
+    assert 300 < len(np.unique(rows.images, axis=0)) < 600  # some were repeated, and none was lost to another's place
+
+
 def likely_classes(n_rows: int, *, tilt: float) -> np.ndarray:
     """Soft labels as a teacher gives them, with as much more of the last class as the tilt says."""
     odds = np.exp(np.random.default_rng(1).normal(size=(n_rows, 3)) + tilt * np.arange(3))

@@ -21,7 +21,7 @@ from sfumato.public.exact_arithmetic import on_grid, rounded_matrix
 SIDE = 28  # images are brought to this side, so that one filter bank serves all
 FINE, COARSE = Scale(7, 1.3, 1.7), Scale(11, 2.4, 0.85)
 AGAIN = Scale(7, 1.2, 1.7)  # the coarse filter as it looks on every second pixel
-_ROWS_AT_ONCE = 512
+_ROWS_AT_ONCE = 128  # in one thread: what a door asks for at once goes to several
 
 
 def n_features(n_channels: int) -> int:

@@ -87,18 +87,23 @@ def magnitudes(maps: Any, bank: Any, rows: Any, both: Any, out: Any) -> None:
     """
     waves, reach, of_bell, of_even, of_odd = bank
     bell, cc, cs, sc, ss = both[0], both[1], both[2], both[3], both[4]
-    _filter(maps, waves[FREQUENCIES - 1], reach, rows[0], rows[1])
-    _filter(
-        rows[0], waves[FREQUENCIES - 1], reach, bell, cc
-    )  # the bell alone is the wave of frequency 0 in both directions
-    for i in range(FREQUENCIES):
+    last = FREQUENCIES - 1  # of frequency 0: its cosine is the bell alone, and its sine nothing, which nobody adds up
+    _filter_even(maps, waves[last, 0], reach, rows[0])
+    _filter_even(rows[0], waves[last, 0], reach, bell)
+    _filter(rows[0], waves[0], reach, cc, cs)
+    _combine_straight(cc, cs, bell, of_bell[last], of_even[last], of_odd[last], out[last])
+    for i in range(last):
         _filter(maps, waves[i], reach, rows[0], rows[1])
-        _filter(rows[0], waves[FREQUENCIES - 1 - i], reach, cc, cs)
-        _filter(rows[1], waves[FREQUENCIES - 1 - i], reach, sc, ss)
+        if i == 0:
+            _filter_even(rows[0], waves[last, 0], reach, cc)
+            _filter_even(rows[1], waves[last, 0], reach, sc)
+            _combine_straight(cc, sc, bell, of_bell[0], of_even[0], of_odd[0], out[0])
+            continue
+        _filter(rows[0], waves[last - i], reach, cc, cs)
+        _filter(rows[1], waves[last - i], reach, sc, ss)
+        t = ORIENTATIONS - i  # beyond upright, the wave along the row runs backwards
         _combine(cc, cs, sc, ss, bell, np.float32(1.0), of_bell[i], of_even[i], of_odd[i], out[i])
-        if 0 < i < FREQUENCIES - 1:  # beyond upright, the wave along the row runs backwards
-            t = ORIENTATIONS - i
-            _combine(cc, cs, sc, ss, bell, np.float32(-1.0), of_bell[t], of_even[t], of_odd[t], out[t])
+        _combine(cc, cs, sc, ss, bell, np.float32(-1.0), of_bell[t], of_even[t], of_odd[t], out[t])
 
 
 @compiled  # type: ignore[untyped-decorator,unused-ignore]
@@ -114,32 +119,78 @@ def _combine(
 
 
 @compiled  # type: ignore[untyped-decorator,unused-ignore]
-def _filter(lines: Any, waves: Any, reach: int, cosine: Any, sine: Any) -> None:
-    """Every line filtered along itself by both waves. Lines come first in the maps and second in what comes of them."""
-    for place in range(cosine.shape[0]):
-        begin, end = max(place * STRIDE - reach, 0), min(place * STRIDE + reach + 1, lines.shape[1])
-        for y in range(cosine.shape[1]):
-            _weighted_sums(lines[y], waves[0, place], waves[1, place], begin, end, cosine[place, y], sine[place, y])
+def _combine_straight(cosine: Any, sine: Any, bell: Any, of_bell: Any, of_even: Any, of_odd: Any, out: Any) -> None:
+    """The same for a wave along rows or columns alone."""
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            for i in range(_LANES):
+                even = (cosine[y, x, i] - of_bell * bell[y, x, i]) * of_even
+                odd = sine[y, x, i] * of_odd
+                out[y, x, i] = np.sqrt(even * even + odd * odd + TINY)
 
 
 @compiled  # type: ignore[untyped-decorator,unused-ignore]
-def _weighted_sums(line: Any, first: Any, second: Any, begin: int, end: int, out: Any, other: Any) -> None:
-    """Of the pixels of a line from `begin` to before `end`, by two sets of weights: four pixels at a time."""
-    out[:] = 0.0
-    other[:] = 0.0
-    k = begin
-    while k + 4 <= end:
+def _filter(lines: Any, waves: Any, reach: int, cosine: Any, sine: Any) -> None:
+    """Every line filtered along itself by both waves. Lines come first in the maps and second in what comes of them.
+
+    Seven pixels at once where there are as many, which is nearly everywhere: a sum that goes through memory on the way costs
+    more than what is added to it, and so does a slice of an array.
+    """
+    for place in range(cosine.shape[0]):
+        k, end = max(place * STRIDE - reach, 0), min(place * STRIDE + reach + 1, lines.shape[1])
+        first, second = waves[0, place], waves[1, place]
         a, b, c, d = first[k], first[k + 1], first[k + 2], first[k + 3]
         e, f, g, h = second[k], second[k + 1], second[k + 2], second[k + 3]
-        for i in range(_LANES):
-            out[i] += (a * line[k, i] + b * line[k + 1, i]) + (c * line[k + 2, i] + d * line[k + 3, i])
-            other[i] += (e * line[k, i] + f * line[k + 1, i]) + (g * line[k + 2, i] + h * line[k + 3, i])
+        if k + 7 <= end:
+            p, q, r = first[k + 4], first[k + 5], first[k + 6]
+            s, t, u = second[k + 4], second[k + 5], second[k + 6]
+            for y in range(cosine.shape[1]):
+                for i in range(_LANES):
+                    v, w, x, z = lines[y, k, i], lines[y, k + 1, i], lines[y, k + 2, i], lines[y, k + 3, i]
+                    l, m, n = lines[y, k + 4, i], lines[y, k + 5, i], lines[y, k + 6, i]  # noqa: E741
+                    cosine[place, y, i] = (a * v + b * w) + (c * x + d * z) + p * l + q * m + r * n
+                    sine[place, y, i] = (e * v + f * w) + (g * x + h * z) + s * l + t * m + u * n
+            k += 7
+        else:
+            for y in range(cosine.shape[1]):
+                for i in range(_LANES):
+                    v, w, x, z = lines[y, k, i], lines[y, k + 1, i], lines[y, k + 2, i], lines[y, k + 3, i]
+                    cosine[place, y, i] = (a * v + b * w) + (c * x + d * z)
+                    sine[place, y, i] = (e * v + f * w) + (g * x + h * z)
+            k += 4
+        while k + 4 <= end:
+            a, b, c, d = first[k], first[k + 1], first[k + 2], first[k + 3]
+            e, f, g, h = second[k], second[k + 1], second[k + 2], second[k + 3]
+            for y in range(cosine.shape[1]):
+                for i in range(_LANES):
+                    v, w, x, z = lines[y, k, i], lines[y, k + 1, i], lines[y, k + 2, i], lines[y, k + 3, i]
+                    cosine[place, y, i] += (a * v + b * w) + (c * x + d * z)
+                    sine[place, y, i] += (e * v + f * w) + (g * x + h * z)
+            k += 4
+        while k < end:
+            for y in range(cosine.shape[1]):
+                for i in range(_LANES):
+                    cosine[place, y, i] += first[k] * lines[y, k, i]
+                    sine[place, y, i] += second[k] * lines[y, k, i]
+            k += 1
+
+
+@compiled  # type: ignore[untyped-decorator,unused-ignore]
+def _filter_even(lines: Any, wave: Any, reach: int, cosine: Any) -> None:
+    """The same by one wave."""
+    for place in range(cosine.shape[0]):
+        k, end = max(place * STRIDE - reach, 0), min(place * STRIDE + reach + 1, lines.shape[1])
+        a, b, c, d = wave[place, k], wave[place, k + 1], wave[place, k + 2], wave[place, k + 3]
+        for y in range(cosine.shape[1]):
+            for i in range(_LANES):
+                v, w, x, z = lines[y, k, i], lines[y, k + 1, i], lines[y, k + 2, i], lines[y, k + 3, i]
+                cosine[place, y, i] = (a * v + b * w) + (c * x + d * z)
         k += 4
-    while k < end:
-        for i in range(_LANES):
-            out[i] += first[k] * line[k, i]
-            other[i] += second[k] * line[k, i]
-        k += 1
+        while k < end:
+            for y in range(cosine.shape[1]):
+                for i in range(_LANES):
+                    cosine[place, y, i] += wave[place, k] * lines[y, k, i]
+            k += 1
 
 
 @compiled  # type: ignore[untyped-decorator,unused-ignore]

@@ -46,8 +46,9 @@ def draw_images(
     vectors, label = _vectors(density, n_rows, rng)
     channels = n_channels(image)
     basis, shape = _basis(image, vectors.shape[1] // channels, small)
-    pixels = vectors.reshape(n_rows, channels, basis.shape[1]) @ basis.T
-    return np.clip(pixels.transpose(0, 2, 1).reshape(n_rows, *shape, *image.shape[2:]), -0.5, 1.5), label
+    pixels = vectors.reshape(n_rows * channels, basis.shape[1]) @ basis.T  # one product, not one for each image
+    pixels = pixels.reshape(n_rows, channels, len(basis)).transpose(0, 2, 1)
+    return np.clip(pixels.reshape(n_rows, *shape, *image.shape[2:]), -0.5, 1.5), label
 
 
 def _vectors(density: Density, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -60,7 +61,8 @@ def _vectors(density: Density, n_rows: int, rng: np.random.Generator) -> tuple[N
         weights = density["weights"][c] / density["weights"][c].sum()
         cluster = rng.choice(len(weights), size=len(mine), p=weights)
         waves = rng.standard_normal((len(mine), means.shape[1]), dtype=np.float32) @ loadings[c].T
-        vectors[mine] = means[c] + centres[c, cluster] + waves
+        waves += (means[c] + centres[c]).astype(np.float32)[cluster]
+        vectors[mine] = waves
     return vectors, label
 
 

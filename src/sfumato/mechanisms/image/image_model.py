@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -22,8 +22,14 @@ from sfumato.public.schema import Schema
 
 _SURPLUS = 1.3  # drawn for each row that is kept, so that the classes can be given their rates back
 
-#: Images, and how much of each class is in them.
-_Labelled = tuple[NDArray[Any], NDArray[np.float32]]
+
+class _Labelled(NamedTuple):
+    """Images, and how much of each class is in them."""
+
+    images: NDArray[Any]
+    soft: NDArray[np.float32]
+
+
 #: So many of them, by this randomness.
 _Piece = Callable[[int, np.random.Generator], _Labelled]
 
@@ -55,19 +61,18 @@ class ImageModel:
         """Plain draws with their own class, and varied ones with the teacher's view of them, in random order."""
         check_row_count(n_rows)
         rng = np.random.default_rng(seed)
+        rows, (n_varied, n_labelled) = self._room(n_rows), self._shares(n_rows)
+        # Every row is drawn to where it will stand: so images are in memory once, however many there are.
+        places = np.split(rng.permutation(n_rows), np.cumsum([n_rows - n_varied - n_labelled, n_labelled]))
+        self._fill(rows, places[0], self._plain, rng)
+        for mine, piece in zip(places[1:], (self._looked_at, self._varied), strict=True):
+            if len(mine):
+                self._fill_with_rates(rows, mine, piece, rng)
         if self.schema.target is None:
-            return Synthetic(images=self._in_pieces(n_rows, self._plain, rng)[0])
-        n_varied, n_labelled = self._shares(n_rows)
-        made = [self._in_pieces(n_rows - n_varied - n_labelled, self._plain, rng)]
-        if n_labelled:
-            made.append(self._with_rates(n_labelled, self._looked_at, rng))
-        if n_varied:
-            made.append(self._with_rates(n_varied, self._varied, rng))
-        places = rng.permutation(n_rows)
-        images, soft = (_at_places(places, together) for together in zip(*made, strict=True))
+            return Synthetic(images=rows.images)
         target = self.schema.require_coded_target()
         classes = (*target.categories, *(("(missing)",) if target.missing else ()))
-        return Synthetic(images=images, labels=soft.argmax(axis=1), soft_labels=soft, classes=classes)
+        return Synthetic(images=rows.images, labels=rows.soft.argmax(axis=1), soft_labels=rows.soft, classes=classes)
 
     def _shares(self, n_rows: int) -> tuple[int, int]:
         """How many rows are varied, a part alpha; and how many of the others are labelled by the teacher, a part alpha too."""
@@ -76,35 +81,53 @@ class ImageModel:
         n_varied = round(self.alpha * n_rows)
         return n_varied, round(self.alpha * (n_rows - n_varied))
 
-    def _in_pieces(self, n_rows: int, piece: _Piece, rng: np.random.Generator) -> _Labelled:
-        """All rows, drawn so many at a time that memory stays flat; each piece has randomness of its own, whoever is first."""
-        sizes = list(pieces(n_rows, self.schema))
+    def _room(self, n_rows: int) -> _Labelled:
+        """Room for so many rows."""
+        image = self.schema.images[0]
+        nothing = in_bounds(np.empty((0, *image.shape)), image)
+        soft = np.empty((n_rows, len(self.parts["means"])), dtype=np.float32)
+        return _Labelled(np.empty((n_rows, *image.shape), dtype=nothing.dtype), soft)
+
+    def _fill(self, rows: _Labelled, places: NDArray[np.int64], piece: _Piece, rng: np.random.Generator) -> None:
+        """Draw rows to these places, some at a time; each piece has randomness of its own, whoever is first."""
+        ends = np.cumsum(list(pieces(len(places), self.schema)))
+
+        def draw(mine: NDArray[np.int64], own: np.random.Generator) -> None:
+            rows.images[mine], rows.soft[mine] = piece(len(mine), own)
+
         with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-            made = pool.map(piece, sizes, rng.spawn(len(sizes)))
-            images, soft = (np.empty((n_rows, *some.shape[1:]), dtype=some.dtype) for some in self._plain(0, rng))
-            for end, size, (some, of_classes) in zip(np.cumsum(sizes), sizes, made, strict=True):
-                images[end - size : end], soft[end - size : end] = some, of_classes
-        return images, soft
+            list(pool.map(draw, np.split(places, ends[:-1]), rng.spawn(len(ends))))
 
     def _plain(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         images, label = draw_images(self.parts, self.schema, n_rows, rng=rng)
         soft = one_hot(label, size=len(self.parts["means"])).astype(np.float32)
-        return in_bounds(with_contrast(images, rng=rng), self.schema.images[0]), soft
+        return _Labelled(in_bounds(with_contrast(images, rng=rng), self.schema.images[0]), soft)
 
     def _varied(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         drawn, _ = draw_images(self.parts, self.schema, n_rows, rng=rng)
         images = in_bounds(varied(drawn, rng=rng), self.schema.images[0])
-        return images, self._teach(images)
+        return _Labelled(images, self._teach(images))
 
     def _looked_at(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         images, _ = self._plain(n_rows, rng)
-        return images, self._teach(images)
+        return _Labelled(images, self._teach(images))
 
-    def _with_rates(self, n_rows: int, piece: _Piece, rng: np.random.Generator) -> _Labelled:
-        """Images whose most likely classes have the noisy class rates."""
-        images, soft = self._in_pieces(math.ceil(_SURPLUS * n_rows), piece, rng)
+    def _fill_with_rates(
+        self, rows: _Labelled, places: NDArray[np.int64], piece: _Piece, rng: np.random.Generator
+    ) -> None:
+        """The same with images whose most likely classes have the noisy class rates."""
+        n_rows = len(places)
+        spare = self._room(math.ceil(_SURPLUS * n_rows) - n_rows)
+        self._fill(rows, places, piece, rng)
+        self._fill(spare, np.arange(len(spare.soft)), piece, rng)
+        soft = np.concatenate([rows.soft[places], spare.soft])
         kept = rows_with_rates(soft, class_rates(self.parts), n_rows=n_rows, rng=rng)
-        return images[kept], soft[kept]
+        left = np.flatnonzero(kept != np.arange(n_rows))  # places whose own row goes
+        taken, is_spare = kept[left], kept[left] >= n_rows
+        images = np.empty((len(left), *rows.images.shape[1:]), dtype=rows.images.dtype)
+        images[is_spare] = spare.images[taken[is_spare] - n_rows]
+        images[~is_spare] = rows.images[places[taken[~is_spare]]]  # before any of them is overwritten
+        rows.images[places[left]], rows.soft[places[left]] = images, soft[taken]
 
     def _teach(self, images: NDArray[Any]) -> NDArray[np.float32]:
         """How much of each class the teacher sees in released images, in multiples of 1/1024."""
@@ -112,11 +135,3 @@ class ImageModel:
         inputs = teacher_inputs(pixels, self.parts["feature_mean"], self.parts["whitening"])
         probabilities = softmax(inputs @ self.parts["rule"].T.astype(np.float32))
         return (np.round(probabilities * 1024) / 1024).astype(np.float32)
-
-
-def _at_places(places: NDArray[np.int64], parts: tuple[NDArray[Any], ...]) -> NDArray[Any]:
-    """The rows of all parts, each at its place, without another copy of them in between."""
-    rows = np.empty((len(places), *parts[0].shape[1:]), dtype=parts[0].dtype)
-    for mine, part in zip(np.split(places, np.cumsum([len(part) for part in parts])[:-1]), parts, strict=True):
-        rows[mine] = part
-    return rows

@@ -103,7 +103,9 @@ class LinearTeacher:
         mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)
         features -= mean  # in place: they are most of the memory that a release takes
         matrix = whitening_of(features, width=self.inputs(schema) - 1)
-        inputs = of_norm_one(features @ matrix.astype(np.float32))
+        directions = features @ matrix.astype(np.float32)
+        del features
+        inputs = of_norm_one(directions)
         return mean, matrix, fitted_rule(inputs, labels, classes=n_classes(schema))
 
 

@@ -22,11 +22,10 @@ def whitening_of(centred: NDArray[np.float32], *, width: int) -> NDArray[np.floa
     """The matrix to `width` directions, or to as many as there are features, for features less their mean."""
     n_rows, n_features = centred.shape
     basis = np.random.default_rng(6).normal(size=(n_features, min(width, n_features)))
+    covariance = (centred.T @ centred).astype(np.float64) / n_rows  # once: every pass over the rows costs half as much
     for _ in range(_PASSES):
-        narrow = (centred @ basis.astype(np.float32)) / np.float32(n_rows)
-        basis = orthonormal((centred.T @ narrow).astype(np.float64))
-    inside = (centred @ basis.astype(np.float32)).astype(np.float64)
-    values, vectors = np.linalg.eigh(inside.T @ inside / n_rows)
+        basis = orthonormal(covariance @ basis)
+    values, vectors = np.linalg.eigh(basis.T @ covariance @ basis)
     ridge = _RIDGE * max(float(values[-1]), 1e-12)
     root = (vectors / np.sqrt(np.maximum(values, 0.0) + ridge)) @ vectors.T
     return np.asarray(basis @ root)
