@@ -1,7 +1,7 @@
 """Private rows as the doors read them: in batches of one public shape, kept in memory where they fit."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -130,9 +130,27 @@ class PreparedRows:
 
     def _unpacked(self, piece: Piece) -> Piece:
         """As they were: a mechanism sees the same types on every pass."""
-        kinds = {name: np.int64 if kind.kind == "u" else np.float64 for name, kind in self._small.items()}
-        large = {name: values.astype(kinds.get(name, values.dtype), copy=False) for name, values in piece.batch.items()}
-        return replace(piece, batch=frozen(large))
+        kinds = {name: np.dtype(np.int64 if kind.kind == "u" else np.float64) for name, kind in self._small.items()}
+        return replace(piece, batch=_Unpacked(piece.batch, kinds))
+
+
+class _Unpacked(Mapping[str, NDArray[Any]]):
+    """Packed columns in the types that they had, each when it is asked for: most maps read few of them."""
+
+    def __init__(self, packed: Batch, kinds: Mapping[str, np.dtype[Any]]) -> None:
+        self._packed, self._kinds = packed, kinds
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        private_values = self._packed[name]
+        private_values = private_values.astype(self._kinds.get(name, private_values.dtype), copy=False)
+        private_values.flags.writeable = False
+        return private_values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
 
 
 def regrouped(batches: Iterable[Batch], *, rows: int) -> Iterator[Batch]:

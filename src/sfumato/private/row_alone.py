@@ -7,6 +7,7 @@ tried on public ones: the same row at another place, among other rows, must give
 are halved until it does; a single row has one place and no neighbours.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class RowMap:
         """
         private_pieces = []
         for start in range(0, max(n_rows, 1), self.rows):
-            private_piece = {name: values[start : start + self.rows] for name, values in private_batch.items()}
+            private_piece = _Slice(private_batch, slice(start, start + self.rows))
             private_pieces.append(self._values_or_nothing(private_piece, n_rows=min(n_rows - start, self.rows)))
         if len(private_pieces) == 1:
             return private_pieces[0]
@@ -122,6 +123,22 @@ class RowMap:
                     "from the schema or from a door."
                 )
             self.rows = n // 2
+
+
+class _Slice(Mapping[str, NDArray[Any]]):
+    """Some rows of a batch, a column when it is asked for: most maps read few of them."""
+
+    def __init__(self, batch: Batch, rows: slice) -> None:
+        self._batch, self._rows = batch, rows
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._batch[name][self._rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._batch)
+
+    def __len__(self) -> int:
+        return len(self._batch)
 
 
 def frozen(batch: Batch) -> Batch:

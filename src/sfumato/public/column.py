@@ -224,13 +224,13 @@ class Column:
         if self.kind == "image":
             raise SchemaError(f"column {self.name!r} holds images, which have no place in a table.")
         if self.is_coded:
-            labels = np.array([*self.categories, None] if self.missing else [*self.categories], dtype=object)
-            names = labels[np.clip(values.astype(np.int64), 0, self.size - 1)]
+            codes = np.clip(values.astype(np.int64), 0, self.size - 1)
+            codes = np.where(codes < len(self.categories), codes, -1)  # pandas' own code of what is missing
             if self.kind == "boolean":
-                return pd.Series(names, name=self.name).map({"true": True, "false": False}).astype("boolean")
-            return pd.Series(
-                pd.Categorical(names, categories=list(self.categories), ordered=self.kind == "ordinal"), name=self.name
-            )
+                is_true = np.array([category == "true" for category in self.categories])[codes]
+                return pd.Series(pd.arrays.BooleanArray(is_true, codes < 0), name=self.name)
+            named = pd.Categorical.from_codes(codes, pd.Index(list(self.categories)), ordered=self.kind == "ordinal")
+            return pd.Series(named, name=self.name)
         numbers = pd.Series(np.clip(values.astype(np.float64), self.low, self.high), name=self.name)
         if self.kind == "integer":
             whole = numbers.round().clip(math.ceil(self.low), math.floor(self.high))

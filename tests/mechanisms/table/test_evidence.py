@@ -39,7 +39,7 @@ def test_more_evidence_plans_no_fewer_stages() -> None:
 def test_evidence_counts_rows_budget_and_unit() -> None:
     one = evidence_of(schemas.TABLE, BUDGET, n_columns=5)
     assert one.rows == 300
-    assert evidence_of(replace(schemas.TABLE, rows=None), BUDGET, n_columns=5).rows == 10_000
+    assert evidence_of(replace(schemas.TABLE, rows=None), BUDGET, n_columns=5).rows == 20_000
     assert evidence_of(schemas.TABLE, Budget(epsilon=2.0, delta=1e-6), n_columns=5).rho > 1.5 * one.rho
     persons = {m: replace(schemas.TABLE, unit=PrivacyUnit(person="patient", max_rows=m)) for m in (1, 3, 12)}
     rho = {m: evidence_of(schema, BUDGET, n_columns=5).rho for m, schema in persons.items()}

@@ -5,7 +5,7 @@ from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
 
 #: How many rows are assumed where the schema declares none.
-ASSUMED_ROWS = 10_000
+ASSUMED_ROWS = 20_000
 
 
 def mu_of_a_row(schema: Schema, budget: Budget) -> float:

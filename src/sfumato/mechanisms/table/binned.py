@@ -54,5 +54,10 @@ class Binned:
 
 def bins_and_labels(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The prepared bins of each row, and its class."""
-    prepared = np.nan_to_num(batch[BINS]).astype(np.int64)
+    prepared = whole_numbers(batch[BINS])
     return prepared[:, :-1], prepared[:, -1]
+
+
+def whole_numbers(prepared: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Prepared codes, which no row has below 0; what is not a number is the first one."""
+    return np.fmax(prepared, 0).astype(np.int64)

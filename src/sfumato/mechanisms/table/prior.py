@@ -57,9 +57,10 @@ class Prior:
         """Of the parts of bins and of columns, by class."""
         return np.tile(_FIRST_SIZES, (len(self.curves), 1))
 
-    def parts(self, c: int) -> NDArray[np.float64]:
-        """The matrix whose columns are the parts: their sum, each by its amount, is the correction."""
-        return np.concatenate([np.eye(len(self.alike)), self.curves[c].T], axis=1)
+    def corrections(self, c: int, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of all parts of a class, each by its amount: those of bins, then those of columns."""
+        n_bins = len(self.alike)
+        return np.asarray(amounts[:n_bins] + amounts[n_bins:] @ self.curves[c])
 
     def precision(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of the amounts of all parts, given their sizes."""

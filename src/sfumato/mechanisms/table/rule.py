@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sfumato.mechanisms.table.compiled import sums_at
 from sfumato.mechanisms.table.layout import Layout
 
 #: What the trees say beyond the additive part is cut here, on the scale of log-odds; and half of it is believed at first.
@@ -52,7 +53,9 @@ class Bins:
 
 def added(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
     """The sum of the weights at each row's codes, for each row of weights."""
-    return np.stack([w[codes].sum(axis=1) for w in weights], axis=1)
+    if codes.size and codes.view(np.uint64).max() >= weights.shape[1]:  # compiled loops do not look; below 0 is huge
+        raise IndexError("there is no weight at a code.")
+    return np.asarray(sums_at(np.ascontiguousarray(weights), codes))
 
 
 @dataclass(frozen=True)

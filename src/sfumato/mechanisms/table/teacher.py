@@ -9,12 +9,12 @@ several times as fast as the Hessian says: so each answer is followed only withi
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 
+from sfumato.mechanisms.table.compiled import products_at
 from sfumato.mechanisms.table.logistic import error_slopes, probabilities
 from sfumato.mechanisms.table.prior import Prior
 from sfumato.mechanisms.table.rule import BELIEVED, FARTHEST, GeneratorRule, added
@@ -37,7 +37,7 @@ class Pupils:
     """Rows of the generator that stand for the private ones: their codes and what the rule says of them."""
 
     codes: NDArray[np.int64]
-    design: Any
+    width: int
     additive: NDArray[np.float64]
     beyond: NDArray[np.float64]
     total: float
@@ -56,15 +56,15 @@ class Pupils:
         )
 
     def _hessian(self, slope: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray[np.float64]:
-        full = sparse.hstack([self.design, sparse.csr_matrix(beyond[:, None])]).tocsr()
-        dense: NDArray[np.float64] = (full.T @ full.multiply(slope[:, None]).tocsr()).toarray()
-        return dense
+        return np.asarray(
+            products_at(self.codes, np.ascontiguousarray(beyond), np.ascontiguousarray(slope), self.width)
+        )
 
 
 def pupils(rule: GeneratorRule, rows: NDArray[np.int64], *, total: float) -> Pupils:
     """Rows with all that is needed of them."""
     additive = rule.additive_scores(rows)
-    return Pupils(rule.bins.codes(rows), rule.bins.one_hot(rows), additive, rule.beyond(rows, additive), total)
+    return Pupils(rule.bins.codes(rows), rule.bins.width, additive, rule.beyond(rows, additive), total)
 
 
 def corrected(
@@ -152,9 +152,15 @@ def _posterior(
             of_one = 1 / (one.stddev**2 + doubt)
             trust += of_one
             pull += of_one * (hessian @ one.at[c] - one.gradient[c])
-        answers = hessian @ prior.parts(c)
-        covariance = linalg.inv(prior.precision(sizes[c]) + (answers.T * trust) @ answers)
-        amounts = covariance @ (answers.T @ (pull - trust * (hessian @ start[c])))
-        means.append(start[c] + prior.parts(c) @ amounts)
+        curves = prior.curves[c].T
+        # What the gradients say of the bins' parts says it of the columns': these are sums of them.
+        told = (hessian * trust) @ hessian
+        told_of_columns = told @ curves
+        precision = prior.precision(sizes[c])
+        precision += np.block([[told, told_of_columns], [told_of_columns.T, curves.T @ told_of_columns]])
+        covariance = linalg.inv(precision)
+        of_bins = hessian @ (pull - trust * (hessian @ start[c]))
+        amounts = covariance @ np.concatenate([of_bins, curves.T @ of_bins])
+        means.append(start[c] + prior.corrections(c, amounts))
         learned[c] = prior.learned(sizes[c], amounts, covariance)
     return np.stack(means), learned

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.prepared import BINS, CODES
-from sfumato.mechanisms.table.binned import Binned, bins_and_labels
+from sfumato.mechanisms.table.binned import Binned, bins_and_labels, whole_numbers
 from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
@@ -52,7 +52,7 @@ class BinStage:
         coded = [b.bin_of for b in (*binnings, *(() if target is None else (target,)))]
 
         def bins(batch: Batch) -> NDArray[np.int64]:
-            codes = np.nan_to_num(batch[CODES]).astype(np.int64)
+            codes = whole_numbers(batch[CODES])
             columns = [bin_of[column] for bin_of, column in zip(coded, codes.T, strict=True)]
             return np.stack(columns if target is not None else [*columns, np.zeros(len(codes), dtype=np.int64)], axis=1)
 
@@ -175,7 +175,7 @@ class BinStage:
         """One look into the heavy cells of all columns."""
 
         def codes(batch: Batch) -> NDArray[np.int64]:
-            cells = np.nan_to_num(batch[CODES]).astype(np.int64)
+            cells = whole_numbers(batch[CODES])
             found = [zoom.codes(every[i].numbers(batch), cells[:, i]) for i, zoom in zooms.items()]
             return np.stack([np.where(p >= 0, at * spike_width(1) + p, -1) for at, p in enumerate(found)], axis=1)
 
@@ -205,7 +205,7 @@ def _coder(places: Sequence[NDArray[np.int64]], first: int) -> Codes:
     layout, of_cell, every = _layout(places), side_by_side(places), np.arange(len(places))
 
     def codes(batch: Batch) -> NDArray[np.int64]:
-        cells = np.nan_to_num(batch[CODES]).astype(np.int64)[:, first : first + len(places)]
+        cells = whole_numbers(batch[CODES])[:, first : first + len(places)]
         return np.asarray(of_cell[every, cells] + layout.starts)
 
     return codes

@@ -10,7 +10,7 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import RULE
 from sfumato.mechanisms.table.binned import bins_and_labels
 from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.counting import padded
+from sfumato.mechanisms.table.compiled import codes_and_values
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import errors, losses, probabilities
 from sfumato.mechanisms.table.prior import Prior
@@ -92,7 +92,9 @@ class LabelStage:
         start, taught = self.corrections(generator, rule)
         gain = self._judge(rule, start, taught) if self.plan.has("judge") else None
         additive = rule.additive_scores(population.rows)
-        everyone = Pupils(rule.bins.codes(population.rows), None, additive, rule.beyond(population.rows, additive), 1.0)
+        everyone = Pupils(
+            rule.bins.codes(population.rows), rule.bins.width, additive, rule.beyond(population.rows, additive), 1.0
+        )
         return Labels(_scores(start, everyone), _scores(taught, everyone), gain)
 
     def corrections(self, generator: Generator, rule: GeneratorRule) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -134,7 +136,7 @@ class LabelStage:
                 wrong_by = errors(probabilities(corrected(corrections, codes, additive, beyond)), labels)
                 others = np.append(usual.others(bins), np.ones((len(bins), 1), dtype=np.bool_), axis=1)
                 if self.plan.n_sets == 1:
-                    at_bins = np.column_stack([padded(np.where(others, codes, -1), most_codes), weight * wrong_by])
+                    at_bins = codes_and_values(codes, others, weight * wrong_by[:, 0], most_codes)
                 else:
                     at = np.zeros((len(codes), most))
                     np.put_along_axis(at, codes, weight * others, axis=1)

@@ -1,0 +1,56 @@
+"""Loops over rows of codes that numpy would take many passes for."""
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def sums_at(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """For each row of codes the sum of the weights there, by row of weights."""
+    out = np.zeros((len(codes), len(weights)))
+    for i in range(codes.shape[0]):
+        for c in range(weights.shape[0]):
+            total = 0.0
+            for j in range(codes.shape[1]):
+                total += weights[c, codes[i, j]]
+            out[i, c] = total
+    return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def products_at(
+    codes: NDArray[np.int64], beyond: NDArray[np.float64], slopes: NDArray[np.float64], width: int
+) -> NDArray[np.float64]:
+    """The sum over rows of x x^T times the slope: x has a one at each code (which rise along a row), and `beyond` at the end."""
+    out = np.zeros((width + 1, width + 1))
+    for i in range(codes.shape[0]):
+        slope, last = slopes[i], beyond[i]
+        for a in range(codes.shape[1]):
+            row = out[codes[i, a]]
+            for b in range(a, codes.shape[1]):
+                row[codes[i, b]] += slope
+            row[width] += slope * last
+        out[width, width] += slope * last * last
+    for a in range(width + 1):
+        for b in range(a):
+            out[a, b] = out[b, a]
+    return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def codes_and_values(
+    codes: NDArray[np.int64], is_kept: NDArray[np.bool_], values: NDArray[np.float64], n_hot: int
+) -> NDArray[Any]:
+    """Rows of a weighted hot block: the codes that are kept, unused ones, and the value of the row."""
+    out = np.full((len(codes), n_hot + 1), -1.0)
+    for i in range(codes.shape[0]):
+        at = 0
+        for j in range(codes.shape[1]):
+            if is_kept[i, j]:
+                out[i, at] = codes[i, j]
+                at += 1
+        out[i, n_hot] = values[i]
+    return out
