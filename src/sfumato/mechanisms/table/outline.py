@@ -132,7 +132,7 @@ def _wide_path(schema: Schema) -> str:
 def _left_out_of_wide(schema: Schema) -> Iterator[LeftOut]:
     yield LeftOut(
         "The shapes of single columns",
-        "a number comes out as a bell curve about its mean, cut at its bounds; no spikes, no steps",
+        "a number comes out as one hump, skewed away from a bound that is near; no spikes, no steps",
     )
     yield LeftOut("Interactions of columns", "means and covariances are all that is measured of so many columns")
     target = schema.target_column

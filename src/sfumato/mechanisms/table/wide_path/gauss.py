@@ -49,10 +49,14 @@ class Gauss:
         return len(self.factors)
 
     @property
+    def variances(self) -> NDArray[np.float64]:
+        """Of each entry."""
+        return np.asarray((self.factors**2).sum(axis=1) + self.deviations**2)
+
+    @property
     def weight_stddev(self) -> float:
         """The prior of a teacher's weight: scores of a few units from entries of this variance."""
-        trace = float((self.factors**2).sum() + (self.deviations**2).sum())
-        return float(_SCORE_STDDEV / np.sqrt(max(trace, 1e-12)))
+        return float(_SCORE_STDDEV / np.sqrt(max(float(self.variances.sum()), 1e-12)))
 
     def times(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
         """The covariance times a vector."""

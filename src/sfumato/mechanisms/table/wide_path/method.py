@@ -2,7 +2,7 @@
 
 Rows become points of the unit box. Steps: how long rows are (for the clips), their mean, squares and second moments, noisy
 gradients of a linear teacher, and how its scores are spread (or, for more than two classes, the mean of each class).
-Rows are drawn from a Gaussian with a few factors, labels from the teacher.
+Rows are drawn from a Gaussian with a few factors and bent to their bounds, labels from the teacher.
 """
 
 import math

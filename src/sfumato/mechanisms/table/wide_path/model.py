@@ -1,11 +1,13 @@
-"""A fitted wide table: rows of a Gaussian, with labels from the teacher."""
+"""A fitted wide table: rows of a Gaussian, bent so that numbers stay within their bounds, with labels from the teacher."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.labels import draw_labels
+from sfumato.mechanisms.table.wide_path.betas import fit_betas
 from sfumato.mechanisms.table.wide_path.frame import Frame
 from sfumato.mechanisms.table.wide_path.gauss import Gauss
 from sfumato.mechanisms.table.wide_path.scores import Scores
@@ -15,6 +17,9 @@ from sfumato.public.encoding import Encoder
 from sfumato.public.schema import Schema
 
 _CHUNK = 8_192
+
+#: Rows of the Gaussian to rows that can be.
+Bend = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -44,18 +49,34 @@ class WideModel:
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows; the same seed gives the same rows."""
         check_row_count(n_rows)
-        rng = np.random.default_rng(seed)
-        parts = [self._rows(min(_CHUNK, n_rows - at), rng) for at in range(0, n_rows, _CHUNK)]
+        rng, bend = np.random.default_rng(seed), self._bend()
+        parts = [self._rows(min(_CHUNK, n_rows - at), rng, bend) for at in range(0, n_rows, _CHUNK)]
         points = np.concatenate([p for p, _ in parts])
         batch = _decode(self.frame.outward(points), self.schema)
         if self.schema.target is not None:
             batch[self.schema.target] = self._labels(points, np.concatenate([c for _, c in parts]), rng)
         return Synthetic(table=self.schema.decode(batch))
 
-    def _rows(self, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _rows(self, n_rows: int, rng: np.random.Generator, bend: Bend) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         rows = self.gauss.draw(n_rows, rng)
         classes = rng.choice(len(self.rates), size=n_rows, p=self.rates)
-        return rows if self.means is None else rows + self.means[classes], classes
+        return bend(rows if self.means is None else rows + self.means[classes]), classes
+
+    def _bend(self) -> Bend:
+        """Numbers keep the means and variances that they have by the Gaussian, and stay within their bounds."""
+        at = _numbers(self.schema)
+        of_classes = np.zeros((len(self.rates), len(at))) if self.means is None else self.means[:, at]
+        means = self.rates @ of_classes
+        deviations = np.sqrt(self.gauss.variances[at] + self.rates @ (of_classes - means) ** 2)
+        centre, unit = self.frame.centre[at], self.frame.unit
+        betas = fit_betas(centre + means * unit, (deviations * unit) ** 2)
+
+        def bend(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+            bent = rows.copy()
+            bent[:, at] = (betas.of((rows[:, at] - means) / deviations) - centre) / unit
+            return bent
+
+        return bend
 
     def _labels(
         self, points: NDArray[np.float64], classes: NDArray[np.int64], rng: np.random.Generator
@@ -88,6 +109,12 @@ def class_means(sums: Measured, counts: NDArray[np.float64], *, total: float) ->
     edge = sums.stddev / np.sqrt(sizes.mean()) * (np.sqrt(sums.values.shape[1]) + np.sqrt(len(sizes)))
     means: NDArray[np.float64] = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
     return means
+
+
+def _numbers(schema: Schema) -> NDArray[np.int64]:
+    """Which entries of a row are values of numbers: not codes, and not whether a number is missing."""
+    starts = np.cumsum([0, *(Encoder((column,)).width for column in schema.features)])
+    return np.array([at for at, column in zip(starts, schema.features, strict=False) if column.is_number])
 
 
 def _decode(box: NDArray[np.float64], schema: Schema) -> dict[str, NDArray[np.generic]]:
