@@ -35,25 +35,27 @@ def count_each(
     view: Doors, step: str, blocks: Sequence[tuple[Hot, Codes, int]], *, signs: Signs | None = None
 ) -> list[Measured]:
     """The same for a step of several blocks, each with its codes and how many a row has of them."""
-    weights = [_weight(block, n_codes) for block, _, n_codes in blocks]
+    weights = [weight_of(block, n_codes) for block, _, n_codes in blocks]
 
-    def weighed(batch: Batch) -> dict[str, NDArray[np.float64]]:
+    def counted(batch: Batch) -> dict[str, NDArray[np.float64]]:
         return {
-            block.name: _padded_and_weighed(block, codes(batch), weight, None if signs is None else signs(batch))
+            block.name: weighed(block, codes(batch), weight, None if signs is None else signs(batch))
             for (block, codes, _), weight in zip(blocks, weights, strict=True)
         }
 
-    noisy = view.noisy_sum(step, weighed)
+    noisy = view.noisy_sum(step, counted)
     return [scaled(noisy[block.name], 1 / weight) for (block, _, _), weight in zip(blocks, weights, strict=True)]
 
 
-def _weight(block: Hot, n_codes: int) -> float:
+def weight_of(block: Hot, n_codes: int) -> float:
+    """What each of so many codes of a row may weigh, where codes are weighed at all."""
     return math.sqrt(block.n_hot / max(n_codes, 1)) if block.weighted else 1.0
 
 
-def _padded_and_weighed(
+def weighed(
     block: Hot, found: NDArray[np.integer], weight: float, signs: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
+    """Rows of a block: codes, unused ones at their end, and what a row weighs; `signs` may be any numbers within [-1, 1]."""
     unused = np.full((len(found), block.n_hot - found.shape[1]), -1, dtype=found.dtype)
     if not block.weighted:
         return np.concatenate([found, unused], axis=1)

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import CODES, RULE
 from sfumato.mechanisms.table.blueprint import FINE_LEVELS, MOST_FOUND, Blueprint
-from sfumato.mechanisms.table.counting import padded
+from sfumato.mechanisms.table.counting import weighed, weight_of
 from sfumato.mechanisms.table.effects import Effects, PairCells, column_parts, pair_cells
 from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
 from sfumato.mechanisms.table.regression import Heard, Learned, learn_effects
 from sfumato.mechanisms.table.to_generator import Generator
-from sfumato.public.block import Hot
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch
 
@@ -137,16 +136,16 @@ class NumberStage:
         blocks = dict(zip(("parts", "pairs"), self.plan.hots("teacher"), strict=False))
         n_columns, n_pairs = len(effects.columns), len(effects.pairs)
         width = Effects(effects.columns, ()).layout.width
-        weights = {"parts": _weight(blocks["parts"], n_columns)}
+        weights = {"parts": weight_of(blocks["parts"], n_columns)}
         if "pairs" in blocks:
-            weights["pairs"] = _weight(blocks["pairs"], n_pairs)
+            weights["pairs"] = weight_of(blocks["pairs"], n_pairs)
 
         def missed(batch: Batch) -> dict[str, NDArray[np.float64]]:
             errors, said = self._errors(taught, batch)
             codes = effects.codes(_cells(batch))
-            sums = {"parts": _hot(blocks["parts"], codes[:, :n_columns], weights["parts"] * errors)}
+            sums = {"parts": weighed(blocks["parts"], codes[:, :n_columns], weights["parts"], errors)}
             if "pairs" in blocks:
-                sums["pairs"] = _hot(blocks["pairs"], codes[:, n_columns:] - width, weights["pairs"] * errors)
+                sums["pairs"] = weighed(blocks["pairs"], codes[:, n_columns:] - width, weights["pairs"], errors)
             return {**sums, "along": (errors * taught.deviations(said))[:, None]}
 
         noisy = self.view.noisy_sum("teacher", missed)
@@ -242,15 +241,6 @@ def _ranks(generator: Generator) -> list[NDArray[np.float64]]:
 
 def _ranked(ranks: Sequence[NDArray[np.float64]], cells: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.stack([rank[cells[:, j]] for j, rank in enumerate(ranks)], axis=1)
-
-
-def _weight(block: Hot, n_codes: int) -> float:
-    """With fewer codes than planned each may weigh more."""
-    return math.sqrt(block.n_hot / max(n_codes, 1))
-
-
-def _hot(block: Hot, codes: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.column_stack([padded(codes, block.n_hot), weights])
 
 
 def _standing_out(pairs: Sequence[PairCells], heard: Heard, effects: Effects) -> list[int]:
