@@ -23,6 +23,16 @@ def wide(n: int, rng: Rng) -> Drawn:
     return _mixed(n, rng, numbers=180, categories=120)
 
 
+@made("wide-120-classes", 5_000, "120 numbers, half of them near a bound, two classes")
+def wide_classes(n: int, rng: Rng) -> Drawn:
+    z = factor_normals(rng, n, 120, factors=8)
+    x = np.where(np.arange(120) < 60, z, np.minimum(np.exp(z), 20.0))
+    values = {f"x{j}": x[:, j] for j in range(120)}
+    columns = [*(number(f"x{j}", -6, 6) for j in range(60)), *(number(f"x{j}", 0, 20) for j in range(60, 120))]
+    score = z[:, ::6] @ rng.normal(size=20)
+    return table({**values, "y": yes(rng, score, rate=0.4)}, [*columns, flag("y")], "y")
+
+
 @made("million", 1_000_000, "a million rows of 50 columns", slow=True)
 def million(n: int, rng: Rng) -> Drawn:
     return _mixed(n, rng, numbers=30, categories=20)

@@ -17,7 +17,8 @@ FLOORS = {
     "small-2000": {"utility": 0.74, "tvd_1": 0.08, "class_rates": 0.10},
     "xor-2": {"utility": 0.82, "tvd_1": 0.05, "class_rates": 0.05},
     "sliver": {"utility": 0.78, "tvd_1": 0.06, "class_rates": 0.05},
-    "huge-units": {"utility": 0.60, "tvd_1": 0.08},
+    "huge-units": {"utility": 0.66, "tvd_1": 0.08},
+    "product": {"utility": 0.60, "tvd_1": 0.06},
     "lognormals-5000": {"tvd_1": 0.10, "correlation": 0.06},
 }
 

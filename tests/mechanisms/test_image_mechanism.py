@@ -195,17 +195,20 @@ def test_a_release_withstands_another_label(monkeypatch) -> None:
     """The teacher's most undecided image goes to the other class, as a rounding error may have it."""
     data, source = sf.Sensitive.read(frame(*bars(300, seed=7)), BARS), sf.NoiseSource(research_seed=1)
     model = sf.fit(SMALL, data, sf.Budget(2.0, 1e-6), source=source).model
-    before, teach = model.sample(2000, seed=0), ImageModel._teach
+    before, teach, asked = model.sample(2000, seed=0), ImageModel._teach, []
 
     def undecided(self, images):
         soft = teach(self, images)
+        asked.append(len(images))
+        if len(asked) > 1:
+            return soft
         _, second, first = np.sort(soft, axis=1).T
         row = np.where(first > second, first - second, 1.0).argmin()
         soft[row, soft[row] == second[row]] = first[row] + 1 / 1024
         return soft
 
     monkeypatch.setattr(ImageModel, "_teach", undecided)
-    assert share_different(before, model.sample(2000, seed=0), BARS) < MOST_DIFFERENT
+    assert 0 < share_different(before, model.sample(2000, seed=0), BARS) < MOST_DIFFERENT
 
 
 @pytest.mark.parametrize("setting", [{"clusters": 0}, {"alpha": 1.5}, {"teacher_share": 1.0}, {"teacher_clip": 0.0}])
@@ -300,7 +303,7 @@ def test_sizes_grow_with_what_rows_can_tell_and_never_jump() -> None:
         (photos((1, 1)), 1),
         (photos((8, 8), rows=10**6), 64),
         (photos((512, 512), rows=500), 58),
-        (photos((32, 32, 3)), 70),
+        (photos((32, 32, 3)), 84),
     ],
 )
 def test_an_image_has_no_more_coefficients_than_pixels_and_colours_share(schema: sf.Schema, coefficients: int) -> None:
