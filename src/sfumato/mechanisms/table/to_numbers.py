@@ -16,7 +16,7 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import CODES, RULE
 from sfumato.mechanisms.table.blueprint import FINE_LEVELS, MOST_FOUND, Blueprint
 from sfumato.mechanisms.table.counting import weighed, weight_of
-from sfumato.mechanisms.table.effects import Effects, PairCells, column_parts, pair_cells
+from sfumato.mechanisms.table.effects import Effects, column_parts, pair_cells
 from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
 from sfumato.mechanisms.table.regression import Heard, Learned, learn_effects
 from sfumato.mechanisms.table.to_generator import Generator
@@ -112,14 +112,12 @@ class NumberStage:
         found: list[tuple[int, int]] = []
         for _ in range(self.plan.gradients):
             levels = FINE_LEVELS if found else LEVELS
-            asked = pair_cells(generator, found or self._pairs(generator), levels=levels)
-            heard = self._ask(taught, Effects(columns, asked))
-            kept = range(len(asked)) if found else _standing_out(asked, heard, Effects(columns, asked))
-            found = [(asked[at].left, asked[at].right) for at in kept]
-            effects, of_kept = _only(Effects(columns, asked), heard, kept)
+            asked = Effects(columns, pair_cells(generator, found or self._pairs(generator), levels=levels))
+            heard = self._ask(taught, asked)
+            kept = range(len(asked.pairs)) if found else _standing_out(asked, heard)
+            found = [(asked.pairs[at].left, asked.pairs[at].right) for at in kept]
             one = learn_effects(
-                effects,
-                of_kept,
+                *_only(asked, heard, kept),
                 standing.cells[:GRAM_ROWS],
                 taught.deviations(standing.said[:GRAM_ROWS]),
                 total=total,
@@ -175,7 +173,7 @@ class NumberStage:
             return {"judge": np.stack([old - new, new], axis=1)}
 
         noisy = self.view.noisy_sum("judge", squares)["judge"]
-        own = float(np.mean(np.clip(standing.errors / taught.unit, -1.0, 1.0) ** 2))
+        own = max(float(np.mean(np.clip(standing.errors / taught.unit, -1.0, 1.0) ** 2)), 1e-12)
         noise = noisy.stddev / total
         found = (float(noisy.values[1]) / total * own**2 + own * noise**2) / (own**2 + noise**2)  # shrunk to its own
         spread = math.sqrt(min(max(found / own, _LEAST_SPREAD**2), 1.0))
@@ -243,11 +241,13 @@ def _ranked(ranks: Sequence[NDArray[np.float64]], cells: NDArray[np.int64]) -> N
     return np.stack([rank[cells[:, j]] for j, rank in enumerate(ranks)], axis=1)
 
 
-def _standing_out(pairs: Sequence[PairCells], heard: Heard, effects: Effects) -> list[int]:
+def _standing_out(effects: Effects, heard: Heard) -> list[int]:
     """The pairs whose sums depart from rows and columns by more than chance, the farthest first."""
     tables = effects.layout.split(heard.sums)[len(effects.columns) :]
     stddevs = effects.layout.split(heard.stddevs)[len(effects.columns) :]
-    far = np.array([_departure(t.reshape(p.shape) / s[0]) for p, t, s in zip(pairs, tables, stddevs, strict=True)])
+    far = np.array(
+        [_departure(t.reshape(p.shape) / s[0]) for p, t, s in zip(effects.pairs, tables, stddevs, strict=True)]
+    )
     return [int(at) for at in np.argsort(-far, kind="stable")[:MOST_FOUND] if far[at] > _STANDS_OUT]
 
 
