@@ -165,6 +165,23 @@ def test_maps_see_batches_of_one_shape_that_they_cannot_write_into() -> None:
     assert writable == {False}
 
 
+def test_a_map_cannot_tell_private_rows_from_public_ones_by_their_type() -> None:
+    """Tried on public rows, used on private ones, row by row where it stumbles, and used again on rows kept in memory."""
+    kinds = []
+
+    def map_of(batch):
+        kinds.append((type(batch), type(batch["x"]), batch["x"].dtype))
+        if (batch["x"] == 0.25).sum() > 1:
+            raise ValueError
+        return {"n": np.zeros(len(batch["x"]))}
+
+    view = open_view(NUMBER, {"x": np.full(5, 0.25)}, COUNT)
+    for _ in range(2):
+        view.noisy_sum("count", map_of)
+    assert len(kinds) > 10
+    assert len(set(kinds)) == 1
+
+
 def test_a_map_that_writes_into_its_batch_is_refused() -> None:
     def scaled(batch):
         batch["x"] *= 2

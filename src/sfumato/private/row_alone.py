@@ -86,7 +86,8 @@ class RowMap:
         return values if fits else None
 
     def _values(self, batch: Batch) -> Values:
-        given = self._per_record(batch)
+        # Of one type, whoever they are: a map must not be able to tell private rows from those that it is tried on.
+        given = self._per_record(batch if isinstance(batch, _Slice) else _Slice(batch, slice(None)))
         values = {name: np.asarray(v) for name, v in given.items()}
         return {name: v[:, None] if v.ndim == 1 else v for name, v in values.items()}
 
