@@ -17,6 +17,7 @@ WORDS = {
     "columns": "counting columns",
     "components": "measuring components",
     "contrasts": "comparing classes pair by pair",
+    "differences": "looking for columns that are nearly equal",
     "directions": "finding the main directions",
     "discovered bounds": "finding bounds",
     "discovered rows": "counting rows",

@@ -26,6 +26,10 @@ ONE_HOT = Schema(
     target="y",
     rows=20_000,
 )
+ALIKE = Schema(
+    columns=tuple(Column(name=name, kind="numeric", bounds=(0, 1_000), missing=name == "b") for name in "abc"),
+    rows=20_000,
+)
 CASES = {
     "small": (TABLE, BUDGET),
     "rare": (replace(TABLE, rows=20_000), BUDGET),
@@ -35,6 +39,7 @@ CASES = {
     "replace one": (replace(REPLACE, rows=300), BUDGET),
     "number": (Schema(columns=TABLE.columns[:4], target="pressure", rows=20_000), MUCH),
     "classes and groups": (ONE_HOT, BUDGET),
+    "differences": (ALIKE, MUCH),
 }
 STAGES = {
     "coarse",
@@ -61,8 +66,11 @@ def wide_schema(n_columns: int = 8, *, bound: float = 1_000) -> Schema:
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.usefixtures("tiny")
-def test_keeps_the_contract(case: str) -> None:
+def test_keeps_the_contract(case: str, monkeypatch) -> None:
     schema, budget = CASES[case]
+    if case == "differences":  # made-up rows have no columns that are nearly equal: here all are taken for it
+        for name in ("_NEARLY_ALL", "_ENOUGH"):
+            set_constant(monkeypatch, f"sfumato.mechanisms.table.differences.{name}", -1e9)
     check_mechanism(ThreeATable(), schema, n_rows=100, budget=budget)
 
 
@@ -70,6 +78,7 @@ def test_the_cases_reach_every_stage() -> None:
     reached = {name: {step.name for step in Blueprint(*case).steps()} for name, case in CASES.items()}
     assert reached["all stages"] == STAGES
     assert reached["classes and groups"] == STAGES - {"spikes"} | {"groups"}
+    assert "differences" in reached["differences"]
     assert reached["replace one"] == {"coarse", "fine", "classes"}
     assert reached["small"] == {"coarse", "fine", "classes"}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sfumato.mechanisms.table.cells import BEND, Cells
+from sfumato.mechanisms.table.differences import SCALES, SHARE, comparable, most_compared, widest
 from sfumato.mechanisms.table.evidence import Evidence, evidence_of
 from sfumato.mechanisms.table.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.logistic import error_bound
@@ -98,6 +99,18 @@ class Blueprint:
         return evidence_of(self.schema, self.budget, n_columns=n_columns)
 
     @cached_property
+    def comparable(self) -> list[tuple[int, int]]:
+        """Pairs of columns that may be nearly equal, by their places."""
+        if not 2 <= self.k <= MOST_PAIRED:
+            return []
+        return comparable(self.plain, most_bins=NUMBER_BINS)
+
+    @cached_property
+    def most_compared(self) -> int:
+        """How many of them can be compared at this budget."""
+        return most_compared(len(self.comparable), rows=self.evidence.rows, mu=self.evidence.mu)
+
+    @cached_property
     def n_classes(self) -> int:
         """Classes of a category, or the most levels of a number."""
         if self.target is None:
@@ -172,6 +185,10 @@ class Blueprint:
         if self.groups:
             group_counts = Hot(name="groups", width=2 * len(self.groups), n_hot=len(self.groups))
             steps.append(planned("groups", self.schema.unit, group_counts, share=_GROUPS_SHARE))
+        if self.most_compared:
+            width = SCALES * self.most_compared
+            scales = Hot(name="differences", width=width, n_hot=self.most_compared, weighted=True)
+            steps.append(planned("differences", self.schema.unit, scales, share=SHARE))
         if self.schema.unit.max_rows > 1:
             sizes = Hot(name="sizes", width=self.n_classes)
             steps.append(planned("sizes", self.schema.unit, sizes, share=_SIZES_SHARE))
@@ -256,6 +273,8 @@ class Blueprint:
     def _cells(self, stage: str, size: Callable[[Cells], int]) -> tuple[Block, ...]:
         """Counts of every column's cells, `size` of each."""
         columns = [feature.cells for feature in (*self.plain, *self.joined)]
+        if self.most_compared:
+            columns += [feature.cells for feature in widest(self.plain, self.comparable)]
         target = [] if self.target is None else [self.target.cells]
         if not self.target_apart:
             width = sum(map(size, [*columns, *target]))

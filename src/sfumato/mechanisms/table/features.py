@@ -24,7 +24,8 @@ _EXACTLY_ONE = 0.95
 class Feature:
     """A column; or, with `group`, the category of which each member is one value. With `date`, a rhythm of that column.
 
-    A group that is `declared` has a place for every row; in one that was found, the last value is none or several.
+    A group that is `declared` has a place for every row; in one that was found, the last value is none or several. With a
+    `reference`, the difference of a column from that one.
     """
 
     cells: Cells
@@ -32,24 +33,34 @@ class Feature:
     declared: bool = False
     date: str | None = None
     rhythm: str = ""
+    reference: Column | None = None
 
     def code(self, batch: Batch) -> NDArray[np.int64]:
         """The cell of each row."""
         if self.date is not None:
             return self.cells.code(rhythm_code(self.rhythm, batch[self.date].astype(np.float64)))
         if self.group is None:
-            return self.cells.code(batch[self.cells.column.name])
+            own = batch[self.cells.column.name]
+            return self.cells.code(own if self.reference is None else self.numbers(batch))
         return self.group.code(batch) if self.declared else one_of(self.group.members, batch)
 
     def numbers(self, batch: Batch) -> NDArray[np.float64]:
         """The values of a column of numbers."""
-        return batch[self.cells.column.name].astype(np.float64)
+        own = batch[self.cells.column.name].astype(np.float64)
+        if self.reference is None:
+            return own
+        return own - or_centre(batch[self.reference.name].astype(np.float64), self.reference)
 
     def decode(self, cells: NDArray[np.int64], values: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
         """The columns of the table that it stands for."""
         if self.group is None:
             return {self.cells.column.name: values}
         return dict(self.group.spelled(cells))
+
+
+def or_centre(values: NDArray[np.float64], column: Column) -> NDArray[np.float64]:
+    """The centre of the bounds in the place of missing numbers, so that whatever is told from there can be told."""
+    return np.where(np.isnan(values), column.centre, values)
 
 
 def one_of(members: Sequence[str], batch: Batch) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ _NAMED = 20
 
 def table_notes(binned: Binned, labels: Labels | TaughtNumbers | None) -> tuple[str, ...]:
     """All that is worth a sentence. Names are quoted as Python does, so that each is one printable line."""
-    return (*_groups_found(binned), *_pooled(binned), *_judged(labels))
+    return (*_groups_found(binned), *_nearly_equal(binned), *_pooled(binned), *_judged(labels))
 
 
 def _groups_found(binned: Binned) -> Iterator[str]:
@@ -24,6 +24,15 @@ def _groups_found(binned: Binned) -> Iterator[str]:
         if feature.group is not None and not feature.declared:
             yield (
                 f"Nearly all rows have exactly one of {_name(feature)} set, by a noisy count: so have the synthetic ones, or none."
+            )
+
+
+def _nearly_equal(binned: Binned) -> Iterator[str]:
+    for feature in binned.features:
+        if feature.reference is not None:
+            yield (
+                f"Nearly all rows have {_name(feature)} close to {feature.reference.name!r}, by a noisy count: it was measured by "
+                "how far it lies from there."
             )
 
 

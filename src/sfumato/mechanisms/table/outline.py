@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from sfumato.mechanisms.common.precision import ASSUMED_ROWS
 from sfumato.mechanisms.table.blueprint import MOST_PAIRED, NUMBER_BINS, Blueprint
+from sfumato.mechanisms.table.differences import fewest_rows
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.rule import MOST_CLASSES
 from sfumato.mechanisms.table.triples import MOST_COLUMNS
@@ -50,6 +51,11 @@ def _stages_left_out(plan: Blueprint) -> Iterator[LeftOut]:
     for stage, what in _LACKS.items():
         if not plan.has(stage) and _makes_sense(plan, stage):
             yield LeftOut(what, _too_few_rows(plan, stage) if stage in plan.possible else _too_large(plan, stage))
+    if plan.comparable and not plan.has("differences"):
+        rows = fewest_rows(plan.evidence.mu)
+        yield LeftOut(
+            "How far columns lie apart that are nearly equal", f"too few rows at this budget; from about {rows:,} on"
+        )
     if plan.has("teacher") and plan.n_classes > MOST_CLASSES:
         yield LeftOut(
             "Trees in the rule for the classes", f"they are learned where no more than {MOST_CLASSES} classes are found"

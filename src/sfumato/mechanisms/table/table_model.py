@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.binned import Binned
+from sfumato.mechanisms.table.differences import added_up
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.notes import table_notes
@@ -119,6 +120,7 @@ class TableModel:
             }
             if rhythms:
                 values[column.name] = with_rhythm(values[column.name].astype(np.float64), rhythms, column, rng)
+        values = added_up(values, fitted.binned, self.schema.columns)
         values = followed(values, self.schema.columns)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.prepared import BINS, CODES
 from sfumato.mechanisms.table.binned import Binned, bins_and_labels, whole_numbers
 from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
-from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.blueprint import NUMBER_BINS, Blueprint
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.counting import Codes, count_codes, count_each, count_stddev
+from sfumato.mechanisms.table.differences import comparable, difference, nearly_equal, scale_codes, to_compare
 from sfumato.mechanisms.table.features import Feature, exactly_one, one_of
 from sfumato.mechanisms.table.layout import Layout, side_by_side
 from sfumato.mechanisms.table.persons import regained, rows_of
@@ -108,10 +109,29 @@ class BinStage:
         self._prepare(every)
         first = self._look_coarse(every, sizes)
         closer = [one.closer(n_parts) for one, n_parts in zip(first, sizes, strict=True)]
+        if self.plan.has("differences"):
+            closer = self._with_differences(closer, first)
         self._prepare(closer)
         second = self._look_coarse(closer, sizes)
         return [
             one.with_another(other).turned(n_parts) for one, other, n_parts in zip(first, second, sizes, strict=True)
+        ]
+
+    def _with_differences(self, closer: list[Feature], first: Sequence[Coarse]) -> list[Feature]:
+        """The columns, of those that are nearly equal the second as its difference from the first."""
+        columns = [one.feature for one in first[: len(first) - int(self.plan.target is not None)]]
+        pairs = to_compare(first, comparable(columns, most_bins=NUMBER_BINS), most=self.plan.most_compared)
+        if not pairs:
+            return closer
+        block = self.plan.hot("differences")
+        counts = count_codes(
+            self.view, "differences", block, lambda batch: scale_codes(columns, pairs, batch), n_codes=len(pairs)
+        )
+        rows = rows_of([one.counts for one in first[: len(columns)]], stddev=first[0].stddev)
+        found = nearly_equal(pairs, counts.values, stddev=counts.stddev, rows=rows.value)
+        return [
+            difference(columns[found[j][0]], columns[j], spread=found[j][1]) if j in found else feature
+            for j, feature in enumerate(closer)
         ]
 
     def _look_coarse(self, every: Sequence[Feature], sizes: Sequence[int]) -> list[Coarse]:
