@@ -134,7 +134,9 @@ def frame_of(schema: sf.Schema) -> Any:
         frame = schema.decode(batch)
         if schema is ALIKE:  # two columns that are nearly equal
             frame["c"] = np.minimum(frame["a"] + batch["b"] / 200, 1_000)
-        elif schema.rows == 20_000:  # a value that many share, a column that follows another, and a rule of three columns
+        elif (
+            schema.rows == 20_000
+        ):  # a value that many share, a column that follows another, and a rule of three columns
             frame.loc[::3, "pressure"] = 120.25
         if schema.rows == 20_000 and schema.target == "ill":
             old, late = frame["age"] > 54, batch["visit"] > 1.6e9

@@ -21,7 +21,7 @@ from sfumato.learn.moving import moved
 from sfumato.learn.oriented import n_features, oriented_features, resized
 from sfumato.learn.oriented_loops import magnitudes
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
-from sfumato.mechanisms.image import drawing, image_model
+from sfumato.mechanisms.image import drawing
 from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.mechanism import ThreeAImage
@@ -29,6 +29,7 @@ from sfumato.mechanisms.image.sizes import signal_of, sizes_for
 from sfumato.mechanisms.image.warm_start import fitted_rule
 from sfumato.mechanisms.image.whitening import whitening_of
 from sfumato.private.kernel.primitives import Primitives
+from sfumato.public import threads
 from sfumato.verification.comparison import share_different
 from sfumato.verification.rebuilt import MOST_DIFFERENT
 
@@ -250,8 +251,8 @@ def test_pieces_are_the_same_in_one_thread_and_in_three(monkeypatch) -> None:
     model = sf.fit(SMALL, sf.Sensitive.read(frame(images, label), BARS), sf.Budget(1.0, 1e-6)).model
     monkeypatch.setattr(drawing, "_ROWS_AT_ONCE", 16)
     rows = []
-    for threads in (1, 3):
-        monkeypatch.setattr(image_model.numba, "get_num_threads", lambda threads=threads: threads)
+    for n_threads in (1, 3):
+        monkeypatch.setattr(threads.numba, "get_num_threads", lambda n_threads=n_threads: n_threads)
         rows.append(model.sample(300, seed=4))
     assert share_different(*rows, BARS) == 0.0
     assert len(np.unique(rows[0].images, axis=0)) > 200  # pieces do not repeat each other

@@ -6,22 +6,21 @@ of the fine scale filtered once more and averaged over 4 x 4 cells; and the aver
 needs better features", 2021). Each image alone decides its features, to the last bit: see `oriented_loops.py`.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.gabor import ORIENTATIONS, STRIDE, Scale, filter_bank
 from sfumato.learn.oriented_loops import CELLS, SECOND_CELLS, describe
 from sfumato.public.exact_arithmetic import on_grid, rounded_matrix
+from sfumato.public.threads import in_threads
 
 SIDE = 28  # images are brought to this side, so that one filter bank serves all
 FINE, COARSE = Scale(7, 1.3, 1.7), Scale(11, 2.4, 0.85)
 AGAIN = Scale(7, 1.2, 1.7)  # the coarse filter as it looks on every second pixel
-_ROWS_AT_ONCE = 128  # in one thread: what a door asks for at once goes to several
+_ROWS_AT_ONCE = 64  # in one thread: what a door asks for at once goes to several, and fewer would be filled up to it
 
 
 def n_features(n_channels: int) -> int:
@@ -42,12 +41,7 @@ def oriented_features(images: NDArray[Any]) -> NDArray[np.float32]:
         some = resized(pictures[start : start + _ROWS_AT_ONCE]).astype(np.float32)
         describe(some, *banks, out[start : start + _ROWS_AT_ONCE])
 
-    starts = range(0, len(images), _ROWS_AT_ONCE)
-    if len(starts) == 1:
-        describe_some(0)
-    else:
-        with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-            list(pool.map(describe_some, starts))
+    in_threads(describe_some, range(0, len(images), _ROWS_AT_ONCE))
     return out
 
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.public.threads import in_threads
+
 #: Rows on the grid hold multiples of 2^-22, which float32 holds exactly.
 GRID = 2.0**22
 #: What the grid leaves, of the whole numbers that are exact in float64, for the sum over a column.
@@ -24,6 +26,8 @@ _LARGEST_COLUMN = 2.0**53 / GRID
 _LARGEST, _SMALLEST = 2.0**900, 2.0**-900
 #: Rows that are widened to float64 at once: few, so that they stay in the processor's cache.
 _ROWS_AT_ONCE = 64
+#: A matrix from this size on is worth several threads.
+_LARGE = 1 << 18
 
 
 def on_grid(values: NDArray[Any]) -> NDArray[Any]:
@@ -54,11 +58,17 @@ def rounded_matrix(matrix: NDArray[Any]) -> NDArray[np.float64]:
 def grid_products(rows: NDArray[Any], rounded: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows that `on_grid` has made times a matrix that `rounded_matrix` has made: exact, at the price of the product."""
     out = np.empty((len(rows), rounded.shape[1]))
-    wide = np.empty((min(len(rows), _ROWS_AT_ONCE), rows.shape[1]))
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = rows[start : start + _ROWS_AT_ONCE]
-        np.copyto(wide[: len(part)], part)
-        np.matmul(wide[: len(part)], rounded, out=out[start : start + len(part)])
+
+    def multiply(start: int) -> None:
+        part = slice(start, start + _ROWS_AT_ONCE)
+        np.matmul(rows[part].astype(np.float64), rounded, out=out[part])
+
+    starts = range(0, len(rows), _ROWS_AT_ONCE)
+    if rounded.size < _LARGE:
+        for start in starts:
+            multiply(start)
+    else:
+        in_threads(multiply, starts)
     out += 0.0  # zero has two signs, and the order of a sum decides which
     return out
 

@@ -2,11 +2,9 @@
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +17,7 @@ from sfumato.mechanisms.image.warm_start import softmax
 from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.encoding import one_hot
 from sfumato.public.schema import Schema
+from sfumato.public.threads import in_threads
 
 _SURPLUS = 1.3  # drawn for each row that is kept, so that the classes can be given their rates back
 
@@ -92,11 +91,11 @@ class ImageModel:
         """Draw rows to these places, some at a time; each piece has randomness of its own, whoever is first."""
         ends = np.cumsum(list(pieces(len(places), self.schema)))
 
-        def draw(mine: NDArray[np.int64], own: np.random.Generator) -> None:
+        def draw(some: tuple[NDArray[np.int64], np.random.Generator]) -> None:
+            mine, own = some
             rows.images[mine], rows.soft[mine] = piece(len(mine), own)
 
-        with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-            list(pool.map(draw, np.split(places, ends[:-1]), rng.spawn(len(ends))))
+        in_threads(draw, list(zip(np.split(places, ends[:-1]), rng.spawn(len(ends)), strict=True)))
 
     def _plain(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         images, label = draw_images(self.parts, self.schema, n_rows, rng=rng)
