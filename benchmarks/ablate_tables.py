@@ -17,7 +17,7 @@ from zoo.scores import scores
 from zoo.worker import DELTA
 
 import sfumato as sf
-from sfumato.mechanisms.table import evidence
+from sfumato.mechanisms.table import differences, evidence
 
 RESULTS = Path(__file__).parent / "results"
 RUNS, PAGE = RESULTS / "zoo-ablations.jsonl", RESULTS / "zoo-ablations.md"
@@ -28,6 +28,7 @@ STAGES = {
     "moments": ("utility", ("product", "xor-2")),
     "pairs": ("utility", ("xor-2-categories", "diamonds-cut")),
     "contrasts": ("utility", ("xor-2-categories",)),
+    "differences": ("utility", ("difference", "diamonds-cut", "flights")),
     "links": ("tvd_2", ("determined", "diamonds-cut")),
     "triples": ("utility", ("xor-3",)),
     "teacher": ("utility", ("insurance-whi", "xor-2", "diamonds-cut")),
@@ -40,14 +41,18 @@ ALL = evidence._AT
 
 def leave_out(stage: str | None) -> None:
     """Plan as if the stage were worth nothing."""
-    gone = {evidence._STAGES.index(name) for name in WITH_IT.get(stage or "", (stage,)) if name is not None}
+    names = [name for name in WITH_IT.get(stage or "", (stage,)) if name in evidence._STAGES]
+    gone = {evidence._STAGES.index(name) for name in names}
     evidence._AT = tuple(
         (rho, tuple(0.0 if i in gone else share for i, share in enumerate(shares))) for rho, shares in ALL
     )
     evidence._NEEDS = {key: needed for key, needed in NEEDS.items() if evidence._STAGES.index(needed) not in gone}
 
+    differences.MOST_COMPARED = 0 if stage == "differences" else COMPARED
+
 
 NEEDS = dict(evidence._NEEDS)
+COMPARED = differences.MOST_COMPARED
 
 
 def run(case: str, stage: str | None, seed: int) -> dict[str, Any]:

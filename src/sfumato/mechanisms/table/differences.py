@@ -22,7 +22,7 @@ from sfumato.public.schema import Batch, Column
 #: A difference is told in powers of two of a spread: at most all of it, a half, ..., and less than the last of so many.
 SCALES = 10
 #: At most so many pairs of columns are compared, with this share of the precision.
-MOST_COMPARED = 120
+MOST_COMPARED = 64
 SHARE = 0.01
 
 #: Two columns are nearly equal where so much of the rows differ by less than 2^-4 of the spread, surely so; among rows in
