@@ -54,3 +54,27 @@ def codes_and_values(
                 at += 1
         out[i, n_hot] = values[i]
     return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def halvings_of(
+    own: NDArray[np.float64],
+    reference: NDArray[np.float64],
+    spread: float,
+    singles: NDArray[np.float64],
+    most: int,
+) -> NDArray[np.int64]:
+    """How often a spread can be halved and still be more than the difference, at most so often less one.
+
+    -1 where one is missing, or both are the same single value.
+    """
+    out = np.empty(len(own), dtype=np.int64)
+    halves = spread * 0.5 ** np.arange(1, most)  # exact: a power of two
+    for i in range(len(own)):
+        apart, count = abs(own[i] - reference[i]), 0
+        for half in halves:  # without a branch, and so as fast as one can read
+            count += apart < half
+        out[i] = count
+        if not apart >= 0 or (apart == 0 and (singles == own[i]).any()):
+            out[i] = -1
+    return out

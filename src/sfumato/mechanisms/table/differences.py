@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.binned import Binned
 from sfumato.mechanisms.table.cells import Cells, is_short
+from sfumato.mechanisms.table.compiled import halvings_of
 from sfumato.mechanisms.table.features import Feature, or_centre
 from sfumato.mechanisms.table.regrid import Coarse
 from sfumato.public.schema import Batch, Column
@@ -22,7 +23,7 @@ from sfumato.public.schema import Batch, Column
 #: A difference is told in powers of two of a spread: at most all of it, a half, ..., and less than the last of so many.
 SCALES = 10
 #: At most so many pairs of columns are compared, with this share of the precision.
-MOST_COMPARED = 64
+MOST_COMPARED = 32
 SHARE = 0.01
 
 #: Two columns are nearly equal where so much of the rows differ by less than 2^-4 of the spread, surely so; among rows in
@@ -139,21 +140,15 @@ def _quantiles(column: Coarse) -> NDArray[np.float64]:
 
 
 def scale_codes(features: Sequence[Feature], pairs: Sequence[Pair], batch: Batch) -> NDArray[np.int64]:
-    """For each row and pair how many halvings of the spread lie above the difference; -1 where it tells nothing."""
-    codes = np.empty((len(batch[features[pairs[0].own].cells.column.name]), len(pairs)), dtype=np.int64)
+    """For each row and pair the scale of the difference; -1 where it tells nothing."""
+    numbers = {i: features[i].numbers(batch) for i in {i for pair in pairs for i in (pair.reference, pair.own)}}
+    codes = []
     for at, pair in enumerate(pairs):
-        reference, own = (features[i].numbers(batch) for i in (pair.reference, pair.own))
-        bounds = [
-            bound
-            for i in (pair.reference, pair.own)
-            for bound in (features[i].cells.column.low, features[i].cells.column.high)
-        ]
-        # Exact at powers of two: 2^(e-1) <= |x| < 2^e.
-        halvings = np.clip(-np.frexp((own - reference) / pair.spread)[1].astype(np.int64), 0, SCALES - 1)
-        halvings[own == reference] = SCALES - 1
-        silent = np.isnan(own) | np.isnan(reference) | ((own == reference) & np.isin(own, [0.0, *bounds]))
-        codes[:, at] = np.where(silent, -1, at * SCALES + halvings)
-    return codes
+        columns = [features[i].cells.column for i in (pair.reference, pair.own)]
+        singles = np.array([0.0, *(bound for column in columns for bound in (column.low, column.high))])
+        halvings = halvings_of(numbers[pair.own], numbers[pair.reference], pair.spread, singles, SCALES)
+        codes.append(np.where(halvings < 0, -1, at * SCALES + halvings))
+    return np.stack(codes, axis=1)
 
 
 def nearly_equal(
