@@ -51,6 +51,7 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
     "1  Bins: to_bins.py": (
         _Stage("groups", ("yes-or-no columns of one stem:", "does just one of them hold?"), share=0.01),
         _Stage("coarse", ("parts of each column", "single values apart")),
+        _Stage("twins", ("numbers whose counts look alike:", "are they near in most rows?"), share=0.01),
         _Stage("fine", ("each part split into as many", "leaves as its count supports")),
         _Stage("spikes, 4 looks", ("into heavy cells, 32 parts", "each time: exact values")),
         _free("bins", "smooth, cut where later counts can tell", "values apart; levels of a number target"),

@@ -36,6 +36,14 @@ ONE_HOT = sf.Schema(
     target="y",
     rows=20_000,
 )
+TWINS = sf.Schema(
+    columns=(
+        *(sf.Column(name=name, kind="numeric", bounds=(0, 200)) for name in ("pressure", "again")),
+        sf.Column(name="y", kind="boolean"),
+    ),
+    target="y",
+    rows=20_000,
+)
 CLUSTMIX = sf.ClustMix(sigma_max=2.0, most_clusters=4, rounds=2, coordinates=7, kernel_width=11)
 REPLACE = sf.PrivacyUnit(relation="replace_one")
 CASES = {
@@ -44,6 +52,7 @@ CASES = {
     "table-all-stages": (sf.ThreeATable(), replace(schemas.TABLE, rows=20_000)),
     "table-number": (sf.ThreeATable(), replace(schemas.TABLE, target="pressure", rows=20_000)),
     "table-classes": (sf.ThreeATable(), ONE_HOT),
+    "table-twins": (sf.ThreeATable(), TWINS),
     "table-rare": (sf.ThreeATable(), replace(schemas.TABLE, rows=20_001)),
     "wide": (sf.ThreeATable(), WIDE),
     "wide-three": (sf.ThreeATable(), THREE),
@@ -74,6 +83,7 @@ STEPS = {
     "table-all-stages": {"spikes", "moments", "pairs", "links", "triples", "cubes", "teacher", "judge"},
     "table-number": {"teacher", "judge"},
     "table-classes": {"groups", "teacher", "judge"},
+    "table-twins": {"twins"},
     "table-rare": {"teacher"},
 }
 
@@ -128,6 +138,8 @@ def frame_of(schema: sf.Schema) -> Any:
         frame = schema.decode(batch)
         if schema.rows == 20_000:  # a value that many share, a column that follows another, and a rule of three columns
             frame.loc[::3, "pressure"] = 120.25
+        if "again" in frame:  # a column that nearly equals another
+            frame["again"] = np.clip(frame["pressure"] + batch["again"] / 50, 0, 200)
         if schema.rows == 20_000 and schema.target == "ill":
             old, late = frame["age"] > 54, batch["visit"] > 1.6e9
             odd = old ^ late ^ (batch["smoker"] == 1)

@@ -50,6 +50,7 @@ WORDS = {
     "teacher": "correcting the labels",
     "tree": "choosing pairs for a tree",
     "triples": "counting triples of columns",
+    "twins": "looking for columns that nearly equal another",
     "votes": "asking the teachers to vote",
 }
 

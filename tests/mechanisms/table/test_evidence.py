@@ -53,6 +53,7 @@ def test_evidence_counts_rows_budget_and_unit() -> None:
 def test_steps_are_those_that_have_a_share(rows: int) -> None:
     plan = Blueprint(replace(schemas.TABLE, rows=rows), BUDGET)
     steps = {step.name: step.share for step in plan.steps()}
+    assert bool(plan.twins) == (steps.pop("twins", None) is not None)  # asked of pairs of columns, where there are any
     assert steps == {name: share for name, share in plan.evidence.shares(has_target=True).items() if name in steps}
     assert all(plan.has(name) for name in steps)
     assert not plan.has("nothing")

@@ -9,11 +9,13 @@ from sfumato.mechanisms.table.cells import BEND, Cells
 from sfumato.mechanisms.table.evidence import Evidence, evidence_of
 from sfumato.mechanisms.table.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.logistic import error_bound
-from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
+from sfumato.mechanisms.table.ordering import LEVELS, most_levels
+from sfumato.mechanisms.table.pairs import all_pairs
 from sfumato.mechanisms.table.persons import planned
 from sfumato.mechanisms.table.regrid import COARSE_LOOKS
 from sfumato.mechanisms.table.spikes import LOOKS, has_spikes, spike_width
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, MOST_COLUMNS, MOST_CUBES
+from sfumato.mechanisms.table.twins import MOST_TWINS, Twins, difference, possible_twins
 from sfumato.public.block import Block, Dense, Hot, Outer
 from sfumato.public.budget import Budget
 from sfumato.public.schema import Schema
@@ -53,6 +55,7 @@ TARGET = "target"
 _TARGET_SHARE = 0.25
 
 _GROUPS_SHARE = 0.01
+_TWINS_SHARE = 0.01
 _SIZES_SHARE = 0.02
 _TREES_SHARE = 0.03
 _COARSEST = 32 + 5  # parts of a number, of which zero may split one; with three single values and missing ones
@@ -90,6 +93,30 @@ class Blueprint:
         return (
             None if self.schema.target_column is None else Feature(Cells(self.schema.target_column, self.evidence.bend))
         )
+
+    @cached_property
+    def twins(self) -> list[Twins]:
+        """Pairs of columns of which one may be modelled by its difference from the other; none where rows are few, or pairs many."""
+        is_asked = "pairs" in self.shares() and self.k <= MOST_PAIRED
+        return possible_twins(self.schema.features) if is_asked else []
+
+    def difference(self, pair: Twins) -> Feature:
+        """The column of a pair that may be a difference, as one."""
+        return difference(self.schema[pair.column], self.schema[pair.base], bend=self.evidence.bend)
+
+    @cached_property
+    def _differences(self) -> dict[str, list[Cells]]:
+        """The cells that a column may have as a difference."""
+        found: dict[str, dict[tuple[str, float, float], Twins]] = {}
+        for pair in self.twins:  # what has the same range has the same cells
+            base = self.schema[pair.base]
+            found.setdefault(pair.column, {})[base.kind, base.low, base.high] = pair
+        return {column: [self.difference(pair).cells for pair in pairs.values()] for column, pairs in found.items()}
+
+    def _any_cells(self, feature: Feature) -> list[Cells]:
+        """The cells of a column: as it stands, and as any difference that it may be."""
+        others = self._differences.get(feature.cells.column.name, []) if feature.is_plain else []
+        return [feature.cells, *others]
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -143,7 +170,8 @@ class Blueprint:
         return max(plain, sum(self._bins(feature) for feature in self.joined))
 
     def _bins(self, feature: Feature) -> int:
-        return min(feature.cells.inner, self.most_bins(feature)) + int(feature.cells.has_missing_cell)
+        inner = max(cells.inner for cells in self._any_cells(feature))
+        return min(inner, self.most_bins(feature)) + int(feature.cells.has_missing_cell)
 
     @property
     def k(self) -> int:
@@ -164,7 +192,7 @@ class Blueprint:
     def spiky(self) -> tuple[Feature, ...]:
         """Columns that may have single heavy values."""
         every = (*self.plain, *(() if self.target is None else (self.target,)))
-        return tuple(feature for feature in every if has_spikes(feature.cells))
+        return tuple(feature for feature in every if any(map(has_spikes, self._any_cells(feature))))
 
     def steps(self) -> tuple[Step, ...]:
         """Every sum that is asked for."""
@@ -172,6 +200,9 @@ class Blueprint:
         if self.groups:
             group_counts = Hot(name="groups", width=2 * len(self.groups), n_hot=len(self.groups))
             steps.append(planned("groups", self.schema.unit, group_counts, share=_GROUPS_SHARE))
+        if self.twins:
+            near = Hot(name="twins", width=MOST_TWINS, n_hot=MOST_TWINS, weighted=True)
+            steps.append(planned("twins", self.schema.unit, near, share=_TWINS_SHARE))
         if self.schema.unit.max_rows > 1:
             sizes = Hot(name="sizes", width=self.n_classes)
             steps.append(planned("sizes", self.schema.unit, sizes, share=_SIZES_SHARE))
@@ -231,9 +262,9 @@ class Blueprint:
             blocks["moments"] = (Outer(name="moments", shape=(self.k, self.k), l2_bound=1.0, groups=groups),)
         if 2 <= self.k <= MOST_PAIRED:
             n_pairs = len(all_pairs(self.k))
-            blocks["pairs"] = (self._counts("pairs", width=n_pairs * LEVELS**2, n_hot=n_pairs),)
+            width = self._pair_cells(LEVELS)
+            blocks["pairs"] = (self._counts("pairs", width=width, n_hot=n_pairs),)
             if self.n_classes > 1:
-                width = n_pairs * LEVELS**2
                 blocks["contrasts"] = (Hot(name="contrasts", width=width, n_hot=n_pairs, weighted=True),)
             most = max(self._bins(feature) for feature in every)
             blocks["links"] = (Hot(name="links", width=(self.k - 1) * most**2, n_hot=self.k - 1, weighted=True),)
@@ -248,6 +279,14 @@ class Blueprint:
             blocks["judge"] = (Dense(name="judge", width=n_judged, l2_bound=math.sqrt(n_judged)),)
         return blocks
 
+    def _pair_cells(self, levels: int) -> int:
+        """Cells of the tables of all pairs, at most: of so many levels of a column with an order."""
+        sizes = [
+            [min(self._bins(f), most_levels(f.cells, levels)) for f in features]
+            for features in (self.plain, self.joined)
+        ]
+        return max((sum(some) ** 2 - sum(size**2 for size in some)) // 2 for some in sizes)
+
     @property
     def target_apart(self) -> bool:
         """Whether the first stages count the target in a block of its own: a number, whose levels all else hangs on."""
@@ -255,14 +294,14 @@ class Blueprint:
 
     def _cells(self, stage: str, size: Callable[[Cells], int]) -> tuple[Block, ...]:
         """Counts of every column's cells, `size` of each."""
-        columns = [feature.cells for feature in (*self.plain, *self.joined)]
-        target = [] if self.target is None else [self.target.cells]
+        columns = [max(map(size, self._any_cells(feature))) for feature in (*self.plain, *self.joined)]
+        target = [] if self.target is None else [size(self.target.cells)]
         if not self.target_apart:
-            width = sum(map(size, [*columns, *target]))
+            width = sum([*columns, *target])
             return (self._counts(stage, width=width, n_hot=self.k + len(target)),)
         share = max(_TARGET_SHARE, 1 / (self.k + 1))
-        of_columns = self._counts(stage, width=sum(map(size, columns)), n_hot=self.k)
-        return replace(of_columns, share=1 - share), Hot(name=TARGET, width=sum(map(size, target)), share=share)
+        of_columns = self._counts(stage, width=sum(columns), n_hot=self.k)
+        return replace(of_columns, share=1 - share), Hot(name=TARGET, width=sum(target), share=share)
 
     def _counts(self, name: str, *, width: int, n_hot: int) -> Hot:
         # Where groups may be joined there will be fewer codes than columns.
@@ -299,7 +338,7 @@ class Blueprint:
         of_pairs = _PAIRS_SHARE if self.sums_pairs else 0.0
         if self.sums_pairs:
             n_pairs = len(all_pairs(self.k))
-            cells = max(n_pairs * LEVELS**2, min(n_pairs, MOST_FOUND) * FINE_LEVELS**2)
+            cells = max(self._pair_cells(LEVELS), min(n_pairs, MOST_FOUND) * FINE_LEVELS**2)
             pairs = (Hot(name="pairs", width=cells, n_hot=n_pairs, weighted=True, share=of_pairs),)
         share = 1 - of_pairs - _TREES_SHARE
         parts = Hot(name="parts", width=max(self.all_parts, self.k), n_hot=self.k, weighted=True, share=share)

@@ -22,7 +22,8 @@ _EXACTLY_ONE = 0.95
 
 @dataclass(frozen=True)
 class Feature:
-    """A column; or, with `group`, the category of which each member is one value. With `date`, a rhythm of that column.
+    """A column; or, with `group`, the category of which each member is one value. With `date`, a rhythm of that column;
+    with `base`, its difference from that one.
 
     A group that is `declared` has a place for every row; in one that was found, the last value is none or several.
     """
@@ -32,18 +33,27 @@ class Feature:
     declared: bool = False
     date: str | None = None
     rhythm: str = ""
+    base: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a column as it stands in the table."""
+        return self.group is None and self.date is None and self.base is None
 
     def code(self, batch: Batch) -> NDArray[np.int64]:
         """The cell of each row."""
         if self.date is not None:
             return self.cells.code(rhythm_code(self.rhythm, batch[self.date].astype(np.float64)))
+        if self.base is not None:
+            return self.cells.code(self.numbers(batch))
         if self.group is None:
             return self.cells.code(batch[self.cells.column.name])
         return self.group.code(batch) if self.declared else one_of(self.group.members, batch)
 
     def numbers(self, batch: Batch) -> NDArray[np.float64]:
-        """The values of a column of numbers."""
-        return batch[self.cells.column.name].astype(np.float64)
+        """The values of a column of numbers, or their differences."""
+        values = batch[self.cells.column.name].astype(np.float64)
+        return values if self.base is None else values - batch[self.base].astype(np.float64)
 
     def decode(self, cells: NDArray[np.int64], values: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
         """The columns of the table that it stands for."""

@@ -16,7 +16,7 @@ _NAMED = 20
 
 def table_notes(binned: Binned, labels: Labels | TaughtNumbers | None) -> tuple[str, ...]:
     """All that is worth a sentence. Names are quoted as Python does, so that each is one printable line."""
-    return (*_groups_found(binned), *_pooled(binned), *_judged(labels))
+    return (*_groups_found(binned), *_differences(binned), *_pooled(binned), *_judged(labels))
 
 
 def _groups_found(binned: Binned) -> Iterator[str]:
@@ -25,6 +25,12 @@ def _groups_found(binned: Binned) -> Iterator[str]:
             yield (
                 f"Nearly all rows have exactly one of {_name(feature)} set, by a noisy count: so have the synthetic ones, or none."
             )
+
+
+def _differences(binned: Binned) -> Iterator[str]:
+    for feature in binned.features:
+        if feature.base is not None:
+            yield f"{_name(feature)} is near {feature.base!r} in most rows, by a noisy count: it is modelled by their difference."
 
 
 def _pooled(binned: Binned) -> Iterator[str]:

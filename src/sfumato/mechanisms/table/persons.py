@@ -22,7 +22,7 @@ from sfumato.public.step import Step
 #: class. Where parts of these are asked for, there is room for rows that are much alike, so that all persons keep nearly the
 #: same part. What goes with what needs less of it. The errors of a rule are mostly small, and differences of losses smaller.
 _NORMS = {
-    "groups": (1.0, 1.0), "sizes": (1.0, 1.0), "coarse": (1.0, 1.0), "fine": (1.0, 0.8), "spikes": (1.0, 0.8),
+    "groups": (1.0, 1.0), "twins": (1.0, 1.0), "sizes": (1.0, 1.0), "coarse": (1.0, 1.0), "fine": (1.0, 0.8), "spikes": (1.0, 0.8),
     "classes": (1.0, 0.75), "moments": (1.0, 0.65), "pairs": (1.0, 0.6), "contrasts": (1.0, 0.6), "links": (1.0, 0.6),
     "triples": (1.0, 0.5), "cubes": (1.0, 0.6), "teacher": (0.6, 0.5), "judge": (0.3, 0.5),
 }  # fmt: skip

@@ -117,7 +117,7 @@ class Coarse:
 
     def with_another(self, other: "Coarse") -> "Coarse":
         """With a second count: the mean of both where they are of the same parts, else the second, which is closer."""
-        if other.feature.cells.turns != self.feature.cells.turns:
+        if other.feature != self.feature:
             return other
         return replace(self, counts=(self.counts + other.counts) / 2, stddev=self.stddev / math.sqrt(COARSE_LOOKS))
 

@@ -13,9 +13,10 @@ from sfumato.mechanisms.table.labels import draw_labels
 from sfumato.mechanisms.table.notes import table_notes
 from sfumato.mechanisms.table.persons import classes_regained
 from sfumato.mechanisms.table.population import Population
-from sfumato.mechanisms.table.rhythm import with_rhythm
+from sfumato.mechanisms.table.rhythm import as_whole_as, with_rhythm
 from sfumato.mechanisms.table.to_labels import Labels
 from sfumato.mechanisms.table.to_numbers import TaughtNumbers
+from sfumato.mechanisms.table.twins import added_to
 from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.following import followed
@@ -111,14 +112,22 @@ class TableModel:
                     drawn.astype(np.float64), chosen, np.stack(cells, axis=1), alpha=self.alpha
                 )
             values |= Feature(target.cells).decode(at, drawn)
+        bases = {f.cells.column.name: f.base for f in fitted.binned.features if f.base is not None}
+        hours: dict[str, NDArray[np.float64]] = {}
         for column in self.schema.columns:
             rhythms = {
                 f.rhythm: values.pop(f.cells.column.name).astype(np.float64)
                 for f in fitted.binned.features
                 if f.date == column.name
             }
-            if rhythms:
+            if rhythms and column.name not in bases:
                 values[column.name] = with_rhythm(values[column.name].astype(np.float64), rhythms, column, rng)
+            elif "hour" in rhythms:  # a difference brings the other date's rhythm with it, but for how whole it is
+                hours[column.name] = rhythms["hour"]
+        for name, base in bases.items():
+            column, of_base = self.schema[name], values[base].astype(np.float64)
+            moved = added_to(of_base, values[name].astype(np.float64), column)
+            values[name] = as_whole_as(moved, of_base, hours[name], column) if name in hours else moved
         values = followed(values, self.schema.columns)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))

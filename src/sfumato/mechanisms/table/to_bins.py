@@ -18,7 +18,9 @@ from sfumato.mechanisms.table.layout import Layout, side_by_side
 from sfumato.mechanisms.table.persons import regained, rows_of
 from sfumato.mechanisms.table.regrid import COARSE_LOOKS, Coarse
 from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves, number_of_parts
+from sfumato.mechanisms.table.round_values import with_round_values
 from sfumato.mechanisms.table.spikes import LOOKS, Zoom, has_spikes, heavy_cells, spike_width, split_by_column
+from sfumato.mechanisms.table.twins import near_in_most_rows, that_look_alike
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch
 
@@ -41,6 +43,10 @@ class BinStage:
         total, total_stddev = _total(counted)
         masses = [one.mass(total=total) for one in counted]
         spikes = self._spikes(every, masses) if self.plan.has("spikes") else [Spikes()] * len(every)
+        spikes = [
+            with_round_values(f.cells, mass, known, stddev=one.leaf_stddev)
+            for f, mass, known, one in zip(every, masses, spikes, counted, strict=True)
+        ]
         class_stddev = self._class_stddev(len(features))
         binnings = tuple(
             bin_column(f.cells, mass, spike, least=self.plan.evidence.least * class_stddev, most=self.plan.most_bins(f))
@@ -107,11 +113,29 @@ class BinStage:
         ]
         self._prepare(every)
         first = self._look_coarse(every, sizes)
-        closer = [one.closer(n_parts) for one, n_parts in zip(first, sizes, strict=True)]
+        closer = self._with_differences(first, [one.closer(n) for one, n in zip(first, sizes, strict=True)])
         self._prepare(closer)
         second = self._look_coarse(closer, sizes)
         return [
             one.with_another(other).turned(n_parts) for one, other, n_parts in zip(first, second, sizes, strict=True)
+        ]
+
+    def _with_differences(self, seen: Sequence[Coarse], features: Sequence[Feature]) -> list[Feature]:
+        """The columns, but those that nearly equal another as their differences from it."""
+        counts = {one.feature.cells.column.name: (one.part, one.counts) for one in seen if one.feature.is_plain}
+        twins = that_look_alike(self.plan.twins, [one.feature for one in seen], counts)
+        if not twins:
+            return list(features)
+
+        def codes(batch: Batch) -> NDArray[np.int64]:
+            return np.stack([np.where(pair.are_near(batch), at, -1) for at, pair in enumerate(twins)], axis=1)
+
+        near = count_codes(self.view, "twins", self.plan.hot("twins"), codes, n_codes=len(twins))
+        total = rows_of([one.counts for one in seen[:-1] or seen], stddev=seen[0].stddev).value
+        found = {pair.column: pair for pair in near_in_most_rows(twins, near.values[: len(twins)], total=total)}
+        return [
+            self.plan.difference(found[f.cells.column.name]) if f.is_plain and f.cells.column.name in found else f
+            for f in features
         ]
 
     def _look_coarse(self, every: Sequence[Feature], sizes: Sequence[int]) -> list[Coarse]:
