@@ -1,9 +1,15 @@
 """Shapes on which the default was worst when it was tried on tables that nobody had chosen it by."""
 
 import numpy as np
+import pandas as pd
+
+import sfumato as sf
 
 from .case import made
 from .drawing import Drawn, Rng, category, coded, factor_normals, flag, levels, number, table, whole, yes, zipf
+
+_DAY = 86_400
+_START = int(pd.Timestamp("2018-01-01").timestamp())
 
 
 @made("sliver", 10_000, "99 % of every number in a thousandth of its bounds, far from zero")
@@ -84,3 +90,33 @@ def wide_number_few_rows(n: int, rng: Rng) -> Drawn:
     score = z[:, rng.permutation(150)[:10]] @ rng.normal(size=10)
     values = {f"x{j}": z[:, j] for j in range(150)} | {"y": score + 0.5 * score.std() * rng.normal(size=n)}
     return table(values, [*(number(f"x{j}", -10, 10) for j in range(150)), number("y", -50, 50)], "y")
+
+
+@made("two-dates", 15_000, "two dates some days apart: whether it was late hangs on the days between them")
+def two_dates(n: int, rng: Rng) -> Drawn:
+    ordered = _START + _DAY * rng.integers(2 * 365, size=n)
+    days = 1 + np.round(np.exp(2 + 0.8 * rng.normal(size=n)))
+    x = rng.normal(size=(n, 3))
+    dates = {"ordered": ordered, "due": ordered + _DAY * days}
+    values = {name: pd.to_datetime(when, unit="s").astype("datetime64[s]") for name, when in dates.items()}
+    values |= {f"x{j}": x[:, j] for j in range(3)}
+    values["late"] = yes(rng, -3 * (np.log(days) - 2) + 0.6 * x[:, 0], rate=0.35)
+    bounds = (float(_START), float(_START + 3 * 365 * _DAY))
+    columns = [sf.Column(name=name, kind="datetime", bounds=bounds) for name in dates]
+    return table(values, [*columns, *(number(f"x{j}", -10, 10) for j in range(3)), flag("late")], "late")
+
+
+@made("slopes", 20_000, "two classes by a number that counts for some of eight categories and against others")
+def slopes(n: int, rng: Rng) -> Drawn:
+    group, x = rng.integers(8, size=n), rng.normal(size=(n, 5))
+    score = 2.5 * np.array([1, -1, 1, -1, 0, 2, -2, 0.5])[group] * x[:, 0] + 0.5 * x[:, 1]
+    values = {"group": coded("group", group, 8), **{f"x{j}": x[:, j] for j in range(5)}, "y": yes(rng, score)}
+    return table(values, [category("group", 8), *(number(f"x{j}", -10, 10) for j in range(5)), flag("y")], "y")
+
+
+@made("steps", 10_000, "numbers in steps of a half that nothing declares, a score in steps of five as target")
+def steps(n: int, rng: Rng) -> Drawn:
+    x = np.round(2 * factor_normals(rng, n, 8)) / 2
+    score = 50 + 10 * (x[:, 0] + 0.8 * x[:, 1] - 0.6 * x[:, 2] * (x[:, 3] > 0)) + 6 * rng.normal(size=n)
+    values = {f"x{j}": x[:, j] for j in range(8)} | {"score": 5 * np.round(score / 5)}
+    return table(values, [*(number(f"x{j}", -10, 10) for j in range(8)), number("score", 0, 100)], "score")

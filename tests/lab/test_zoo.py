@@ -19,6 +19,9 @@ FLOORS = {
     "sliver": {"utility": 0.78, "tvd_1": 0.06, "class_rates": 0.05},
     "huge-units": {"utility": 0.66, "tvd_1": 0.08},
     "product": {"utility": 0.60, "tvd_1": 0.06},
+    "two-dates": {"utility": 0.72, "tvd_1": 0.05, "class_rates": 0.05},
+    "slopes": {"utility": 0.82, "tvd_1": 0.05, "class_rates": 0.05},
+    "steps": {"utility": 0.70, "tvd_1": 0.12},
     "lognormals-5000": {"tvd_1": 0.10, "correlation": 0.06},
 }
 

@@ -42,22 +42,25 @@ def test_numbers_are_comparable_where_their_bounds_are_of_one_kind() -> None:
     ]
     assert comparable(features, most_bins=32) == [(0, 1), (0, 4), (1, 4)]
     date = Feature(Cells(Column(name="d", kind="datetime", bounds=(0, 1e9))))
-    assert comparable([date, date], most_bins=32) == []
+    assert comparable([date, number("x", 0, 1e9), date], most_bins=32) == [(0, 2)]
     follows = number("b", 0, 100, depends_on=("a",))
     assert comparable([features[0], follows], most_bins=32) == []
 
 
-def test_a_difference_has_no_more_kinds_of_cells_than_was_planned_for() -> None:
-    short, long = whole("a", 0, 600), whole("b", 0, 900)
-    # 0 to 900 has a cell for each number, and -600 to 900 has not.
-    assert comparable([short, long], most_bins=32) == []
-    assert comparable([whole("a", 0, 200), whole("b", 0, 300)], most_bins=32) == [(0, 1)]
-    features = [whole("a", 0, 200), whole("b", 0, 300), whole("c", 0, 250)]
+def test_a_difference_has_the_cells_that_were_planned_for_it() -> None:
+    features = [whole("a", 0, 600), whole("b", 0, 900), whole("c", 0, 250)]
     pairs = comparable(features, most_bins=32)
+    assert pairs == [(0, 1), (0, 2), (1, 2)]
     most = {feature.cells.column.name: feature.cells.count for feature in widest(features, pairs)}
     for i, j in pairs:
         made = difference(features[i], features[j], spread=3.0)
         assert made.cells.count <= most[made.cells.column.name]
+    # 0 to 900 has a cell for each number and no spikes to look for; -600 to 900 has.
+    schema = sf.Schema(columns=tuple(feature.cells.column for feature in features), rows=20_000)
+    plan = Blueprint(schema, BUDGET)
+    assert [feature.cells.column.name for feature in plan.spiky] == ["b", "c"]
+    fine = next(step for step in plan.steps() if step.name == "fine").blocks[0]
+    assert fine.width >= features[0].cells.count + sum(most.values())
 
 
 def test_scales_count_halvings_and_leave_out_what_says_nothing() -> None:
@@ -150,3 +153,19 @@ def test_few_rows_are_not_compared_and_the_plan_says_so() -> None:
     assert Blueprint(many, sf.Budget(epsilon=1.0, delta=1e-6)).has("differences")
     left_out = [left.what for left in sf.ThreeATable().outline(few, sf.Budget(epsilon=1.0, delta=1e-6)).left_out]
     assert "How far columns lie apart that are nearly equal" in left_out
+
+
+@pytest.mark.usefixtures("tiny")
+def test_two_dates_keep_the_days_between_them() -> None:
+    rng, n, day = np.random.default_rng(1), 20_000, 86_400.0
+    ordered, days = day * rng.integers(0, 700, n), rng.geometric(0.15, n)
+    columns = tuple(Column(name=name, kind="datetime", bounds=(0, 1_000 * day)) for name in ("ordered", "due"))
+    schema = sf.Schema(columns=(*columns, Column(name="late", kind="boolean")), target="late", rows=n)
+    frame = pd.DataFrame({"ordered": ordered, "due": ordered + day * days, "late": days > 6})
+    frame = frame.assign(**{name: pd.to_datetime(frame[name], unit="s") for name in ("ordered", "due")})
+    model = sf.fit("3a-table", sf.Sensitive.read(frame, schema), BUDGET, seed=0).model
+    assert any("'due' close to 'ordered'" in note for note in model.notes)
+    rows = model.sample(n, seed=0).table
+    assert (rows["due"].dt.normalize() == rows["due"]).mean() > 0.9
+    between = (rows["due"] - rows["ordered"]).dt.total_seconds().to_numpy(dtype=float) / day
+    assert between.mean() == pytest.approx(days.mean(), rel=0.15)

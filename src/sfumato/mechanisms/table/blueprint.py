@@ -10,7 +10,8 @@ from sfumato.mechanisms.table.differences import SCALES, SHARE, comparable, most
 from sfumato.mechanisms.table.evidence import Evidence, evidence_of
 from sfumato.mechanisms.table.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.logistic import error_bound
-from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
+from sfumato.mechanisms.table.ordering import LEVELS, most_levels
+from sfumato.mechanisms.table.pairs import all_pairs
 from sfumato.mechanisms.table.persons import planned
 from sfumato.mechanisms.table.regrid import COARSE_LOOKS
 from sfumato.mechanisms.table.spikes import LOOKS, has_spikes, spike_width
@@ -106,6 +107,11 @@ class Blueprint:
         return comparable(self.plain, most_bins=NUMBER_BINS)
 
     @cached_property
+    def _widest(self) -> list[Feature]:
+        """Columns that may be taken as differences, each as the one with the most cells."""
+        return widest(self.plain, self.comparable) if self.most_compared else []
+
+    @cached_property
     def most_compared(self) -> int:
         """How many of them can be compared at this budget."""
         return most_compared(len(self.comparable), rows=self.evidence.rows, mu=self.evidence.mu)
@@ -177,7 +183,8 @@ class Blueprint:
     def spiky(self) -> tuple[Feature, ...]:
         """Columns that may have single heavy values."""
         every = (*self.plain, *(() if self.target is None else (self.target,)))
-        return tuple(feature for feature in every if has_spikes(feature.cells))
+        apart = {feature.cells.column.name for feature in self._widest if has_spikes(feature.cells)}
+        return tuple(f for f in every if has_spikes(f.cells) or f.cells.column.name in apart)
 
     def steps(self) -> tuple[Step, ...]:
         """Every sum that is asked for."""
@@ -248,9 +255,9 @@ class Blueprint:
             blocks["moments"] = (Outer(name="moments", shape=(self.k, self.k), l2_bound=1.0, groups=groups),)
         if 2 <= self.k <= MOST_PAIRED:
             n_pairs = len(all_pairs(self.k))
-            blocks["pairs"] = (self._counts("pairs", width=n_pairs * LEVELS**2, n_hot=n_pairs),)
+            width = self._pair_cells(LEVELS)
+            blocks["pairs"] = (self._counts("pairs", width=width, n_hot=n_pairs),)
             if self.n_classes > 1:
-                width = n_pairs * LEVELS**2
                 blocks["contrasts"] = (Hot(name="contrasts", width=width, n_hot=n_pairs, weighted=True),)
             most = max(self._bins(feature) for feature in every)
             blocks["links"] = (Hot(name="links", width=(self.k - 1) * most**2, n_hot=self.k - 1, weighted=True),)
@@ -265,6 +272,14 @@ class Blueprint:
             blocks["judge"] = (Dense(name="judge", width=n_judged, l2_bound=math.sqrt(n_judged)),)
         return blocks
 
+    def _pair_cells(self, levels: int) -> int:
+        """Cells of the tables of all pairs, at most: of so many levels of a column with an order."""
+        sizes = [
+            [min(self._bins(f), most_levels(f.cells, levels)) for f in features]
+            for features in (self.plain, self.joined)
+        ]
+        return max((sum(some) ** 2 - sum(size**2 for size in some)) // 2 for some in sizes)
+
     @property
     def target_apart(self) -> bool:
         """Whether the first stages count the target in a block of its own: a number, whose levels all else hangs on."""
@@ -272,16 +287,15 @@ class Blueprint:
 
     def _cells(self, stage: str, size: Callable[[Cells], int]) -> tuple[Block, ...]:
         """Counts of every column's cells, `size` of each."""
-        columns = [feature.cells for feature in (*self.plain, *self.joined)]
-        if self.most_compared:
-            columns += [feature.cells for feature in widest(self.plain, self.comparable)]
-        target = [] if self.target is None else [self.target.cells]
+        columns = [size(feature.cells) for feature in (*self.plain, *self.joined)]
+        columns += [size(feature.cells) for feature in self._widest]
+        target = [] if self.target is None else [size(self.target.cells)]
         if not self.target_apart:
-            width = sum(map(size, [*columns, *target]))
+            width = sum([*columns, *target])
             return (self._counts(stage, width=width, n_hot=self.k + len(target)),)
         share = max(_TARGET_SHARE, 1 / (self.k + 1))
-        of_columns = self._counts(stage, width=sum(map(size, columns)), n_hot=self.k)
-        return replace(of_columns, share=1 - share), Hot(name=TARGET, width=sum(map(size, target)), share=share)
+        of_columns = self._counts(stage, width=sum(columns), n_hot=self.k)
+        return replace(of_columns, share=1 - share), Hot(name=TARGET, width=sum(target), share=share)
 
     def _counts(self, name: str, *, width: int, n_hot: int) -> Hot:
         # Where groups may be joined there will be fewer codes than columns.
@@ -318,7 +332,7 @@ class Blueprint:
         of_pairs = _PAIRS_SHARE if self.sums_pairs else 0.0
         if self.sums_pairs:
             n_pairs = len(all_pairs(self.k))
-            cells = max(n_pairs * LEVELS**2, min(n_pairs, MOST_FOUND) * FINE_LEVELS**2)
+            cells = max(self._pair_cells(LEVELS), min(n_pairs, MOST_FOUND) * FINE_LEVELS**2)
             pairs = (Hot(name="pairs", width=cells, n_hot=n_pairs, weighted=True, share=of_pairs),)
         share = 1 - of_pairs - _TREES_SHARE
         parts = Hot(name="parts", width=max(self.all_parts, self.k), n_hot=self.k, weighted=True, share=share)

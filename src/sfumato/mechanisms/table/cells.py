@@ -22,11 +22,6 @@ CELLS = 1024
 BEND = 2000.0
 
 
-def is_short(column: Column) -> bool:
-    """Whether a column has so few whole numbers that each has a cell."""
-    return column.kind == "integer" and 0 <= math.floor(column.high) - math.ceil(column.low) < CELLS
-
-
 @dataclass(frozen=True)
 class Cells:
     """The cells of one column. A missing number has a cell of its own, the last.
@@ -61,7 +56,8 @@ class Cells:
     @cached_property
     def whole(self) -> bool:
         """Whether every whole number of the range has its own cell."""
-        return is_short(self.column)
+        c = self.column
+        return c.kind == "integer" and 0 <= math.floor(c.high) - math.ceil(c.low) < CELLS
 
     @cached_property
     def inner(self) -> int:

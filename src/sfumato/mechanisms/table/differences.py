@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.binned import Binned
-from sfumato.mechanisms.table.cells import Cells, is_short
+from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.compiled import halvings_of
 from sfumato.mechanisms.table.features import Feature, or_centre
 from sfumato.mechanisms.table.regrid import Coarse
+from sfumato.mechanisms.table.rhythm import as_whole_as
 from sfumato.public.schema import Batch, Column
 
 #: A difference is told in powers of two of a spread: at most all of it, a half, ..., and less than the last of so many.
@@ -53,8 +54,7 @@ class Pair:
 def comparable(features: Sequence[Feature], *, most_bins: int) -> list[tuple[int, int]]:
     """Pairs of numbers whose bounds have most of the narrower range in common: public, whatever the rows hold.
 
-    Dates are left out (they have rhythms of their own), columns with a bin for each value, and those whose values follow from
-    other columns.
+    Dates are compared with dates. Columns with a bin for each value are left out, and those whose values follow from other columns.
     """
     numbers = [i for i, feature in enumerate(features) if _is_plain_number(feature, most_bins)]
     return [
@@ -64,7 +64,7 @@ def comparable(features: Sequence[Feature], *, most_bins: int) -> list[tuple[int
 
 def _is_plain_number(feature: Feature, most_bins: int) -> bool:
     column = feature.cells.column
-    is_one = feature.group is None and feature.date is None and column.kind in ("numeric", "integer")
+    is_one = feature.group is None and feature.date is None and column.is_number
     return is_one and not column.depends_on and feature.cells.inner > most_bins
 
 
@@ -72,8 +72,7 @@ def _may_be_equal(first: Feature, second: Feature) -> bool:
     one, other = first.cells.column, second.cells.column
     shared = min(one.high, other.high) - max(one.low, other.low)
     narrower = min(one.high - one.low, other.high - other.low)
-    # Room for single values was planned for the column as it is.
-    return shared > narrower / 2 and second.cells.whole == is_short(_column(one, other))
+    return (one.kind == "datetime") == (other.kind == "datetime") and shared > narrower / 2
 
 
 def most_compared(n_pairs: int, *, rows: float, mu: float) -> int:
@@ -176,9 +175,20 @@ def nearly_equal(
 
 
 def added_up(
-    values: Mapping[str, NDArray[np.generic]], binned: Binned, columns: Sequence[Column]
+    values: Mapping[str, NDArray[np.generic]],
+    binned: Binned,
+    columns: Sequence[Column],
+    *,
+    hours: Mapping[str, NDArray[np.float64]],
 ) -> dict[str, NDArray[np.generic]]:
-    """The columns themselves, where some were taken as differences."""
+    """The columns themselves, where some were taken as differences.
+
+    Args:
+        values: Released values of all columns.
+        binned: What was measured of each.
+        columns: As they are in the table.
+        hours: Of a date that was taken as a difference, the hours that were drawn for it.
+    """
     out, by_name = dict(values), {column.name: column for column in columns}
     decimals = {b.cells.column.name: b.spikes.decimals for b in binned.binnings}
     for feature in binned.features:
@@ -190,6 +200,8 @@ def added_up(
         total, places = np.sum(terms, axis=0), (decimals[name], decimals[other])
         if places[0] is not None and places[1] is not None:
             total = np.round(total, max(places[0], places[1]))  # without what binary fractions leave behind
+        if name in hours:
+            total = as_whole_as(total, terms[0], hours[name])
         out[name] = np.clip(total, by_name[name].low, by_name[name].high)
     return out
 

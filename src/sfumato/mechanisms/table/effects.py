@@ -13,7 +13,7 @@ from scipy import linalg
 
 from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.layout import Layout
-from sfumato.mechanisms.table.ordering import levels_of
+from sfumato.mechanisms.table.ordering import levels_of, most_levels
 from sfumato.mechanisms.table.to_generator import Generator
 
 #: Neighbouring parts of a number, and neighbouring cells of a pair, add nearly the same: so many times the precision.
@@ -91,8 +91,9 @@ def pair_cells(generator: Generator, pairs: Sequence[tuple[int, int]], *, levels
     """Pairs of columns with so many levels each, of about equal mass."""
     of_cell = {}
     for j in {column for pair in pairs for column in pair}:
-        level = levels_of(generator.margins[j], generator.orders[j], most=levels)
-        of_cell[j] = level[generator.binned.binnings[j].bin_of]
+        binning = generator.binned.binnings[j]
+        most = most_levels(binning.cells, levels)
+        of_cell[j] = levels_of(generator.margins[j], generator.orders[j], most=most)[binning.bin_of]
     return tuple(PairCells(i, j, of_cell[i], of_cell[j]) for i, j in pairs)
 
 

@@ -28,6 +28,8 @@ _AT = (
 _NUMBER_TAUGHT = 0.2
 #: A stage that would get less is left out: it would say nothing.
 _LEAST_SHARE = 0.01
+#: Stages that ask of all rows alike, however many classes these have.
+_OF_ALL = frozenset({"spikes"})
 #: Stages that say nothing, or nothing that is sure, without another.
 _NEEDS = {"triples": "cubes", "teacher": "judge"}
 
@@ -77,7 +79,9 @@ class Evidence:
         """The stages that are worth their share, without a cliff between small tables and large ones."""
         at = tuple(rho for rho, _ in _AT)
         shares = {
-            stage: self._by_rho(self.rho_of_class, at, tuple(row[i] for _, row in _AT))
+            stage: self._by_rho(
+                self.rho if stage in _OF_ALL else self.rho_of_class, at, tuple(row[i] for _, row in _AT)
+            )
             for i, stage in enumerate(_STAGES)
         }
         if self.number_target:

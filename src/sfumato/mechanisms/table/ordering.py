@@ -6,6 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Binning
+from sfumato.mechanisms.table.cells import Cells
+
+#: Levels of a column with an order in the table of a pair, and of categories.
+LEVELS, CATEGORY_LEVELS = 6, 12
 
 _DIGITS = 9  # values that differ by rounding alone count as equal, so that every processor finds the same order
 
@@ -56,6 +60,15 @@ def halves(line: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.
     half = np.ones(len(line), dtype=np.int64)
     half[order[:first]] = 0
     return half
+
+
+def most_levels(cells: Cells, ordered: int) -> int:
+    """Into how many levels a column is joined where `ordered` of one with an order are enough: more of categories.
+
+    Neighbours along an order are alike. Categories that go with the same classes need not be: a number may move the target up in
+    one and down in the next.
+    """
+    return ordered if cells.is_ordered else max(ordered, CATEGORY_LEVELS)
 
 
 def levels_of(mass: NDArray[np.float64], order: NDArray[np.int64], *, most: int) -> NDArray[np.int64]:

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.table.layout import Layout, side_by_side
 from sfumato.public.doors import Measured
 
-LEVELS = 6
-
 #: How large departures may be, in units of their scale.
 _FACTORS = np.geomspace(0.005, 2.0, 14)
 #: No entry loses more than all but this part of its rows.

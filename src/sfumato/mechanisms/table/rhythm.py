@@ -53,3 +53,15 @@ def with_rhythm(
         rest = np.floor(drawn["hour"] / 2) * HOUR + np.where(drawn["hour"] % 2 == 1, within, 0.0)
     moved = np.clip(days * DAY + rest, column.low, column.high)
     return np.where(np.isnan(moved), seconds, moved)
+
+
+def as_whole_as(
+    moment: NDArray[np.float64], base: NDArray[np.float64], hour: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Moments some time from others: in whole days where both are, by the drawn hour; else in hours where that is one.
+
+    >>> as_whole_as(np.array([2.4 * DAY]), np.array([0.0]), np.array([0.0])) / DAY
+    array([2.])
+    """
+    unit = np.where((hour == 0) & (base % DAY == 0), DAY, np.where(hour % 2 == 0, HOUR, 1))
+    return np.asarray(np.round(moment / unit) * unit)

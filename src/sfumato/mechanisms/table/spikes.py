@@ -77,7 +77,7 @@ class Zoom:
     def found(self) -> "Spikes":
         """The values that were followed to the end, and the decimals that all of them have."""
         at = np.flatnonzero(self.is_open)
-        rounded = [_roundest(float(self.low[i]), float(self.high[i])) for i in at]
+        rounded = [roundest(float(self.low[i]), float(self.high[i])) for i in at]
         parts = np.clip(self.held[at] / self.whole[at], 0.0, 1.0)
         values = {
             int(self.heavy[i]): Spike(value, float(part))
@@ -92,13 +92,23 @@ class Zoom:
 
 def heavy_cells(cells: Cells, mass: NDArray[np.float64], *, stddev: float) -> Zoom:
     """Where to look: cells far heavier than the lighter of their neighbours."""
+    found = heavy(cells, mass, stddev=stddev)
+    found = np.sort(found[np.argsort(-mass[found], kind="stable")[:_MOST]])
+    edges = np.array([cells.edges(int(cell)) for cell in found]).reshape(-1, 2)
+    nothing = np.zeros(len(found))
+    return Zoom(cells, found, edges[:, 0], edges[:, 1], mass[found], nothing, np.ones(len(found), dtype=bool))
+
+
+def heavy(cells: Cells, mass: NDArray[np.float64], *, stddev: float) -> NDArray[np.int64]:
+    """Cells of the grid that stand far above nothing, in standard deviations, and above the lighter of their neighbours."""
     inner = mass[: cells.inner]
-    lighter = np.minimum(np.append(inner[1:], 0.0), np.append(0.0, inner[:-1]))
-    heavy = np.flatnonzero((inner > np.maximum(_HEAVY * stddev, _ABOVE * lighter)) & (cells.grid >= 0))
-    heavy = np.sort(heavy[np.argsort(-inner[heavy], kind="stable")[:_MOST]])
-    edges = np.array([cells.edges(int(cell)) for cell in heavy]).reshape(-1, 2)
-    nothing = np.zeros(len(heavy))
-    return Zoom(cells, heavy, edges[:, 0], edges[:, 1], inner[heavy], nothing, np.ones(len(heavy), dtype=bool))
+    above = inner > np.maximum(_HEAVY * stddev, _ABOVE * lighter_neighbour(inner))
+    return np.flatnonzero(above & (cells.grid >= 0))
+
+
+def lighter_neighbour(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the lighter of two neighbours holds."""
+    return np.asarray(np.minimum(np.append(mass[1:], 0.0), np.append(0.0, mass[:-1])))
 
 
 def split_by_column(measured: Measured, n_columns: int) -> list[NDArray[np.float64]]:
@@ -106,7 +116,7 @@ def split_by_column(measured: Measured, n_columns: int) -> list[NDArray[np.float
     return list(measured.values[: spike_width(n_columns)].reshape(n_columns, -1))
 
 
-def _roundest(low: float, high: float) -> tuple[float, int]:
+def roundest(low: float, high: float) -> tuple[float, int]:
     """The number between the two with the fewest decimals, and how many it has: people write round numbers."""
     for decimals in range(-6, 13):
         unit = 10.0**-decimals

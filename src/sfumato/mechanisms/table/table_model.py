@@ -112,15 +112,19 @@ class TableModel:
                     drawn.astype(np.float64), chosen, np.stack(cells, axis=1), alpha=self.alpha
                 )
             values |= Feature(target.cells).decode(at, drawn)
+        apart = {f.cells.column.name for f in fitted.binned.features if f.reference is not None}
+        hours: dict[str, NDArray[np.float64]] = {}
         for column in self.schema.columns:
             rhythms = {
                 f.rhythm: values.pop(f.cells.column.name).astype(np.float64)
                 for f in fitted.binned.features
                 if f.date == column.name
             }
-            if rhythms:
+            if rhythms and column.name not in apart:
                 values[column.name] = with_rhythm(values[column.name].astype(np.float64), rhythms, column, rng)
-        values = added_up(values, fitted.binned, self.schema.columns)
+            elif "hour" in rhythms:  # a difference brings the other date's rhythm with it, but for how whole it is
+                hours[column.name] = rhythms["hour"]
+        values = added_up(values, fitted.binned, self.schema.columns, hours=hours)
         values = followed(values, self.schema.columns)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))

@@ -19,6 +19,7 @@ from sfumato.mechanisms.table.layout import Layout, side_by_side
 from sfumato.mechanisms.table.persons import regained, rows_of
 from sfumato.mechanisms.table.regrid import COARSE_LOOKS, Coarse
 from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves, number_of_parts
+from sfumato.mechanisms.table.round_values import with_round_values
 from sfumato.mechanisms.table.spikes import LOOKS, Zoom, has_spikes, heavy_cells, spike_width, split_by_column
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch
@@ -42,6 +43,10 @@ class BinStage:
         total, total_stddev = _total(counted)
         masses = [one.mass(total=total) for one in counted]
         spikes = self._spikes(every, masses) if self.plan.has("spikes") else [Spikes()] * len(every)
+        spikes = [
+            with_round_values(f.cells, mass, known, stddev=one.leaf_stddev)
+            for f, mass, known, one in zip(every, masses, spikes, counted, strict=True)
+        ]
         class_stddev = self._class_stddev(len(features))
         binnings = tuple(
             bin_column(f.cells, mass, spike, least=self.plan.evidence.least * class_stddev, most=self.plan.most_bins(f))

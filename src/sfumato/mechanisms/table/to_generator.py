@@ -15,8 +15,8 @@ from sfumato.mechanisms.table.counting import count_codes, count_stddev
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.lifts import ClassTable, joint_tables
 from sfumato.mechanisms.table.links import Link, fine_link, link_coder, link_layout, spanning_tree
-from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
-from sfumato.mechanisms.table.pairs import LEVELS, Goal, Levels, Sums, all_pairs, departures
+from sfumato.mechanisms.table.ordering import LEVELS, bin_orders, class_line, halves, levels_of, most_levels
+from sfumato.mechanisms.table.pairs import Goal, Levels, Sums, all_pairs, departures
 from sfumato.mechanisms.table.persons import Number, classes_regained, regained, rows_of
 from sfumato.mechanisms.table.population import Population, Table, first_population, population_rows, raked, with_links
 from sfumato.mechanisms.table.recount import recounted
@@ -75,7 +75,13 @@ class GeneratorStage:
             line = class_line(joints, rates)
         orders = bin_orders(binned.binnings, joints, line)
         half = halves(line, rates)
-        levels = Levels([levels_of(j.sum(axis=0), o, most=LEVELS) for j, o in zip(joints, orders, strict=True)], half)
+        levels = Levels(
+            [
+                levels_of(j.sum(axis=0), o, most=most_levels(b.cells, LEVELS))
+                for b, j, o in zip(binned.binnings, joints, orders, strict=True)
+            ],
+            half,
+        )
         correlation = self._correlation(binned, joints, orders, per_class)
         population = first_population(
             rates, joints, orders, correlation, n_rows=population_rows(self.plan.evidence.rows), seed=0

@@ -17,7 +17,8 @@ from sfumato.mechanisms.common.prepared import CODES, RULE
 from sfumato.mechanisms.table.blueprint import FINE_LEVELS, MOST_FOUND, Blueprint
 from sfumato.mechanisms.table.counting import weighed, weight_of
 from sfumato.mechanisms.table.effects import Effects, column_parts, pair_cells
-from sfumato.mechanisms.table.pairs import LEVELS, all_pairs
+from sfumato.mechanisms.table.ordering import LEVELS
+from sfumato.mechanisms.table.pairs import all_pairs
 from sfumato.mechanisms.table.regression import Heard, Learned, learn_effects
 from sfumato.mechanisms.table.to_generator import Generator
 from sfumato.public.doors import Doors, Measured
