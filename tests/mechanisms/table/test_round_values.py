@@ -46,4 +46,6 @@ def test_numbers_in_steps_come_out_in_steps() -> None:
     schema = sf.Schema(columns=(*columns, Column(name="y", kind="boolean")), target="y", rows=10_000)
     model = sf.fit("3a-table", sf.Sensitive.read(frame, schema), sf.Budget(epsilon=1.0, delta=1e-5), seed=0).model
     released = model.sample(10_000, seed=0).table[[f"x{j}" for j in range(8)]].to_numpy()
-    assert np.mean(released * 2 == np.round(released * 2)) > 0.66  # three releases had .76 to .78, and .53 to .54 without
+    assert (
+        np.mean(released * 2 == np.round(released * 2)) > 0.66
+    )  # three releases had .76 to .78, and .53 to .54 without
