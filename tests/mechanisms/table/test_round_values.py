@@ -33,6 +33,9 @@ def test_noise_and_smooth_shapes_hold_no_single_values() -> None:
     smooth = 500 * np.exp(-(GRID.middles() ** 2))
     assert not with_round_values(GRID, smooth, Spikes(), stddev=10.0).of_cell
     assert not with_round_values(GRID, mass_at(1.5, rows=70), Spikes(), stddev=10.0).of_cell
+    apart = np.where(GRID.grid < 0, 0.0, smooth)  # no row is zero, and beyond 1 everything was emptied
+    apart[GRID.middles() > 1] = 0.0
+    assert not with_round_values(GRID, apart, Spikes(), stddev=10.0).of_cell
 
 
 def test_numbers_in_steps_come_out_in_steps() -> None:
@@ -43,4 +46,6 @@ def test_numbers_in_steps_come_out_in_steps() -> None:
     schema = sf.Schema(columns=(*columns, Column(name="y", kind="boolean")), target="y", rows=10_000)
     model = sf.fit("3a-table", sf.Sensitive.read(frame, schema), sf.Budget(epsilon=1.0, delta=1e-5), seed=0).model
     released = model.sample(10_000, seed=0).table[[f"x{j}" for j in range(8)]].to_numpy()
-    assert np.mean(released * 2 == np.round(released * 2)) > 0.7  # .45 before
+    assert (
+        np.mean(released * 2 == np.round(released * 2)) > 0.66
+    )  # three releases had .76 to .78, and .53 to .54 without

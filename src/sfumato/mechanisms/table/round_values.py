@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Spike, Spikes
 from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.spikes import has_spikes, heavy, lighter_neighbour, roundest
+from sfumato.mechanisms.table.spikes import ABOVE, HEAVY, has_spikes, roundest
 
 
 def with_round_values(cells: Cells, mass: NDArray[np.float64], spikes: Spikes, *, stddev: float) -> Spikes:
@@ -23,10 +23,12 @@ def with_round_values(cells: Cells, mass: NDArray[np.float64], spikes: Spikes, *
     """
     if not has_spikes(cells):
         return spikes
-    guessed = {}
-    beside = lighter_neighbour(mass[: cells.inner])
-    for cell in heavy(cells, mass, stddev=stddev).tolist():
-        if cell not in spikes.of_cell:
-            value, _ = roundest(*cells.edges(cell))
-            guessed[cell] = Spike(value, float(1 - beside[cell] / mass[cell]))
+    at = np.flatnonzero(cells.grid >= 0)
+    held = mass[at]
+    # Nothing looks closer here, so both neighbours along the grid must be light: one alone is, beside what was emptied.
+    heavier = np.maximum(np.append(held[1:], 0.0), np.append(0.0, held[:-1]))
+    guessed = {
+        int(at[i]): Spike(roundest(*cells.edges(int(at[i])))[0], float(1 - heavier[i] / held[i]))
+        for i in np.flatnonzero(held > np.maximum(HEAVY * stddev, ABOVE * heavier))
+    }
     return Spikes({**guessed, **spikes.of_cell}, spikes.decimals)

@@ -20,8 +20,8 @@ _PARTS = 32
 _MOST = 32
 
 #: A heavy cell stands this many standard deviations above nothing, and so many times above its neighbours.
-_HEAVY = 8.0
-_ABOVE = 3.0
+HEAVY = 8.0
+ABOVE = 3.0
 
 #: The fullest part is followed while it holds this much of the cell, and so many standard deviations.
 _HOLDS = 0.2
@@ -92,23 +92,13 @@ class Zoom:
 
 def heavy_cells(cells: Cells, mass: NDArray[np.float64], *, stddev: float) -> Zoom:
     """Where to look: cells far heavier than the lighter of their neighbours."""
-    found = heavy(cells, mass, stddev=stddev)
-    found = np.sort(found[np.argsort(-mass[found], kind="stable")[:_MOST]])
+    inner = mass[: cells.inner]
+    lighter = np.minimum(np.append(inner[1:], 0.0), np.append(0.0, inner[:-1]))
+    found = np.flatnonzero((inner > np.maximum(HEAVY * stddev, ABOVE * lighter)) & (cells.grid >= 0))
+    found = np.sort(found[np.argsort(-inner[found], kind="stable")[:_MOST]])
     edges = np.array([cells.edges(int(cell)) for cell in found]).reshape(-1, 2)
     nothing = np.zeros(len(found))
     return Zoom(cells, found, edges[:, 0], edges[:, 1], mass[found], nothing, np.ones(len(found), dtype=bool))
-
-
-def heavy(cells: Cells, mass: NDArray[np.float64], *, stddev: float) -> NDArray[np.int64]:
-    """Cells of the grid that stand far above nothing, in standard deviations, and above the lighter of their neighbours."""
-    inner = mass[: cells.inner]
-    above = inner > np.maximum(_HEAVY * stddev, _ABOVE * lighter_neighbour(inner))
-    return np.flatnonzero(above & (cells.grid >= 0))
-
-
-def lighter_neighbour(mass: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the lighter of two neighbours holds."""
-    return np.asarray(np.minimum(np.append(mass[1:], 0.0), np.append(0.0, mass[:-1])))
 
 
 def split_by_column(measured: Measured, n_columns: int) -> list[NDArray[np.float64]]:

@@ -43,8 +43,9 @@ class BinStage:
         total, total_stddev = _total(counted)
         masses = [one.mass(total=total) for one in counted]
         spikes = self._spikes(every, masses) if self.plan.has("spikes") else [Spikes()] * len(every)
+        dates = {column.name for column in self.plan.schema.columns if column.kind == "datetime"}  # no round seconds
         spikes = [
-            with_round_values(f.cells, mass, known, stddev=one.leaf_stddev)
+            known if f.cells.column.name in dates else with_round_values(f.cells, mass, known, stddev=one.leaf_stddev)
             for f, mass, known, one in zip(every, masses, spikes, counted, strict=True)
         ]
         class_stddev = self._class_stddev(len(features))
