@@ -231,7 +231,8 @@ TINY: dict[str, Study] = {
         quick=thesis_study.Sizes(
             fewer=100,
             train=_SHORT,
-            train_classwise=Training(epochs=2, learning_rate=1e-3, patience=1),
+            train_noise=Training(epochs=2, learning_rate=1e-3, patience=1),
+            train_unfitted=_SHORT,
             noise=(0.2,),
             degrees=(),
             mixtures=(),
