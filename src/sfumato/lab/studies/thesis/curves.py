@@ -12,7 +12,7 @@ from sfumato.lab.studies.thesis.claims import N_CLASSES, Classwise
 from sfumato.lab.studies.thesis.nearness import unfitted
 
 #: Epochs of the curve over noise, and of those over l and T, at the main run's rate. The thesis names none: FITTED to what it prints.
-NOISE_EPOCHS, OTHER_EPOCHS = 2, 5
+NOISE_EPOCHS, OTHER_EPOCHS = 2, 6
 
 
 @dataclass(frozen=True, kw_only=True)
