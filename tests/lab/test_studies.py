@@ -5,7 +5,7 @@ import math
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,9 @@ from sfumato.lab.studies.shelf import STUDIES
 from sfumato.lab.studies.task import Figures, Found, Line, Study, Task
 from sfumato.lab.studies.thesis import networks, thesis_study
 from sfumato.lab.studies.thesis.claims import Classwise, main_epsilons
+from sfumato.lab.studies.thesis.curves import published_points
 from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures
+from sfumato.lab.studies.thesis.nearness import agreement, unfitted
 from sfumato.lab.studies.thesis.stopping import Stopping
 from sfumato.lab.studies.thesis.training import Training
 from sfumato.lab.studies.threea import threea_study
@@ -167,6 +169,26 @@ def test_a_network_that_waited_in_vain_goes_back_to_its_best_weights() -> None:
     assert stopping.all_stopped
 
 
+def test_every_point_of_the_curves_is_run_with_fitted_epochs_and_with_nothing_fitted() -> None:
+    study = thesis_study.ThesisStudy()
+    keys = {task.key for task in study.tasks(quick=False)}
+    points = published_points()
+    assert len(points) == 29 + 5 + 12
+    assert {*points, *map(unfitted, points)} <= keys
+    # Epochs alone are fitted: all else of a curve is the main run's.
+    full = study.full
+    for fitted in (full.train_noise, full.train_other):
+        assert replace(fitted, epochs=full.train.epochs, patience=None) == full.train
+        assert fitted.epochs < full.train_unfitted.epochs
+
+
+def test_agreement_is_counted_for_each_way_of_running() -> None:
+    run = {"noise 1": 0.50, unfitted("noise 1"): 0.60}
+    found = Found({key: {"accuracy": accuracy, "quick": False} for key, accuracy in run.items()})
+    assert "1 lies within" in agreement(found, {"noise 1": 0.52})
+    assert "0 lie within" in agreement(found, {"noise 1": 0.52}, run_as=unfitted)
+
+
 # --- carrying out ---------------------------------------------------------------------------------------------------
 
 
@@ -231,7 +253,8 @@ TINY: dict[str, Study] = {
         quick=thesis_study.Sizes(
             fewer=100,
             train=_SHORT,
-            train_classwise=Training(epochs=2, learning_rate=1e-3, patience=1),
+            train_noise=Training(epochs=2, learning_rate=1e-3, patience=1),
+            train_unfitted=_SHORT,
             noise=(0.2,),
             degrees=(),
             mixtures=(),

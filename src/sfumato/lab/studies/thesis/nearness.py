@@ -1,6 +1,6 @@
 """How near the runs here come to the published figures, in a sentence."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sfumato.lab.studies.task import Found
 
@@ -8,8 +8,22 @@ from sfumato.lab.studies.task import Found
 _NEAR = 0.05
 
 
-def agreement(found: Found, published: Mapping[str, float]) -> str:
+def unfitted(key: str) -> str:
+    """The same point of a curve, with no number of epochs fitted to what was published.
+
+    >>> unfitted("noise 0.7")
+    'noise 0.7, nothing fitted'
+    """
+    return f"{key}, nothing fitted"
+
+
+def agreement(found: Found, published: Mapping[str, float], *, run_as: Callable[[str], str] = str) -> str:
     """Of the points that were run at full size, how many are near, and which is farthest off.
+
+    Args:
+        found: The runs.
+        published: Accuracies, by the names of the points.
+        run_as: From the name of a point to the key of its run.
 
     >>> run = {"a": {"accuracy": 0.70, "quick": False}, "b": {"accuracy": 0.5, "quick": False}}
     >>> agreement(Found(run), {"a": 0.68, "b": 0.6, "c": 0.7})
@@ -18,9 +32,9 @@ def agreement(found: Found, published: Mapping[str, float]) -> str:
     'No point was run at full size yet.'
     """
     off = {
-        key: found.get(key, "accuracy") - accuracy
+        key: found.get(run_as(key), "accuracy") - accuracy
         for key, accuracy in published.items()
-        if key in found and not found.get(key, "quick")
+        if run_as(key) in found and not found.get(run_as(key), "quick")
     }
     if not off:
         return "No point was run at full size yet."

@@ -16,7 +16,9 @@ from sfumato.lab.studies.sound import sound_release
 from sfumato.lab.studies.task import Figures, Found, Line, Task
 from sfumato.lab.studies.thesis import published
 from sfumato.lab.studies.thesis.claims import DEGREE, MIXTURES, N_CLASSES, NOISE, Classwise, main_epsilons
+from sfumato.lab.studies.thesis.curves import NOISE_EPOCHS, OTHER_EPOCHS
 from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures
+from sfumato.lab.studies.thesis.nearness import unfitted
 from sfumato.lab.studies.thesis.story import lines_of, story_of
 from sfumato.lab.studies.thesis.training import Dataset, Training, accuracies_of_training
 from sfumato.mechanism import Mechanism
@@ -42,7 +44,10 @@ class Sizes:
         main_runs: Datasets of the main run, each with a network of its own; the thesis has one.
         runs: Datasets of a point of the curves; the thesis has ten.
         main_batch: Pictures in a step of the main run; see `_REACHED_WITH`.
-        others: Whether sound methods are run at the honest epsilon as well.
+        train_noise: The curve over noise, its epochs fitted to the published one.
+        train_other: The curves over l and T, likewise.
+        train_unfitted: All curves with what Keras does by itself, and whatever is sound within classes: nothing is fitted.
+        others: Whether sound methods are run at the honest epsilon, and all curves without a fit, as well.
     """
 
     fewer: int = 1
@@ -50,7 +55,9 @@ class Sizes:
     main_batch: int = _REACHED_WITH
     runs: int = 10
     train: Training = field(default=Training())
-    train_classwise: Training = field(default=Training(learning_rate=1e-3, halved_every=None, patience=3))
+    train_noise: Training = field(default=Training(epochs=NOISE_EPOCHS, patience=3))
+    train_other: Training = field(default=Training(epochs=OTHER_EPOCHS, patience=3))
+    train_unfitted: Training = field(default=Training(learning_rate=1e-3, halved_every=None, patience=3))
     noise: tuple[float, ...] = (*_NOISE_ORDER, *(s for s in published.BY_NOISE if s not in _NOISE_ORDER))
     degrees: tuple[int, ...] = (32, 512, 64, 128, 256)
     mixtures: tuple[int, ...] = (*_MIXTURES_ORDER, *(t for t in published.BY_MIXTURES if t not in _MIXTURES_ORDER))
@@ -58,13 +65,16 @@ class Sizes:
     test_rows: int | None = None
 
 
+_QUICK_CURVES = Training(epochs=4, learning_rate=1e-3, halved_every=2)
 _QUICK = Sizes(
     fewer=5,
     main_runs=1,
     main_batch=32,
     runs=1,
     train=Training(epochs=18, learning_rate=1.5e-3, halved_every=6),
-    train_classwise=Training(epochs=4, learning_rate=1e-3, halved_every=2),
+    train_noise=_QUICK_CURVES,
+    train_other=_QUICK_CURVES,
+    train_unfitted=_QUICK_CURVES,
     noise=(0.2, 1.0),
     degrees=(512,),
     mixtures=(2_500,),
@@ -91,9 +101,14 @@ class ThesisStudy:
             Task(key="pictures", run=self._pictures),
             Task(key="main, soft labels", run=partial(self._main, sizes, soft=True)),
         ]
-        noise = [self._point(sizes, f"noise {sigma:g}", Classwise(noise_stddev=sigma)) for sigma in sizes.noise]
-        degree = [self._point(sizes, f"l {degree}", Classwise(degree=degree)) for degree in sizes.degrees]
-        mixtures = [self._point(sizes, f"T {total}", Classwise(copies=total // N_CLASSES)) for total in sizes.mixtures]
+        by_noise = {f"noise {sigma:g}": Classwise(noise_stddev=sigma) for sigma in sizes.noise}
+        by_degree = {f"l {degree}": Classwise(degree=degree) for degree in sizes.degrees}
+        by_mixtures = {f"T {total}": Classwise(copies=total // N_CLASSES) for total in sizes.mixtures}
+        noise = [self._point(sizes, key, by_noise[key], sizes.train_noise) for key in by_noise]
+        degree = [self._point(sizes, key, by_degree[key], sizes.train_other) for key in by_degree]
+        mixtures = [self._point(sizes, key, by_mixtures[key], sizes.train_other) for key in by_mixtures]
+        every = {**by_noise, **by_degree, **by_mixtures}
+        plain = [self._point(sizes, unfitted(key), every[key], sizes.train_unfitted) for key in every]
         parts += [
             Task(key="sound, published epsilon", run=partial(self._sound, sizes, epsilon=published.MAIN_EPSILON)),
             noise[0],
@@ -106,7 +121,8 @@ class ThesisStudy:
             parts.append(Task(key="default for images, honest epsilon", run=partial(self._default, sizes)))
         parts += [*noise[1:3], *degree[:2], *mixtures[:2]]
         parts.append(Task(key="sound class-wise, published epsilon", run=partial(self._sound_classwise, sizes)))
-        return [*parts, *noise[3:7], *degree[2:], *mixtures[2:4], *noise[7:], *mixtures[4:]]
+        parts += [*noise[3:7], *degree[2:], *mixtures[2:4], *noise[7:], *mixtures[4:]]
+        return [*parts, *plain] if sizes.others else parts
 
     def lines(self, found: Found) -> Sequence[Line]:
         """Main run, class-wise runs."""
@@ -130,10 +146,10 @@ class ThesisStudy:
         training = replace(sizes.train, batch=sizes.main_batch)
         return _trained(dataset, test, sizes, training, runs=sizes.main_runs)
 
-    def _point(self, sizes: Sizes, key: str, setting: Classwise) -> Task:
-        return Task(key=key, run=partial(self._classwise, sizes, setting=setting))
+    def _point(self, sizes: Sizes, key: str, setting: Classwise, training: Training) -> Task:
+        return Task(key=key, run=partial(self._classwise, sizes, setting=setting, training=training))
 
-    def _classwise(self, sizes: Sizes, folder: Path, *, setting: Classwise) -> Figures:
+    def _classwise(self, sizes: Sizes, folder: Path, *, setting: Classwise, training: Training) -> Figures:
         """One point of a curve."""
         train, test = _digits(self.dataset)
 
@@ -144,7 +160,7 @@ class ThesisStudy:
             )  # fmt: skip
             return images, _hard(labels)
 
-        return _trained(dataset, test, sizes, sizes.train_classwise, runs=sizes.runs)
+        return _trained(dataset, test, sizes, training, runs=sizes.runs)
 
     def _sound(self, sizes: Sizes, folder: Path, *, epsilon: float | None) -> Figures:
         """DPMix of this package with the thesis's l and T, and the same training; no epsilon: the honest one."""
@@ -160,7 +176,7 @@ class ThesisStudy:
             labels="hard",
         )
         return self._released(
-            mechanism, sizes, epsilon=_USUAL.claimed(), training=sizes.train_classwise, runs=sizes.main_runs
+            mechanism, sizes, epsilon=_USUAL.claimed(), training=sizes.train_unfitted, runs=sizes.main_runs
         )
 
     def _default(self, sizes: Sizes, folder: Path) -> Figures:
