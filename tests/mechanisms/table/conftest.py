@@ -25,9 +25,9 @@ def tiny(monkeypatch):
     shrink(monkeypatch, population=1_000, learning=400, hessian=200)
     fewer = {
         "rule._ROUNDS": 3,
-        "resolution._LENGTHS": (0.1,),
-        "resolution._HEIGHTS": (0.1, 1.0),
-        "resolution._ROUGH": (1e-3,),
+        "density._LENGTHS": (0.1,),
+        "density._HEIGHTS": (0.1, 1.0),
+        "density._ROUGH": (1e-3,),
     }
     fewer["blueprint._GRADIENTS"] = (2, 2)
     fewer |= {f"copula.{name}": 500 for name in ("_FEWEST_SIMULATED", "_MOST_SIMULATED")}

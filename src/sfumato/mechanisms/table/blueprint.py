@@ -52,7 +52,6 @@ MOST_FOUND, FINE_LEVELS = 4, 12
 
 #: What the first stages give to a number as target, which has a block of its own there under this name.
 TARGET = "target"
-_TARGET_SHARE = 0.25
 
 _GROUPS_SHARE = 0.01
 _SIZES_SHARE = 0.02
@@ -147,7 +146,7 @@ class Blueprint:
     def gradients(self) -> int:
         """How often the teacher asks: less often where each answer takes long to think about. The noise is the same."""
         if self.target_apart:
-            return _NUMBER_LOOKS
+            return 1 if self.evidence.is_small else _NUMBER_LOOKS
         return int(min(max(_GRADIENT_WEIGHTS // (self.n_sets * (self.width + 1)), _GRADIENTS[0]), _GRADIENTS[1]))
 
     def most_bins(self, feature: Feature) -> int:
@@ -293,7 +292,7 @@ class Blueprint:
         if not self.target_apart:
             width = sum([*columns, *target])
             return (self._counts(stage, width=width, n_hot=self.k + len(target)),)
-        share = max(_TARGET_SHARE, 1 / (self.k + 1))
+        share = max(self.evidence.of_target, 1 / (self.k + 1))
         of_columns = self._counts(stage, width=sum(columns), n_hot=self.k)
         return replace(of_columns, share=1 - share), Hot(name=TARGET, width=sum(target), share=share)
 
@@ -314,7 +313,7 @@ class Blueprint:
     @property
     def sums_pairs(self) -> bool:
         """Whether what pairs of columns add to a number as target is asked for."""
-        return 2 <= self.k <= MOST_PAIRED
+        return 2 <= self.k <= MOST_PAIRED and not self.evidence.is_small
 
     def _parts(self, feature: Feature) -> int:
         if not feature.cells.column.is_coded:

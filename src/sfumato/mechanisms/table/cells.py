@@ -124,6 +124,15 @@ class Cells:
         values[list(self._atoms)] = list(self._atoms.values())
         return values
 
+    def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The values at which each cell of a number begins and ends: the same one for a single value."""
+        if self.whole:
+            return self.middles() - 0.5, self.middles() + 0.5
+        low, high = (self._value_at(self.grid.astype(np.float64) + end) for end in (0.0, 1.0))
+        for atom, value in self._atoms.items():
+            low[atom] = high[atom] = value
+        return low, high
+
     def edges(self, cell: int) -> tuple[float, float]:
         """The values between which a cell of the grid lies."""
         low, high = self._value_at(self.grid[cell] + np.array([0.0, 1.0]))

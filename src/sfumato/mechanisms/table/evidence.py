@@ -24,8 +24,18 @@ _AT = (
     (300.0, (0.08, 0.17, 0.00, 0.55, 0.20, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00, 0.00)),
     (700.0, (0.03, 0.12, 0.015, 0.17, 0.07, 0.09, 0.03, 0.075, 0.015, 0.015, 0.355, 0.015)),
 )
-#: A number as target is taught at every size, with this share at least, which classes give up.
-_NUMBER_TAUGHT = 0.2
+#: Sizes at which there are coarse columns and their classes and no more, correlations too, and everything.
+_LITTLE, _SOME, _MUCH = (rho for rho, _ in _AT)
+#: A number as target is taught at every size, with these shares at least, which classes give up: at small sizes most of what
+#: they have, since a sum of errors says more of a few columns than counts by level do.
+_NUMBER_TAUGHT = ((10.0, 0.1), (30.0, 0.5), (120.0, 0.2))
+#: And where the rows are is all that can be known of the smallest: these have so much at least.
+_NUMBER_COUNTED = {
+    "coarse": ((10.0, 0.3), (40.0, 0.1), (120.0, 0.0)),
+    "fine": ((10.0, 0.4), (40.0, 0.15), (120.0, 0.0)),
+}
+#: What the first stages give to a number as target, at such sizes: its levels are what all later tables are made by.
+_NUMBER_SHARE = ((30.0, 0.5), (120.0, 0.25))
 #: A stage that would get less is left out: it would say nothing.
 _LEAST_SHARE = 0.01
 #: Stages that ask of all rows alike, however many classes these have.
@@ -65,15 +75,38 @@ class Evidence:
         """In proportion to log rho between the given places."""
         return float(np.interp(math.log(max(rho, 1e-9)), np.log(at), values))
 
+    def _along(self, places: tuple[tuple[float, float], ...]) -> float:
+        """The value at this size, of some that are given with their sizes."""
+        return self._by_rho(self.rho, *zip(*places, strict=True))
+
+    @property
+    def of_target(self) -> float:
+        """What the first stages give to a number as target."""
+        return self._along(_NUMBER_SHARE)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are coarse columns and their classes and no more."""
+        return self.rho < _LITTLE
+
     @property
     def least(self) -> float:
         """A bin should hold so many standard deviations of its class counts: fewer where a teacher mends them later."""
-        return self._by_rho(self.rho_of_class, (_AT[1][0], _AT[2][0]), _LEAST)
+        return self._by_rho(self.rho_of_class, (_SOME, _MUCH), _LEAST)
 
     @property
     def bend(self) -> float:
         """How strongly grids are bent: with few rows most parts should lie where most numbers are, in round bounds."""
-        return self._by_rho(self.rho, (_AT[0][0], _AT[2][0]), _BENDS)
+        return self._by_rho(self.rho, (_LITTLE, _MUCH), _BENDS)
+
+    def _for_number(self, shares: dict[str, float]) -> dict[str, float]:
+        """With a number as target: what its counts and its teacher need more, classes have less."""
+        more = {
+            **{stage: max(shares[stage], self._along(places)) for stage, places in _NUMBER_COUNTED.items()},
+            "teacher": max(shares["teacher"], self._along(_NUMBER_TAUGHT)),
+        }
+        taken = sum(share - shares[stage] for stage, share in more.items())
+        return {**shares, **more, "classes": shares["classes"] - taken}
 
     def shares(self, *, has_target: bool) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones."""
@@ -85,8 +118,7 @@ class Evidence:
             for i, stage in enumerate(_STAGES)
         }
         if self.number_target:
-            taught = max(shares["teacher"], _NUMBER_TAUGHT)
-            shares = {**shares, "classes": shares["classes"] + shares["teacher"] - taught, "teacher": taught}
+            shares = self._for_number(shares)
         if not has_target:
             shares = {stage: share * _WITHOUT_TARGET.get(stage, 1.0) for stage, share in shares.items()}
         kept = {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}

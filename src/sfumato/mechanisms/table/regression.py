@@ -18,6 +18,10 @@ from sfumato.mechanisms.table.effects import Effects
 _FIRST_SIZE = 0.15
 _SIZES = (0.01, 2.0)
 _ROUNDS = 5
+#: Tables are thought to be of one size, as surely as if so many of its numbers had told it: a few columns among many that noise
+#: favours would otherwise be believed. All of them together are not thought larger than errors are.
+_POOLED = 2.0
+_ALL_TABLES = 0.4
 #: How far the rule's own deviations from the mean may be off, relative to themselves.
 _SLOPE = 0.5
 
@@ -69,10 +73,11 @@ def learn_effects(
     known = (gram * trust) @ gram
     pull = gram @ (trust * np.append(heard.sums, heard.along))
     precisions = effects.precisions()
-    sizes = np.full(len(precisions), _FIRST_SIZE)
+    most = _ALL_TABLES / np.sqrt(len(precisions))
+    sizes = np.full(len(precisions), min(_FIRST_SIZE, most))
     for _ in range(_ROUNDS):
         amounts, covariance = _posterior(known, pull, precisions, sizes, slope=_SLOPE * scale)
-        sizes = _sizes(amounts, covariance, precisions, sizes, effects.layout.starts)
+        sizes = _sizes(amounts, covariance, precisions, sizes, effects.layout.starts, most=most)
     amounts, _ = _posterior(known, pull, precisions, sizes, slope=_SLOPE * scale)
     return Learned(effects, amounts[:-1], float(amounts[-1]))
 
@@ -105,12 +110,18 @@ def _sizes(
     precisions: Sequence[NDArray[np.float64]],
     sizes: NDArray[np.float64],
     starts: NDArray[np.int64],
+    *,
+    most: float,
 ) -> NDArray[np.float64]:
-    """The sizes that go best with the amounts, by how many of these are settled (MacKay, "Bayesian interpolation", 1992)."""
-    new = []
+    """The sizes that go best with the amounts, by how many of these are settled (MacKay, "Bayesian interpolation", 1992).
+
+    What tables have in common is settled first, and counts in each of them.
+    """
+    settled, energies = [], []
     for start, precision, size in zip(starts, precisions, sizes, strict=True):
         table = slice(start, start + len(precision))
-        settled = len(precision) - float((precision * covariance[table, table]).sum()) / size**2
-        energy = float(amounts[table] @ precision @ amounts[table])
-        new.append(np.sqrt(energy / max(settled, 0.5)))
-    return np.asarray(np.clip(new, *_SIZES))
+        settled.append(max(len(precision) - float((precision * covariance[table, table]).sum()) / size**2, 0.0))
+        energies.append(float(amounts[table] @ precision @ amounts[table]))
+    pooled = min(sum(energies) / (sum(settled) + _POOLED), most**2)
+    new = (np.array(energies) + _POOLED * pooled) / (np.array(settled) + _POOLED)
+    return np.asarray(np.clip(np.sqrt(new), *_SIZES))

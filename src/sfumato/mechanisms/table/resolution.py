@@ -4,14 +4,14 @@ Every cell of the grid belongs to a coarse part; a second count splits a part in
 standard deviations of that count. What the noise explains stays flat, and parts far from all mass are emptied.
 """
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from sfumato.mechanisms.table.cells import CELLS, Cells
+from sfumato.mechanisms.table.density import Told, find_density
+from sfumato.mechanisms.table.humps import Stretches, shapes_of
 from sfumato.mechanisms.table.smooth import haar_within, to_simplex
 
 #: Coarse parts of a number: as many as whole standard deviations in all rows, within this range.
@@ -24,13 +24,10 @@ _SOME = 0.7
 #: What is left has to hold this part of all rows.
 _MOST = 0.8
 
-#: Up to so many leaves are smoothed by a Gaussian process: the heights and lengths of its curve, as parts of all rows and
-#: of the grid; how many rows a single value may hold; and how rough the density may be from leaf to leaf.
+#: Up to so many leaves are smoothed by a Gaussian process.
 _SMOOTHED = 64
-_HEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0)
-_LENGTHS = (0.02, 0.05, 0.1, 0.2)
-_SINGLE = 0.3
-_ROUGH = (1e-6, 1e-3, 3e-2)
+#: A leaf may lie where the shape has nothing: then its cells are alike.
+_NOTHING = 1e-12
 
 
 def number_of_parts(rows_over_noise: float) -> int:
@@ -93,8 +90,7 @@ class Counted:
         if self.cells.column.is_coded:
             return _categories(held, stddev=float(stddev[0]), total=total)
         if len(part_of_leaf) <= _SMOOTHED:
-            in_leaf = self._smoothed(part_of_leaf, total=total)
-            return np.asarray((in_leaf / np.bincount(self.leaf))[self.leaf])
+            return self._smoothed(part_of_leaf, total=total)
         held = to_simplex(self._without_far_noise(held, stddev, self._single(self.part)), total=total)
         in_leaf = np.zeros(len(part_of_leaf))
         for p in range(len(held)):
@@ -103,32 +99,26 @@ class Counted:
         return np.asarray((in_leaf / np.bincount(self.leaf))[self.leaf])
 
     def _smoothed(self, part_of_leaf: NDArray[np.int64], *, total: float) -> NDArray[np.float64]:
-        """Rows in each leaf of a number that few leaves are supported for: both counts at once, by a Gaussian process.
-
-        The density is even, plus a smooth curve along the grid whose height and smoothness go best with the counts;
-        single values and missing ones are apart from it.
-        """
-        inner, n_leaves = self.cells.inner, len(part_of_leaf)
+        """Rows in each cell of a number that few leaves are supported for, from both counts at once."""
+        inner, n_leaves, n_parts = self.cells.inner, len(part_of_leaf), len(self.part_counts)
         size = np.bincount(self.leaf, minlength=n_leaves)
         place = np.bincount(self.leaf[:inner], weights=np.arange(inner), minlength=n_leaves) / size / inner
         single = self._single(self.leaf)
-        width = np.where(single, 0.0, size / inner)
-        sums = np.concatenate([np.eye(n_leaves), np.arange(len(self.part_counts))[:, None] == part_of_leaf])
-        noise = np.repeat([self.leaf_stddev**2, self.part_stddev**2], [n_leaves, len(self.part_counts)])
-        apart = np.concatenate([self.leaf_counts, self.part_counts]) - sums @ (total * width)
-        best, found = -np.inf, total * width
-        for length, height, rough in itertools.product(_LENGTHS, _HEIGHTS, _ROUGH):
-            alike = np.exp(-((place[:, None] - place) ** 2) / (2 * length**2))
-            own = np.where(single, (_SINGLE * total) ** 2, rough * total**2 * width)
-            prior = np.outer(width, width) * alike * (height * total / length) ** 2 + np.diag(own)
-            across = prior @ sums.T
-            root = linalg.cho_factor(sums @ across + np.diag(noise), lower=True)
-            answer = linalg.cho_solve(root, apart)
-            fit = -0.5 * float(apart @ answer) - float(np.log(np.diag(root[0])).sum())
-            if fit > best + 1e-9:
-                best, found = fit, total * width + across @ answer
-                left = np.diag(prior) - np.einsum("ij,ji->i", across, linalg.cho_solve(root, across.T))
-        return to_simplex(self._without_far_noise(found, np.sqrt(np.maximum(left, 0.0)), single), total=total)
+        told = Told(
+            np.concatenate([np.eye(n_leaves), np.arange(n_parts)[:, None] == part_of_leaf]),
+            np.concatenate([self.leaf_counts, self.part_counts]),
+            np.repeat([self.leaf_stddev**2, self.part_stddev**2], [n_leaves, n_parts]),
+        )
+        leaves = Stretches.of(self.cells, self.leaf)
+        found = find_density(shapes_of(self.cells), leaves, place, single, told, total=total)
+        unclear = single & (found.held < _LIT * found.stddev)
+        unclear[-1] &= not self.cells.has_missing_cell
+        held = np.where(unclear, -np.inf, self._without_far_noise(found.held, found.stddev, single))
+        in_leaf = to_simplex(held, total=total)
+        within = np.ones(self.cells.count)
+        of_shape = found.shape.parts(Stretches.of(self.cells, np.arange(inner)))
+        within[:inner] = np.where(single[self.leaf[:inner]], 1.0, of_shape + _NOTHING)
+        return np.asarray(in_leaf[self.leaf] * within / np.bincount(self.leaf, weights=within)[self.leaf])
 
     def _single(self, place: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which places stand for one value, or for missing ones, and so have no neighbours."""

@@ -107,9 +107,9 @@ class TableModel:
             target = fitted.binned.target
             at = target.cells_in(labels, rng)
             drawn = target.values_in(at, rng)
-            if fitted.numbers is not None and fitted.numbers.is_better and self.alpha > 0:
+            if fitted.numbers is not None and self.alpha > 0:
                 drawn = fitted.numbers.moved(
-                    drawn.astype(np.float64), chosen, np.stack(cells, axis=1), alpha=self.alpha
+                    drawn.astype(np.float64), chosen, np.stack(cells, axis=1), of_labels, alpha=self.alpha
                 )
             values |= Feature(target.cells).decode(at, drawn)
         apart = {f.cells.column.name for f in fitted.binned.features if f.reference is not None}

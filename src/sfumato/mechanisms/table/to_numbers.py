@@ -16,6 +16,7 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import CODES, RULE
 from sfumato.mechanisms.table.blueprint import FINE_LEVELS, MOST_FOUND, Blueprint
 from sfumato.mechanisms.table.counting import weighed, weight_of
+from sfumato.mechanisms.table.dealing import dealt
 from sfumato.mechanisms.table.effects import Effects, column_parts, pair_cells
 from sfumato.mechanisms.table.ordering import LEVELS
 from sfumato.mechanisms.table.pairs import all_pairs
@@ -45,7 +46,7 @@ class TaughtNumbers:
     """What the rule says of every row of the population, what is added to it, and how much smaller errors are then: noisy.
 
     `unit` is the largest error, `mean` the rule's own and `farthest` its largest deviation from it; `spread` is the part of the
-    population's errors that private rows have.
+    population's errors that private rows have. `is_all`: nothing else is known of the target, so errors are chance.
     """
 
     said: NDArray[np.float64] = field(repr=False)
@@ -55,6 +56,7 @@ class TaughtNumbers:
     farthest: float
     spread: float = 1.0
     gain: Measured | None = None
+    is_all: bool = False
 
     @property
     def is_better(self) -> bool:
@@ -71,21 +73,31 @@ class TaughtNumbers:
         return self.unit * sum((one.added(cells, deviations) for one in self.learned), np.zeros(len(said)))
 
     def moved(
-        self, values: NDArray[np.float64], chosen: NDArray[np.int64], cells: NDArray[np.int64], *, alpha: float
+        self,
+        values: NDArray[np.float64],
+        chosen: NDArray[np.int64],
+        cells: NDArray[np.int64],
+        rng: np.random.Generator,
+        *,
+        alpha: float,
     ) -> NDArray[np.float64]:
-        """The same values, each at a row where the corrected rule and the row's own error lead to its rank.
+        """The same values, each at a row where the corrected rule and an error of that row, or of one like it, lead to its rank.
 
         Args:
             values: Of rows of the population, drawn by their level. Missing ones stay where they are.
             chosen: Which rows these are.
             cells: Their cells.
+            rng: Of who gets which error.
             alpha: How far the corrections are followed, from 0 (not at all) to 1.
         """
-        said = self.said[chosen]
-        wanted = values + alpha * (self.corrections(said, cells) - (1 - self.spread) * (values - said))
         known = np.flatnonzero(~np.isnan(values))
+        before, said, at = values[known], self.said[chosen[known]], cells[known]
+        kept = 1 - alpha * (1 - self.spread) if self.is_better else 1.0
+        rule = said + alpha * self.corrections(said, at) if self.is_better else said
+        errors = kept * (before - said)
+        wanted = rule + (dealt(errors, rule, list(at.T), rng) if self.is_all else errors)
         out = values.copy()
-        out[known[np.argsort(wanted[known], kind="stable")]] = np.sort(values[known])
+        out[known[np.argsort(wanted, kind="stable")]] = np.sort(before)
         return out
 
 
@@ -107,7 +119,7 @@ class NumberStage:
             return np.asarray(standing.trees.predict(_ranked(ranks, _cells(batch)))[:, None])
 
         self.view.prepare(RULE, said)
-        taught = standing.untaught(generator)
+        taught = replace(standing.untaught(generator), is_all=self.plan.evidence.is_small)
         columns = column_parts(generator.binned.binnings, most=self.plan.most_parts)
         total = standing.known * generator.binned.total
         found: list[tuple[int, int]] = []
@@ -205,12 +217,15 @@ class _Standing:
         values = target.values_in(target.cells_in(population.labels[chosen], rng), rng).astype(np.float64)
         known = ~np.isnan(values)
         chosen, values = chosen[known], values[known]
+        labels = population.labels[chosen]
         if len(values) == 0 or np.ptp(values) == 0:
             return None
         rows = population.rows[chosen]
         cells = np.stack([b.cells_in(rows[:, j], rng) for j, b in enumerate(generator.binned.binnings)], axis=1)
         ranked = _ranked(_ranks(generator), cells)
-        trees = HistGradientBoostingRegressor(max_iter=_TREES, early_stopping=False, random_state=0).fit(ranked, values)
+        trees = HistGradientBoostingRegressor(max_iter=_TREES, early_stopping=False, random_state=0).fit(
+            ranked, _means(values, labels)
+        )
         said = trees.predict(ranked)
         return _Standing(float(known.mean()), cells, said, values - said, trees)
 
@@ -225,6 +240,11 @@ class _Standing:
         farthest = max(float(np.abs(self.said - mean).max()), 1e-12 * max(1.0, abs(mean)))
         unit = max(_BEYOND * float(np.quantile(np.abs(self.errors), _CUT)), 1e-9 * farthest)
         return TaughtNumbers(of_all, (), unit, mean, farthest)
+
+
+def _means(values: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """For each row the mean of its level: where in a level a value lies is chance, which trees would learn."""
+    return np.asarray((np.bincount(labels, weights=values) / np.maximum(np.bincount(labels), 1))[labels])
 
 
 def _cells(batch: Batch) -> NDArray[np.int64]:
