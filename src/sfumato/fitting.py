@@ -19,6 +19,7 @@ from sfumato.public.certificate import DiscoveryRecord, make_certificate
 from sfumato.public.plan import make_plan, refuse_sampling
 from sfumato.public.schema import Schema, sketch
 from sfumato.public.software import installed_software
+from sfumato.public.threads import few_threads
 
 
 def fit(
@@ -72,7 +73,8 @@ def fit_with(
         schema, data, prior, before = discovered.schema, discovered.data, discovered.plan.event, discovered.answers
     planned = make_plan(chosen.steps(schema, budget), budget=budget, unit=schema.unit, rows=schema.rows, prior=prior)
     view = View(data, plan=planned, primitives=primitives, schema=schema, on_step=on_step)
-    measurements = chosen.measure(doors_of(view), schema)
+    with few_threads():
+        measurements = chosen.measure(doors_of(view), schema)
     answers = before | view.answers
     del view  # and with it the rows that it kept in memory
     give_back()

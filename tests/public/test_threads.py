@@ -54,3 +54,13 @@ def test_exact_products_are_the_same_bits_in_one_thread_and_in_four(monkeypatch)
         monkeypatch.setattr(threads.numba, "get_num_threads", lambda n_threads=n_threads: n_threads)
         found.append(grid_products(rows, matrix))
     assert np.array_equal(*found)
+
+
+def test_few_threads_are_four_at_most_and_all_of_them_afterwards(monkeypatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(threads.numba, "get_num_threads", lambda: 16)
+    monkeypatch.setattr(threads.numba, "set_num_threads", asked.append)
+    with threads.few_threads():
+        found = [library["num_threads"] for library in threads._libraries().info() if library["user_api"] == "blas"]
+    assert all(n <= 4 for n in found)
+    assert asked == [4, 16]

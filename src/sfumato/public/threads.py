@@ -1,11 +1,13 @@
 """Pieces of work in several threads, each of which multiplies matrices by itself.
 
 A library for matrix products has threads of its own, as many as there are processors. Called by several threads at once, it
-has that many for each, and they spend their time waiting for each other: sixteen processors were slower than two.
+has that many for each, and they spend their time waiting for each other. Nor do many threads serve small matrices: a fit of images
+took 13 s with four threads on sixteen processors, and 95 s with sixteen (20,000 images, other work beside it).
 """
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
@@ -18,6 +20,20 @@ Result = TypeVar("Result")
 
 
 _HERE = threading.local()
+_FEW = 4
+
+
+@contextlib.contextmanager
+def few_threads() -> Iterator[None]:
+    """At most four threads for matrices and for compiled loops: what is asked of them batch by batch is too little for more."""
+    loops = numba.get_num_threads()
+    libraries = [library["num_threads"] for library in _libraries().info() if library["user_api"] == "blas"]
+    numba.set_num_threads(min(loops, _FEW))
+    try:
+        with _libraries().limit(limits=min(_FEW, *libraries, _FEW), user_api="blas"):
+            yield
+    finally:
+        numba.set_num_threads(loops)
 
 
 def in_threads(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
