@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table.ordering import bin_orders, class_line, halves, levels_of
+from sfumato.mechanisms.table.ordering import bin_orders, category_levels, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import Levels, Sums, all_pairs, departures
 from sfumato.public.doors import Measured
 
@@ -122,3 +122,7 @@ def test_classes_with_similar_rows_lie_side_by_side() -> None:
     given = np.array([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
     line = class_line([given / 4], np.full(4, 0.25))
     assert {frozenset(np.argsort(line)[:2]), frozenset(np.argsort(line)[2:])} == {frozenset({0, 2}), frozenset({1, 3})}
+
+
+def test_categories_have_more_levels_the_more_rows_a_cell_would_hold() -> None:
+    assert [category_levels(rows_over_noise) for rows_over_noise in (0.0, 100.0, 200.0, 1e6)] == [6, 6, 8, 12]

@@ -10,7 +10,7 @@ from sfumato.mechanisms.table.differences import SCALES, SHARE, comparable, most
 from sfumato.mechanisms.table.evidence import Evidence, evidence_of
 from sfumato.mechanisms.table.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.logistic import error_bound
-from sfumato.mechanisms.table.ordering import LEVELS, most_levels
+from sfumato.mechanisms.table.ordering import LEVELS, category_levels, most_levels
 from sfumato.mechanisms.table.pairs import all_pairs
 from sfumato.mechanisms.table.persons import planned
 from sfumato.mechanisms.table.regrid import COARSE_LOOKS
@@ -274,10 +274,16 @@ class Blueprint:
     def _pair_cells(self, levels: int) -> int:
         """Cells of the tables of all pairs, at most: of so many levels of a column with an order."""
         sizes = [
-            [min(self._bins(f), most_levels(f.cells, levels)) for f in features]
+            [min(self._bins(f), most_levels(f.cells, levels, of_categories=self.category_levels)) for f in features]
             for features in (self.plain, self.joined)
         ]
         return max((sum(some) ** 2 - sum(size**2 for size in some)) // 2 for some in sizes)
+
+    @cached_property
+    def category_levels(self) -> int:
+        """Levels of categories in the tables of pairs, as many as the counts support."""
+        share = self.shares().get("pairs", 0.0) / max(len(all_pairs(self.k)), 1)
+        return category_levels(self.evidence.rows * self.evidence.mu * math.sqrt(share))
 
     @property
     def target_apart(self) -> bool:

@@ -87,12 +87,14 @@ def column_parts(binnings: Sequence[Binning], *, most: int) -> tuple[ColumnParts
     return tuple(_parts_of(binning, most=most) for binning in binnings)
 
 
-def pair_cells(generator: Generator, pairs: Sequence[tuple[int, int]], *, levels: int) -> tuple[PairCells, ...]:
-    """Pairs of columns with so many levels each, of about equal mass."""
+def pair_cells(
+    generator: Generator, pairs: Sequence[tuple[int, int]], *, levels: int, of_categories: int
+) -> tuple[PairCells, ...]:
+    """Pairs of columns with so many levels each, of about equal mass; of categories perhaps more."""
     of_cell = {}
     for j in {column for pair in pairs for column in pair}:
         binning = generator.binned.binnings[j]
-        most = most_levels(binning.cells, levels)
+        most = most_levels(binning.cells, levels, of_categories=of_categories)
         of_cell[j] = levels_of(generator.margins[j], generator.orders[j], most=most)[binning.bin_of]
     return tuple(PairCells(i, j, of_cell[i], of_cell[j]) for i, j in pairs)
 

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.cells import Cells
 
-#: Levels of a column with an order in the table of a pair, and of categories.
+#: Levels of a column with an order in the table of a pair, and the most of categories; these only where a cell would hold so many
+#: standard deviations of its count.
 LEVELS, CATEGORY_LEVELS = 6, 12
+_LEAST_IN_CELL = 4.0
 
 _DIGITS = 9  # values that differ by rounding alone count as equal, so that every processor finds the same order
 
@@ -62,13 +64,18 @@ def halves(line: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.
     return half
 
 
-def most_levels(cells: Cells, ordered: int) -> int:
+def category_levels(rows_over_noise: float) -> int:
+    """Levels of categories: as many as keep so many rows in a cell, if they are spread evenly, that noise does not explain them."""
+    return int(np.clip(rows_over_noise / (_LEAST_IN_CELL * LEVELS), LEVELS, CATEGORY_LEVELS))
+
+
+def most_levels(cells: Cells, ordered: int, *, of_categories: int) -> int:
     """Into how many levels a column is joined where `ordered` of one with an order are enough: more of categories.
 
     Neighbours along an order are alike. Categories that go with the same classes need not be: a number may move the target up in
     one and down in the next.
     """
-    return ordered if cells.is_ordered else max(ordered, CATEGORY_LEVELS)
+    return ordered if cells.is_ordered else max(ordered, of_categories)
 
 
 def levels_of(mass: NDArray[np.float64], order: NDArray[np.int64], *, most: int) -> NDArray[np.int64]:

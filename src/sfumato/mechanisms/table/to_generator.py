@@ -77,7 +77,7 @@ class GeneratorStage:
         half = halves(line, rates)
         levels = Levels(
             [
-                levels_of(j.sum(axis=0), o, most=most_levels(b.cells, LEVELS))
+                levels_of(j.sum(axis=0), o, most=most_levels(b.cells, LEVELS, of_categories=self.plan.category_levels))
                 for b, j, o in zip(binned.binnings, joints, orders, strict=True)
             ],
             half,

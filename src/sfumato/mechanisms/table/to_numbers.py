@@ -125,7 +125,12 @@ class NumberStage:
         found: list[tuple[int, int]] = []
         for _ in range(self.plan.gradients):
             levels = FINE_LEVELS if found else LEVELS
-            asked = Effects(columns, pair_cells(generator, found or self._pairs(generator), levels=levels))
+            asked = Effects(
+                columns,
+                pair_cells(
+                    generator, found or self._pairs(generator), levels=levels, of_categories=self.plan.category_levels
+                ),
+            )
             heard = self._ask(taught, asked)
             kept = range(len(asked.pairs)) if found else _standing_out(asked, heard)
             found = [(asked.pairs[at].left, asked.pairs[at].right) for at in kept]
