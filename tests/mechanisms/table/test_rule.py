@@ -180,3 +180,22 @@ def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_th
     assert after < before
     before, after = loss_after(radius=1e9)
     assert after > before + 0.5
+
+
+def test_little_trust_turns_a_rule_away_from_differences_of_like_columns_and_keeps_it_as_steep() -> None:
+    """Two columns that are nearly the same, one of which seems to say the opposite: what noise in their tables looks like."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(4, size=20_000)
+    second = np.where(rng.random(len(first)) < 0.9, first, rng.integers(4, size=len(first)))
+    at = np.stack([first, second, rng.integers(4, size=len(first))], axis=1)
+    labels = drawn((1.0 * (first - 1.5) - 0.6 * (second - 1.5))[:, None])
+    sure, doubting = (
+        learn_rule(at, labels, ORDERS, BINS, n_classes=2, with_trees=False, trust=trust) for trust in (1.0, 1e-3)
+    )
+    of_second = [rule.additive[0, 7] - rule.additive[0, 4] for rule in (sure, doubting)]
+    assert of_second[0] < -1.0
+    assert of_second[1] > of_second[0] + 0.5
+    assert log_loss(doubting.additive_scores(at), labels) < log_loss(np.zeros((len(at), 1)), labels) - 0.01
+    flat = drawn(doubting.additive_scores(at), seed=3)
+    assert np.corrcoef(flat, labels)[0, 1] > 0
+    assert flat.mean() == pytest.approx(labels.mean(), abs=0.02)

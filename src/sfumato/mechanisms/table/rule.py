@@ -27,6 +27,7 @@ _ROUNDS = 50
 _MOST_TREES = 400
 MOST_CLASSES = 32
 _IMPOSSIBLE = -9.0
+_FREE = 1e6  # next to no prior
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,20 @@ def learn_rule(
     *,
     n_classes: int,
     with_trees: bool = True,
+    trust: float = 1.0,
 ) -> GeneratorRule | None:
-    """From rows of the generator; None where they hold one class alone."""
+    """From rows of the generator; None where they hold one class alone.
+
+    Args:
+        rows: Their bins.
+        labels: Their classes.
+        orders: The order of each column's bins.
+        bins: Where each bin has its weight.
+        n_classes: Classes that a row can have.
+        with_trees: Whether trees are learned too.
+        trust: What a row weighs, beside a prior of weights of size one. Where the tables behind the rows are noisy, columns
+            that hang together would have large weights of opposite signs for what is only noise in their difference.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -122,7 +135,7 @@ def learn_rule(
     classes = np.unique(labels)
     if len(classes) < 2:
         return None
-    model = LogisticRegression(C=1.0, max_iter=100, fit_intercept=False)
+    model = LogisticRegression(C=trust, max_iter=100, fit_intercept=False)
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ConvergenceWarning
@@ -130,6 +143,8 @@ def learn_rule(
         model.fit(bins.one_hot(rows), labels)
     if n_classes == 2:
         additive = np.asarray(model.coef_, dtype=np.float64)
+        if trust < 1.0:
+            additive = _as_steep(additive, rows, labels, bins)
     else:
         coefficients = model.coef_ if len(classes) > 2 else np.concatenate([-model.coef_ / 2, model.coef_ / 2])
         additive = np.zeros((n_classes, bins.width))
@@ -142,3 +157,15 @@ def learn_rule(
     rounds = int(np.clip(_MOST_TREES // (1 if len(classes) == 2 else len(classes)), 5, _ROUNDS))
     trees = HistGradientBoostingClassifier(max_iter=rounds, early_stopping=False, random_state=0, **_TREES)
     return GeneratorRule(bins, orders, additive, trees.fit(seen, labels), classes)
+
+
+def _as_steep(
+    additive: NDArray[np.float64], rows: NDArray[np.int64], labels: NDArray[np.int64], bins: Bins
+) -> NDArray[np.float64]:
+    """The weights times what makes their scores as steep as the labels are: a prior turns them, and must not flatten them."""
+    from sklearn.linear_model import LogisticRegression
+
+    along = LogisticRegression(C=_FREE).fit(added(additive, bins.codes(rows)), labels)
+    steep = additive * float(along.coef_[0, 0])
+    steep[:, -1] += float(along.intercept_[0])
+    return steep

@@ -46,6 +46,7 @@ class Generator:
     levels: Levels
     correlation: NDArray[np.float64]
     population: Population = field(repr=False)
+    rare_stddev: float | None = None  # the noise in a count of a class that was counted again, all counts together
 
     @property
     def margins(self) -> list[NDArray[np.float64]]:
@@ -68,7 +69,7 @@ class GeneratorStage:
 
     def run(self, binned: Binned) -> Generator:
         """All tables together."""
-        per_class, joints = self._joints(binned)
+        per_class, joints, rare_stddev = self._joints(binned)
         rates = per_class / per_class.sum()
         line = np.arange(len(rates), dtype=np.float64)
         if binned.target is not None and not binned.target.cells.is_ordered and len(rates) > 2:
@@ -86,7 +87,7 @@ class GeneratorStage:
         population = first_population(
             rates, joints, orders, correlation, n_rows=population_rows(self.plan.evidence.rows), seed=0
         )
-        generator = Generator(binned, rates, joints, orders, levels, correlation, population)
+        generator = Generator(binned, rates, joints, orders, levels, correlation, population, rare_stddev)
         tables: list[Table] = [
             (population.labels * size + population.rows[:, j], joint.ravel())
             for j, (size, joint) in enumerate(zip(binned.sizes, joints, strict=True))
@@ -108,13 +109,13 @@ class GeneratorStage:
         weights = population.weights * (rates / np.maximum(held, 1e-300))[population.labels]
         return replace(generator, population=replace(population, weights=weights / weights.sum()))
 
-    def _joints(self, binned: Binned) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-        """Rows of each class, and the probabilities of (class, bin)."""
+    def _joints(self, binned: Binned) -> tuple[NDArray[np.float64], list[NDArray[np.float64]], float | None]:
+        """Rows of each class, the probabilities of (class, bin), and the noise in a count of a class that was counted again."""
         if not self.plan.has("classes"):
             held = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
             rates = held / held.sum()
             margins = [_shares(binning.margin) for binning in binned.binnings]
-            return rates * binned.total, [np.outer(rates, margin) for margin in margins]
+            return rates * binned.total, [np.outer(rates, margin) for margin in margins], None
         tables, per_class = self._class_tables(binned)
         if binned.in_full is not None:
             stddev = float(tables[0].stddev[0])
@@ -123,10 +124,13 @@ class GeneratorStage:
             per_class = gains * per_class
         margins = _better_margins(binned, tables)
         rare = self.rare(binned)
+        rare_stddev = None
         if rare is not None:
+            rare_stddev = (float(tables[0].stddev[rare]) ** -2 + self._recount_stddev(binned) ** -2) ** -0.5
             tables, per_class = recounted(self.plan, self.view, binned, tables, per_class, margins, rare=rare)
         ordered = 0 if binned.target is None else binned.target.ordered
-        return per_class, joint_tables(tables, binned.binnings, margins, per_class, ordered=ordered)
+        joints = joint_tables(tables, binned.binnings, margins, per_class, ordered=ordered)
+        return per_class, joints, rare_stddev
 
     def _class_tables(self, binned: Binned) -> tuple[list[ClassTable], NDArray[np.float64]]:
         """The centred table of every column, and rows of each class."""
@@ -331,9 +335,12 @@ class GeneratorStage:
         if self.plan.n_classes != 2 or self.plan.target_apart or not self.plan.has("teacher") or binned.target is None:
             return None
         counts = np.maximum(binned.target.margin, 0.0)
-        stddev = self._stddev("teacher", len(binned.sizes) + 1) / math.sqrt(self.plan.gradients)
         at = int(np.argmin(counts))
-        return at if counts[at] < _RARE * stddev else None
+        return at if counts[at] < _RARE * self._recount_stddev(binned) else None
+
+    def _recount_stddev(self, binned: Binned) -> float:
+        """The noise in what the teacher's budget could count."""
+        return self._stddev("teacher", len(binned.sizes) + 1) / math.sqrt(self.plan.gradients)
 
     def _stddev(self, stage: str, n_codes: int) -> float:
         return count_stddev(self.view, stage, self.plan.hot(stage), n_codes=n_codes)

@@ -25,6 +25,9 @@ from sfumato.public.schema import Batch
 LEARNING_ROWS = 40_000
 HESSIAN_ROWS = 10_000
 
+#: What a row of the generator weighs at least, where tables are noise.
+_LEAST_TRUST = 1e-4
+
 #: A row's log-loss is cut here for two classes; more classes may lose more.
 _MOST_LOSS = 3.0
 
@@ -85,6 +88,7 @@ class LabelStage:
             bins,
             n_classes=generator.binned.n_classes,
             with_trees=with_trees,
+            trust=_trust(generator, population.labels[chosen]),
         )
 
     def _taught(self, generator: Generator, rule: GeneratorRule) -> Labels:
@@ -171,6 +175,15 @@ class LabelStage:
             return {"judge": ((before - after) / most)[:, None]}
 
         return scaled(self.view.noisy_sum("judge", gains)["judge"], most)
+
+
+def _trust(generator: Generator, labels: NDArray[np.int64]) -> float:
+    """What a row weighs: as many real rows as would have the noise of a rare class's counts, over the rows drawn of it."""
+    if generator.rare_stddev is None:
+        return 1.0
+    rare = int(np.argmin(generator.rates))
+    counted = float(generator.rates[rare]) * generator.binned.total / generator.rare_stddev
+    return float(np.clip(counted**2 / max(int((labels == rare).sum()), 1), _LEAST_TRUST, 1.0))
 
 
 def _scores(corrections: NDArray[np.float64], of: Pupils) -> NDArray[np.float64]:
