@@ -105,6 +105,10 @@ of the clean test digits a logistic regression names that was trained on reports
 would call one: {small} (chance: 10 % on average; eight other releases at epsilon 1 gave 4 to 17 %, so nothing is left there but
 chance). Where anybody may hold the rows, `3a-image` reaches above 90 % at epsilon 1.
 
+At full size the reports serve learners *less*, the larger epsilon is beyond 150, though there is less and less noise in them. So noise
+is not what limits them there. A guess, which was not tested: a learner is shown smooth pictures of 36 waves and asked about sharp digits,
+and noise had kept it from relying on what only smooth pictures have.
+
 ## What is assumed
 
 Network, copies and rates are those of `sfumato.learn.iic` and not the authors' program. A margin of four pixels is cut off. A quick run
