@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
-
+#: Whether a thread is one of several that share some work.
 _HERE = threading.local()
 _FEW = 4
 
@@ -30,7 +30,7 @@ def few_threads() -> Iterator[None]:
     libraries = [library["num_threads"] for library in _libraries().info() if library["user_api"] == "blas"]
     numba.set_num_threads(min(loops, _FEW))
     try:
-        with _libraries().limit(limits=min(_FEW, *libraries, _FEW), user_api="blas"):
+        with _libraries().limit(limits=min([_FEW, *libraries]), user_api="blas"):
             yield
     finally:
         numba.set_num_threads(loops)

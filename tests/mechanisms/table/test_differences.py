@@ -63,6 +63,15 @@ def test_a_difference_has_the_cells_that_were_planned_for_it() -> None:
     assert fine.width >= features[0].cells.count + sum(most.values())
 
 
+@pytest.mark.parametrize("kind", ["numeric", "integer"])
+def test_numbers_too_large_to_be_subtracted_are_not_compared(kind: str) -> None:
+    large = 1.5e308 if kind == "numeric" else 2.0**53 - 1
+    columns = tuple(Column(name=name, kind=kind, bounds=(-large, large)) for name in "ab")
+    plan = Blueprint(sf.Schema(columns=columns, rows=20_000), BUDGET)
+    assert plan.comparable == []
+    assert not plan.has("differences")
+
+
 def test_scales_count_halvings_and_leave_out_what_says_nothing() -> None:
     features = [number("a", 0, 100, missing=True), number("b", 0, 100, missing=True)]
     a = np.array([50.0, 50.0, 50.0, 50.0, 50.0, 0.0, 100.0, np.nan, 50.0, 0.0])

@@ -31,6 +31,8 @@ SHARE = 0.01
 #: which they are not both at the same single value, such as zero, which must be so much of all rows.
 _CLOSE = 4
 _NEARLY_ALL, _ENOUGH, _SURE = 0.75, 0.3, 2.0
+#: Of larger numbers differences may be rounded, and their bounds be none.
+_LARGEST = 2.0**52
 #: Rows of all pairs over the noise of their counts, at least: with fewer rows nothing would be sure.
 _LEAST = 8.0
 
@@ -65,7 +67,8 @@ def comparable(features: Sequence[Feature], *, most_bins: int) -> list[tuple[int
 def _is_plain_number(feature: Feature, most_bins: int) -> bool:
     column = feature.cells.column
     is_one = feature.group is None and feature.date is None and column.is_number
-    return is_one and not column.depends_on and feature.cells.inner > most_bins
+    is_exact = is_one and max(abs(column.low), abs(column.high)) <= _LARGEST
+    return is_exact and not column.depends_on and feature.cells.inner > most_bins
 
 
 def _may_be_equal(first: Feature, second: Feature) -> bool:
