@@ -1,6 +1,7 @@
 """The features of `oriented.py` by torch, for synthetic images on a GPU: the same up to rounding.
 
-Not for private rows: a library's convolution adds in an order that it chooses by the number of images.
+Not for private rows: a library's matrix product adds in an order that it chooses by the number of images. Filters are matrix
+products of patches, not convolutions: with a single channel these left a GPU waiting, and cost more than the processor's own loops.
 """
 
 from typing import Any
@@ -18,10 +19,10 @@ def torch_features(torch: Any, images: NDArray[Any], *, device: str) -> Any:
     pictures = resized(images[..., None] if images.ndim == 3 else images).astype(np.float32)
     planes = torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2))).to(device)
     average, n_images = torch.nn.functional.avg_pool2d, len(planes)
-    with torch.no_grad(), torch.backends.cudnn.flags(allow_tf32=False):
+    with torch.no_grad():
         grey = planes.mean(dim=1, keepdim=True)
-        fine, coarse = (_magnitudes(torch, grey, scale) for scale in (FINE, COARSE))
-        again = _magnitudes(torch, fine.flatten(0, 1)[:, None], AGAIN)
+        fine, coarse = (_magnitudes(torch, grey[:, 0], scale) for scale in (FINE, COARSE))
+        again = _magnitudes(torch, fine.flatten(0, 1), AGAIN)
         second = again.unflatten(0, (n_images, ORIENTATIONS)).transpose(1, 2).flatten(1, 2)
         groups = (
             average(planes, 4, padding=2),
@@ -34,8 +35,10 @@ def torch_features(torch: Any, images: NDArray[Any], *, device: str) -> Any:
 
 
 def _magnitudes(torch: Any, maps: Any, scale: Scale) -> Any:
-    """How strongly each orientation answers at every second place of maps (n, 1, height, width)."""
-    weights = torch.from_numpy(filters(scale)[:, None]).to(maps.device)
-    answers = torch.nn.functional.conv2d(maps, weights, stride=STRIDE, padding=scale.size // 2)
+    """How strongly each orientation answers at every second place of maps (n, height, width)."""
+    weights = torch.from_numpy(filters(scale).reshape(2 * ORIENTATIONS, -1).T.copy()).to(maps.device)
+    framed = torch.nn.functional.pad(maps, (scale.size // 2,) * 4)
+    patches = framed.unfold(1, scale.size, STRIDE).unfold(2, scale.size, STRIDE).flatten(3)
+    answers = (patches @ weights).permute(0, 3, 1, 2)
     even, odd = answers[:, :ORIENTATIONS], answers[:, ORIENTATIONS:]
     return (even**2 + odd**2 + TINY).sqrt()

@@ -4,6 +4,7 @@ Private rows never come here: what is seen of them has to be the same bits whate
 (`exact_inputs`), which no library for a GPU promises.
 """
 
+import threading
 import warnings
 from typing import Any
 
@@ -14,6 +15,8 @@ from sfumato.learn.oriented import oriented_features
 from sfumato.learn.oriented_torch import torch_features
 from sfumato.public.torch_extra import is_out_of_memory, torch_with_gpu
 
+#: One piece at a time: threads would wait for each other on the GPU, each holding memory there.
+_GPU = threading.Lock()
 _BIAS = 0.1  # the teacher's constant input, next to features of norm 1: so small that long steps do not swing
 
 
@@ -46,6 +49,7 @@ def of_norm_one(directions: NDArray[Any]) -> NDArray[np.float32]:
 def _on_device(
     torch: Any, images: NDArray[np.float32], mean: NDArray[np.float32], matrix: NDArray[np.float32], *, device: str
 ) -> NDArray[np.float32]:
-    features = torch_features(torch, images, device=device) - torch.from_numpy(mean).to(device)
-    directions: NDArray[np.float32] = (features @ torch.from_numpy(matrix).to(device)).cpu().numpy()
+    with _GPU:
+        features = torch_features(torch, images, device=device) - torch.from_numpy(mean).to(device)
+        directions: NDArray[np.float32] = (features @ torch.from_numpy(matrix).to(device)).cpu().numpy()
     return directions
