@@ -90,9 +90,25 @@ def test_what_is_missing_goes_to_rows_that_could_have_it() -> None:
     assert labels[likely].sum() == pytest.approx(p[likely].sum(), abs=10)
 
 
-def test_fewer_labels_than_categories_are_spread_along_the_scores_alone() -> None:
+def test_a_class_with_fewer_labels_than_categories_is_dealt_out_among_parts_of_them() -> None:
+    """120 labels, ten columns of 40 categories: in a quarter of a column one by one they would be off by 5, evenly by score too."""
+    rng = np.random.default_rng(9)
+    p = np.full(24_000, 0.005)
+    alike = rng.integers(0, 40, size=(24_000, 10)).astype(np.int32)
+    labels = draw(np.log(p / (1 - p))[:, None], np.array([0.995, 0.005]), rng, alike)
+
+    def off(drawn: np.ndarray) -> float:
+        surplus = [np.bincount(alike[:, j] // 10, weights=drawn - p) for j in range(10)]
+        return float(np.sqrt(np.mean(np.square(surplus))))
+
+    one_by_one = rng.random(24_000) < p
+    assert off(one_by_one) > 4
+    assert off(labels) < 2.5
+
+
+def test_fewer_labels_than_two_for_each_column_are_spread_along_the_scores_alone() -> None:
     rng = np.random.default_rng(8)
     p = np.full(20_000, 0.005)
     scores, rates = np.log(p / (1 - p))[:, None], np.array([0.995, 0.005])
-    alike = rng.integers(0, 200, size=(20_000, 1)).astype(np.int32)
+    alike = rng.integers(0, 4, size=(20_000, 51)).astype(np.int32)
     assert (draw(scores, rates, np.random.default_rng(0), alike) == draw(scores, rates, np.random.default_rng(0))).all()

@@ -41,8 +41,8 @@ def draw_labels(
 
     Rows that are alike share the chance: of those with one category, of one stretch of a number, of one stretch of scores, about
     as many have a label as should. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the
-    rarest class has fewer rows than there are categories and stretches, it cannot be dealt out among them, and rows with like
-    scores alone share the chance.
+    rarest class has fewer rows than there are categories and stretches, it is dealt out among coarser parts of them; where it has not
+    even two rows for each column, rows with like scores alone share the chance.
 
     Args:
         scores: By row and class; a single score is that of the second of two classes.
@@ -55,16 +55,29 @@ def draw_labels(
         scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
     p = probabilities(scores + balanced_intercepts(scores, rates))
     order = np.argsort(_along(p - p.mean(axis=0)), kind="stable")
-    n_codes = sum(len(np.unique(codes)) for codes in alike.T)
-    if not 0 < n_codes < len(p) * float(p.mean(axis=0).min()):
+    rarest, n_columns = len(p) * float(p.mean(axis=0).min()), alike.shape[1]
+    if not 0 < 2 * n_columns <= rarest:
         labels = np.empty(len(p), dtype=np.int64)
         labels[order] = _spread_evenly(p[order], rng)
         return labels
-    stretch = np.empty(len(p), dtype=np.int64)
-    stretch[order] = np.arange(len(p)) * _STRETCHES // len(p)
+    place = np.empty(len(p), dtype=np.int64)
+    place[order] = np.arange(len(p))
+    if sum(len(np.unique(codes)) for codes in alike.T) < rarest:
+        stretch = place * _STRETCHES // len(p)
+    else:
+        weight = (p / np.maximum(p.mean(axis=0), 1e-12)).sum(axis=1)  # every class counts alike, however rare it is
+        alike = np.column_stack([_parts(codes, weight, int(rarest / n_columns)) for codes in alike.T])
+        stretch = _parts(place, weight, min(_STRETCHES, int(rarest)))
     codes = np.column_stack([alike, same, stretch]).astype(np.int32, copy=False)
     starts = np.concatenate([[0], np.cumsum(codes.max(axis=0, initial=0) + 1)])
     return np.asarray(_walk(p, codes, starts, rng.random(len(p)), _BALANCE))
+
+
+def _parts(codes: NDArray[np.integer], weight: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """The part of each row, at most so many: neighbouring codes together, with about the same weight in each part."""
+    mass = np.bincount(codes, weights=weight)
+    middle = np.cumsum(mass) - mass / 2
+    return np.asarray(np.minimum(middle / mass.sum() * most, most - 1).astype(np.int64)[codes])
 
 
 def _along(spread: NDArray[np.float64]) -> NDArray[np.float64]:
