@@ -69,10 +69,11 @@ class Levels:
         ends = _ends_of_runs(columns)
         firsts = np.append(0, ends[:-1])
         # Compiled loops look at a signed index twice, because it may be below 0; a difference of unsigned ones comes round.
-        runs = [part.astype(np.uint64) for part in (firsts, ends, columns[firsts, :-1], columns[firsts, -1] - firsts)]
+        runs = (firsts, ends, columns[firsts, :-1], columns[firsts, -1] - firsts)
+        first, end, same, shift = (part.astype(np.uint64) for part in runs)
 
         def codes(bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int32]:
-            return np.asarray(_places(of_bin[every, bins], of_class[labels], *runs, steps, starts))
+            return np.asarray(_places(of_bin[every, bins], of_class[labels], first, end, same, shift, steps, starts))
 
         return codes
 
