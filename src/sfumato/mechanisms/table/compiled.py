@@ -57,6 +57,34 @@ def codes_and_values(
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def drawn_within(
+    upto: NDArray[np.float64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    below: NDArray[np.float64],
+    inside: NDArray[np.float64],
+    bins: NDArray[np.integer[Any]],
+    uniform: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """For each row a place between the first and the last of its bin, by the mass of places, which is `upto` there in all.
+
+    A search by halves among the places of the bin alone: most have few, of which a search among all knows nothing.
+    """
+    out = np.empty(len(bins), dtype=np.int64)
+    for i in range(len(bins)):
+        b = bins[i]
+        wanted, low, high = below[b] + uniform[i] * inside[b], first[b], last[b]
+        while low < high:
+            middle = (low + high) // 2
+            if upto[middle] <= wanted:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low
+    return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
 def halvings_of(
     own: NDArray[np.float64],
     reference: NDArray[np.float64],

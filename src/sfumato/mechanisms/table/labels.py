@@ -55,7 +55,7 @@ def draw_labels(
         scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
     p = probabilities(scores + balanced_intercepts(scores, rates))
     order = np.argsort(_along(p - p.mean(axis=0)), kind="stable")
-    n_codes = sum(len(np.unique(codes)) for codes in alike.T)
+    n_codes = sum(np.count_nonzero(np.bincount(codes)) for codes in alike.T)
     if not 0 < n_codes < len(p) * float(p.mean(axis=0).min()):
         labels = np.empty(len(p), dtype=np.int64)
         labels[order] = _spread_evenly(p[order], rng)
@@ -94,9 +94,12 @@ def _walk(
     for i in range(n_rows):
         chance[:] = 0.0
         for j in range(n_codes):
-            chance += surplus[starts[j] + codes[i, j]]
-        tilt = np.minimum(np.maximum(-balance / n_codes * chance, -_MOST_TILT), _MOST_TILT)
-        chance = p[i] * np.exp(tilt)
+            at = starts[j] + codes[i, j]
+            for c in range(n_classes):
+                chance[c] += surplus[at, c]
+        for c in range(n_classes):
+            tilt = min(max(-balance / n_codes * chance[c], -_MOST_TILT), _MOST_TILT)
+            chance[c] = p[i, c] * np.exp(tilt)
         labels[i] = np.argmax(chance)
         left = uniform[i] * chance.sum()
         for c in range(n_classes):
@@ -106,7 +109,8 @@ def _walk(
                 break
         for j in range(n_codes):
             at = starts[j] + codes[i, j]
-            surplus[at] -= p[i]
+            for c in range(n_classes):
+                surplus[at, c] -= p[i, c]
             surplus[at, labels[i]] += 1.0
     return labels
 
