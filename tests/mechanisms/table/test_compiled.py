@@ -35,6 +35,6 @@ def test_products_are_those_of_a_matrix() -> None:
 
 
 def test_rows_of_a_weighted_block_hold_the_codes_that_are_kept_and_the_value() -> None:
-    codes, is_kept = np.array([[0, 4, 9], [1, 5, 9]]), np.array([[True, False, True], [True, True, True]])
-    found = codes_and_values(codes, is_kept, np.array([0.5, -2.0]), 4)
+    codes, left_out = np.array([[0, 4, 9], [1, 5, 9]]), np.array([2, 4, -1])
+    found = codes_and_values(codes, left_out, np.array([0.5, -2.0]), 4)
     assert found.tolist() == [[0, 9, -1, -1, 0.5], [1, 5, 9, -1, -2.0]]

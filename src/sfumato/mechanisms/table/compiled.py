@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
 def sums_at(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """For each row of codes the sum of the weights there, by row of weights."""
-    out = np.zeros((len(codes), len(weights)))
+    """For each row of codes the sum of the weights there, by row of weights. A code without a weight is an IndexError."""
+    out, width = np.zeros((len(codes), len(weights))), np.uint64(weights.shape[1])
     for i in range(codes.shape[0]):
         for c in range(weights.shape[0]):
             total = 0.0
             for j in range(codes.shape[1]):
-                total += weights[c, codes[i, j]]
+                code = np.uint64(codes[i, j])  # below 0 is huge
+                if code >= width:
+                    raise IndexError("there is no weight at a code.")
+                total += weights[c, code]
             out[i, c] = total
     return out
 
@@ -42,14 +45,14 @@ def products_at(
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
 def codes_and_values(
-    codes: NDArray[np.int64], is_kept: NDArray[np.bool_], values: NDArray[np.float64], n_hot: int
+    codes: NDArray[np.int64], left_out: NDArray[np.int64], values: NDArray[np.float64], n_hot: int
 ) -> NDArray[Any]:
-    """Rows of a weighted hot block: the codes that are kept, unused ones, and the value of the row."""
+    """Rows of a weighted hot block: codes other than the one of each column to leave out, unused ones, and the row's value."""
     out = np.full((len(codes), n_hot + 1), -1.0)
     for i in range(codes.shape[0]):
         at = 0
         for j in range(codes.shape[1]):
-            if is_kept[i, j]:
+            if codes[i, j] != left_out[j]:
                 out[i, at] = codes[i, j]
                 at += 1
         out[i, n_hot] = values[i]
