@@ -24,6 +24,22 @@ def sums_at(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[n
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def weights_at(codes: NDArray[np.integer[Any]], weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """The weight of all rows at every code below the size: `np.bincount`, which would copy codes of any other type than its own."""
+    out = np.zeros(size)
+    for i in range(codes.size):
+        out[codes[i]] += weights[i]
+    return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def scale_at(weights: NDArray[np.float64], codes: NDArray[np.integer[Any]], factors: NDArray[np.float64]) -> None:
+    """Multiply the weight of each row by the factor at its code."""
+    for i in range(codes.size):
+        weights[i] *= factors[codes[i]]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
 def products_at(
     codes: NDArray[np.int64], beyond: NDArray[np.float64], slopes: NDArray[np.float64], width: int
 ) -> NDArray[np.float64]:
