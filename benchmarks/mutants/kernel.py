@@ -160,8 +160,20 @@ KERNEL = (
     _mutant(
         "codes count twice",
         "a row that repeats a code counts twice there",
-        (_CLIP, "-1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]", "ordered[j]"),
+        (_CLIP, "        codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1\n", ""),
         tests=("tests/private/test_doors.py", "-k", "codes"),
+    ),
+    _mutant(
+        "codes that stand still pass for rising",
+        "a row that repeats a code counts twice there",
+        (_CLIP, "strays |= not values[i, j] >= values[i, j - 1] + 1", "strays |= not values[i, j] >= values[i, j - 1]"),
+        tests=("tests/private/test_doors.py", "-k", "codes"),
+    ),
+    _mutant(
+        "codes outside pass for rising",
+        "a row counts in somebody else's memory",
+        (_CLIP, "            strays |= not values[i, j] < width\n", ""),
+        tests=("tests/private/test_doors.py", "-k", "past_the_largest"),
     ),
     _mutant(
         "weights twice as large",

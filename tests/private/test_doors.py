@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import schemas
@@ -35,6 +35,7 @@ from sfumato.private.kernel import sums
 from sfumato.private.kernel.clip import (
     FINE_NORM,
     LIMB_BITS,
+    add_codes,
     clip_to_grid,
     distinct_codes,
     outer_to_grid,
@@ -101,7 +102,7 @@ def test_clipping_keeps_directions_and_what_is_short_enough() -> None:
 
 def test_codes_that_repeat_or_lie_outside_count_nothing() -> None:
     block = Hot(name="b", width=5, n_hot=3)
-    counted = distinct_codes(np.array([[1, 1, 1], [4, 5, -2], [0, 3, 0]]), block=block)
+    counted, _ = distinct_codes(np.array([[1, 1, 1], [4, 5, -2], [0, 3, 0]]), block=block)
     assert [sorted(row[row >= 0].tolist()) for row in counted] == [[1], [4], [0, 3]]
 
 
@@ -109,16 +110,48 @@ def test_codes_that_repeat_or_lie_outside_count_nothing() -> None:
 def test_codes_outside_count_nothing_whatever_their_type(kind: str) -> None:
     """No type may wrap -1 around: a code past the width would be counted in somebody else's memory."""
     largest = np.finfo(kind).max if kind.startswith("f") else np.iinfo(kind).max
-    counted = distinct_codes(np.array([[largest, 0], [1, largest]], dtype=kind), block=Hot(name="b", width=5, n_hot=2))
+    counted, _ = distinct_codes(
+        np.array([[largest, 0], [1, largest]], dtype=kind), block=Hot(name="b", width=5, n_hot=2)
+    )
     assert [sorted(row[row != -1].tolist()) for row in counted] == [[0], [1]]
 
 
 @given(st.lists(st.lists(st.integers(-3, 12), min_size=5, max_size=5), min_size=1, max_size=6))
 def test_each_code_of_a_row_counts_once_in_whatever_order(rows: list[list[int]]) -> None:
     block = Hot(name="b", width=9, n_hot=5)
-    counted = distinct_codes(np.array(rows), block=block)
+    counted, _ = distinct_codes(np.array(rows), block=block)
     for row, codes in zip(rows, counted, strict=True):
         assert sorted(codes[codes >= 0].tolist()) == sorted({code for code in row if 0 <= code < 9})
+
+
+_ODD_CODES = st.sampled_from([math.nan, math.inf, -math.inf, -1.0, -0.5, 0.5, 1.9, 2.0, 8.999, 9.0, 1e300])
+_RISING = st.lists(st.integers(0, 8), max_size=5, unique=True).map(sorted)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 8) | _ODD_CODES, min_size=5, max_size=5) | _RISING, min_size=1, max_size=6),
+    st.sampled_from(["float64", "float32"]),
+)
+@example([[0.5, 0.9]], "float64")  # these rise, and are one code
+@example([[0, 2**53, 3]], "float64")  # the sum of a huge code and one is no larger
+def test_what_a_row_adds_is_one_at_each_of_its_codes(rows: list[list[float]], kind: str) -> None:
+    block = Hot(name="b", width=9, n_hot=5)
+    with np.errstate(over="ignore"):
+        values = np.array([row + [-1] * (5 - len(row)) for row in rows]).astype(kind)
+    counted, given = np.zeros(9, dtype=np.int64), values.copy()
+    add_codes(counted, distinct_codes(values, block=block)[0], np.full(len(rows), 3))
+    held = [{int(code) for code in row if 0 <= code < 9} for row in values.tolist()]
+    assert counted.tolist() == [3 * sum(code in codes for codes in held) for code in range(9)]
+    assert np.array_equal(values, given, equal_nan=True)  # what the map gave is not ours to change
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_a_code_past_the_largest_of_its_type_does_not_pass_for_a_small_one(kind: str) -> None:
+    largest = np.iinfo(kind).max
+    counted = np.zeros(5, dtype=np.int64)
+    codes, _ = distinct_codes(np.array([[1, largest, 1], [0, 1, 4]], dtype=kind), block=Hot(name="b", width=5, n_hot=3))
+    add_codes(counted, codes, np.ones(2, dtype=np.int64))
+    assert counted.tolist() == [1, 2, 0, 0, 1]
 
 
 def test_weights_are_clipped_and_counted_at_every_position() -> None:
@@ -149,8 +182,8 @@ def test_weights_are_clipped_and_counted_at_every_position() -> None:
 def test_no_weighted_row_is_longer_than_its_bound_whatever_it_weighs(rows, units) -> None:
     block = Hot(name="w", width=8, n_hot=4, weighted=True)
     values = np.array([[*codes, weight] for codes, weight in rows])
-    codes = distinct_codes(values, block=block)
-    weights = weights_in_units(values, codes, block=block, units=units)
+    codes, n_codes = distinct_codes(values, block=block)
+    weights = weights_in_units(values, n_codes, block=block, units=units)
     for own, weight in zip(codes, weights.tolist(), strict=True):
         assert (own >= 0).sum() * weight**2 <= block.n_hot * int(units) ** 2
 
@@ -158,8 +191,8 @@ def test_no_weighted_row_is_longer_than_its_bound_whatever_it_weighs(rows, units
 def test_the_fewer_codes_a_row_has_the_more_each_may_weigh() -> None:
     block = Hot(name="w", width=9, n_hot=4, weighted=True)
     values = np.array([[0, 1, 2, 3, 9.0], [0, 1, 2, 2, 9.0], [5, 99, -1, 5, -9.0], [0, -1, -1, -1, 0.25]])
-    codes = distinct_codes(values, block=block)
-    weights = weights_in_units(values, codes, block=block, units=1e6) / 1e6
+    _, n_codes = distinct_codes(values, block=block)
+    weights = weights_in_units(values, n_codes, block=block, units=1e6) / 1e6
     assert weights == pytest.approx([1.0, math.sqrt(4 / 3), -2.0, 0.25], abs=2e-6)
 
 

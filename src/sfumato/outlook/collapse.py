@@ -143,8 +143,9 @@ def _shares_of_target(target: Column, synthetic: Synthetic) -> _Shares | None:
 
 
 def _shares_of_codes(values: "pd.Series[Any]", column: Column) -> _Shares:
-    found = values.map({True: "true", False: "false"}) if column.kind == "boolean" else values
-    counted = found.astype(object).value_counts()
+    counted = values.value_counts().to_dict()
+    if column.kind == "boolean":
+        counted = {"true": counted.get(True, 0), "false": counted.get(False, 0)}
     counts = [int(counted.get(name, 0)) for name in column.categories]
     return _Shares((*counts, len(values) - sum(counts)))
 

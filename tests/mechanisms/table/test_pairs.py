@@ -48,6 +48,13 @@ def test_each_row_has_one_place_in_every_table() -> None:
     assert ((codes >= layout.starts) & (codes < layout.starts + layout.sizes)).all()
 
 
+@pytest.mark.parametrize("groups", [all_pairs(3), [(0, 2), (0, 1), (1, 2)], [(0, 1, 2)], [(1, 2)]])
+def test_places_are_the_same_one_by_one_and_along_runs(groups: list[tuple[int, ...]]) -> None:
+    bins, labels = rows(planted=True)
+    one_by_one = [LEVELS.of_rows(bins, labels).code(group) for group in groups]
+    assert np.array_equal(LEVELS.coder(groups)(bins, labels).T - LEVELS.layout(groups).starts[:, None], one_by_one)
+
+
 def test_a_planted_pair_is_the_strongest_and_its_table_is_near() -> None:
     first = goals(planted=True, stddev=30.0)[0]
     assert first.columns == (0, 2)

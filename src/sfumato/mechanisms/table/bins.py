@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.table.compiled import drawn_within
 
 #: A category joins the pool of rare ones below this many standard deviations of a bin's class counts.
 _SEEN = 2.0
@@ -58,8 +59,9 @@ class Binning:
         last = np.searchsorted(self.bin_of[order], np.arange(self.size), side="right") - 1
         below = np.where(first > 0, upto[first - 1], 0.0)
         inside = upto[np.maximum(last, 0)] - below
-        at = np.searchsorted(upto, below[bins] + rng.random(len(bins)) * inside[bins], side="right")
-        return np.asarray(order[np.clip(at, first[bins], np.maximum(last[bins], first[bins]))])
+        return np.asarray(
+            order[drawn_within(upto, first, np.maximum(last, first), below, inside, bins, rng.random(len(bins)))]
+        )
 
     def values_in(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.generic]:
         """A value in each cell: a spike by its part, else evenly."""

@@ -9,15 +9,34 @@ from numpy.typing import NDArray
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
 def sums_at(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """For each row of codes the sum of the weights there, by row of weights."""
-    out = np.zeros((len(codes), len(weights)))
+    """For each row of codes the sum of the weights there, by row of weights. A code without a weight is an IndexError."""
+    out, width = np.zeros((len(codes), len(weights))), np.uint64(weights.shape[1])
     for i in range(codes.shape[0]):
         for c in range(weights.shape[0]):
             total = 0.0
             for j in range(codes.shape[1]):
-                total += weights[c, codes[i, j]]
+                code = np.uint64(codes[i, j])  # below 0 is huge
+                if code >= width:
+                    raise IndexError("there is no weight at a code.")
+                total += weights[c, code]
             out[i, c] = total
     return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def weights_at(codes: NDArray[np.integer[Any]], weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """The weight of all rows at every code below the size: `np.bincount`, which would copy codes of any other type than its own."""
+    out = np.zeros(size)
+    for i in range(codes.size):
+        out[codes[i]] += weights[i]
+    return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def scale_at(weights: NDArray[np.float64], codes: NDArray[np.integer[Any]], factors: NDArray[np.float64]) -> None:
+    """Multiply the weight of each row by the factor at its code."""
+    for i in range(codes.size):
+        weights[i] *= factors[codes[i]]
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -42,17 +61,45 @@ def products_at(
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
 def codes_and_values(
-    codes: NDArray[np.int64], is_kept: NDArray[np.bool_], values: NDArray[np.float64], n_hot: int
+    codes: NDArray[np.int64], left_out: NDArray[np.int64], values: NDArray[np.float64], n_hot: int
 ) -> NDArray[Any]:
-    """Rows of a weighted hot block: the codes that are kept, unused ones, and the value of the row."""
+    """Rows of a weighted hot block: codes other than the one of each column to leave out, unused ones, and the row's value."""
     out = np.full((len(codes), n_hot + 1), -1.0)
     for i in range(codes.shape[0]):
         at = 0
         for j in range(codes.shape[1]):
-            if is_kept[i, j]:
+            if codes[i, j] != left_out[j]:
                 out[i, at] = codes[i, j]
                 at += 1
         out[i, n_hot] = values[i]
+    return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def drawn_within(
+    upto: NDArray[np.float64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    below: NDArray[np.float64],
+    inside: NDArray[np.float64],
+    bins: NDArray[np.integer[Any]],
+    uniform: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """For each row a place between the first and the last of its bin, by the mass of places, which is `upto` there in all.
+
+    A search by halves among the places of the bin alone: most have few, of which a search among all knows nothing.
+    """
+    out = np.empty(len(bins), dtype=np.int64)
+    for i in range(len(bins)):
+        b = bins[i]
+        wanted, low, high = below[b] + uniform[i] * inside[b], first[b], last[b]
+        while low < high:
+            middle = (low + high) // 2
+            if upto[middle] <= wanted:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low
     return out
 
 

@@ -62,7 +62,7 @@ def draw_labels(
         return labels
     place = np.empty(len(p), dtype=np.int64)
     place[order] = np.arange(len(p))
-    if sum(len(np.unique(codes)) for codes in alike.T) < rarest:
+    if sum(np.count_nonzero(np.bincount(codes)) for codes in alike.T) < rarest:
         stretch = place * _STRETCHES // len(p)
     else:
         weight = (p / np.maximum(p.mean(axis=0), 1e-12)).sum(axis=1)  # every class counts alike, however rare it is
@@ -107,9 +107,12 @@ def _walk(
     for i in range(n_rows):
         chance[:] = 0.0
         for j in range(n_codes):
-            chance += surplus[starts[j] + codes[i, j]]
-        tilt = np.minimum(np.maximum(-balance / n_codes * chance, -_MOST_TILT), _MOST_TILT)
-        chance = p[i] * np.exp(tilt)
+            at = starts[j] + codes[i, j]
+            for c in range(n_classes):
+                chance[c] += surplus[at, c]
+        for c in range(n_classes):
+            tilt = min(max(-balance / n_codes * chance[c], -_MOST_TILT), _MOST_TILT)
+            chance[c] = p[i, c] * np.exp(tilt)
         labels[i] = np.argmax(chance)
         left = uniform[i] * chance.sum()
         for c in range(n_classes):
@@ -119,7 +122,8 @@ def _walk(
                 break
         for j in range(n_codes):
             at = starts[j] + codes[i, j]
-            surplus[at] -= p[i]
+            for c in range(n_classes):
+                surplus[at, c] -= p[i, c]
             surplus[at, labels[i]] += 1.0
     return labels
 

@@ -61,14 +61,19 @@ class Levels:
     def coder(self, groups: Sequence[tuple[int, ...]]) -> Coder:
         """For each row its place in the table of every group, all of one length: what no row changes is worked out once."""
         small = np.int32  # hundreds of codes a row: half the memory is half the time
-        columns, every = np.array(groups).T.astype(np.uint64, order="C"), np.arange(len(self.of_bin))
-        sizes, starts = np.array(self.sizes, dtype=small)[columns], self.layout(groups).starts.astype(small)
+        columns, every = np.array(groups), np.arange(len(self.of_bin))
+        sizes, starts = np.array(self.sizes, dtype=small)[columns.T], self.layout(groups).starts.astype(small)
         # An entry's place in its table: so many steps for each level of a column, and for each half before all of them.
-        steps = np.cumprod(np.append(sizes, np.ones_like(sizes[:1]), axis=0)[::-1], axis=0, dtype=small)[::-1]
+        steps = np.cumprod(np.append(sizes, np.ones_like(sizes[:1]), axis=0)[::-1], axis=0, dtype=small)[::-1].copy()
         of_bin, of_class = side_by_side(self.of_bin).astype(small), self.of_class.astype(small)
+        ends = _ends_of_runs(columns)
+        firsts = np.append(0, ends[:-1])
+        # Compiled loops look at a signed index twice, because it may be below 0; a difference of unsigned ones comes round.
+        runs = (firsts, ends, columns[firsts, :-1], columns[firsts, -1] - firsts)
+        first, end, same, shift = (part.astype(np.uint64) for part in runs)
 
         def codes(bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int32]:
-            return np.asarray(_places(of_bin[every, bins], of_class[labels], columns, steps, starts))
+            return np.asarray(_places(of_bin[every, bins], of_class[labels], first, end, same, shift, steps, starts))
 
         return codes
 
@@ -94,25 +99,51 @@ class Levelled:
         return code
 
 
+def _ends_of_runs(columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Groups in runs: along one, only the last column changes, to the one beside it.
+
+    >>> _ends_of_runs(np.array(all_pairs(4))).tolist()
+    [3, 5, 6]
+    """
+    goes_on = (columns[1:, :-1] == columns[:-1, :-1]).all(axis=1) & (columns[1:, -1] == columns[:-1, -1] + 1)
+    return np.append(1 + np.flatnonzero(~goes_on), len(columns))
+
+
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _places(
     levels: NDArray[np.int32],
     halves: NDArray[np.int32],
-    columns: NDArray[np.uint64],
+    firsts: NDArray[np.uint64],
+    ends: NDArray[np.uint64],
+    same: NDArray[np.uint64],
+    shifts: NDArray[np.uint64],
     steps: NDArray[np.int32],
     starts: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """For each row its place in the table of every group: by (place in the group, group) columns and the steps of a level."""
+    """For each row its place in the table of every group, many of a run at once.
+
+    Args:
+        levels: By row and column.
+        halves: By row.
+        firsts: The first group of each run.
+        ends: The first group after it.
+        same: The columns that all its groups share, by run.
+        shifts: The last column of a group, less the number of the group.
+        steps: For the half and then for each column of a group, how many places lie between two levels of it.
+        starts: Where the table of each group begins.
+    """
     out = np.empty((len(levels), len(starts)), dtype=np.int32)
+    of_half, of_first = steps[0], steps[1]
     for i in range(len(levels)):
         row, half, codes = levels[i], halves[i], out[i]
-        column, step = columns[0], steps[1]
-        for g in range(starts.size):
-            codes[g] = starts[g] + half * steps[0, g] + row[column[g]] * step[g]
-        for p in range(1, len(columns)):
-            column, step = columns[p], steps[p + 1]
-            for g in range(starts.size):
-                codes[g] += row[column[g]] * step[g]
+        for r in range(len(firsts)):
+            level, shift = row[same[r, 0]], shifts[r]
+            for g in range(firsts[r], ends[r]):
+                codes[g] = starts[g] + half * of_half[g] + level * of_first[g] + row[g + shift]
+            for p in range(1, same.shape[1]):
+                level, step = row[same[r, p]], steps[p + 1]
+                for g in range(firsts[r], ends[r]):
+                    codes[g] += level * step[g]
     return out
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from sfumato.mechanisms.table.compiled import scale_at, weights_at
 from sfumato.mechanisms.table.links import Link
 from sfumato.mechanisms.table.pairs import Levels
 from sfumato.mechanisms.table.smooth import fit_margins
@@ -56,7 +57,7 @@ class Population:
 
     def share_of(self, codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.float64]:
         """The weight at every code, in all 1."""
-        return np.bincount(codes, weights=self.weights, minlength=size) / float(self.weights.sum())
+        return np.asarray(weights_at(codes, self.weights, size) / float(self.weights.sum()))
 
 
 def draw_each(table: NDArray[np.float64], at: NDArray[np.int64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -177,8 +178,8 @@ def raked(population: Population, goals: Sequence[Table]) -> Population:
         # Noisy tables contradict each other a little: smaller and smaller steps settle between them.
         power = 1.0 if turn < _ROUNDS // 2 else 0.5
         for codes, goal in tables:
-            reached = np.bincount(codes, weights=weights, minlength=goal.size)
-            weights *= (((goal + tiny) / (reached + tiny)) ** power)[codes]
+            reached = weights_at(codes, weights, goal.size)
+            scale_at(weights, codes, ((goal + tiny) / (reached + tiny)) ** power)
         weights = np.minimum(weights / weights.sum(), _LARGEST_WEIGHT * start)
         weights = np.minimum(weights / weights.sum(), _LARGEST_WEIGHT * start)
     return Population(population.labels, population.rows, weights, population.gauss)

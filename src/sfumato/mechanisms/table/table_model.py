@@ -141,12 +141,14 @@ class TableModel:
         copies = 1 if self.scores is None or n_rows <= self.noisy_rows else copies_for(rates, n_rows)
         row = np.arange(n_rows) // copies
         chosen = population.draw(-(-n_rows // copies), rng)
-        cells = [b.cells_in(population.rows[chosen, j], rng) for j, b in enumerate(binnings)]
+        cells, alike = list[NDArray[np.int64]](), np.empty((len(chosen), len(binnings)), dtype=np.int32)
+        for j, binning in enumerate(binnings):
+            bins = np.ascontiguousarray(population.rows[:, j])[chosen]
+            cells.append(binning.cells_in(bins, rng))
+            alike[:, j] = cells[-1] if binning.cells.column.is_coded else bins
         if self.scores is None:
             return chosen, cells, population.labels[chosen]
-        alike = [cells[j] if b.cells.column.is_coded else population.rows[chosen, j] for j, b in enumerate(binnings)]
-        codes = np.stack(alike, axis=1, dtype=np.int32, casting="same_kind")[row]
-        labels = draw_labels(self.scores[chosen][row], rates, of_labels, alike=codes, same=row)
+        labels = draw_labels(self.scores[chosen][row], rates, of_labels, alike=alike[row], same=row)
         mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
         return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]
 

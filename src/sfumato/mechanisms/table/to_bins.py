@@ -91,8 +91,8 @@ class BinStage:
 
     def _count_cells(self, every: Sequence[Feature]) -> tuple[tuple[Feature, ...], list[Counted]]:
         """Two counts of every column, and the columns with the grids that the coarse ones have led to."""
-        coarse = self._coarse(every)
-        self._prepare([one.feature for one in coarse])
+        coarse, looked_at = self._coarse(every)
+        self._prepare([one.feature for one in coarse], before=looked_at)
         leaves = [
             fine_leaves(one.feature.cells, one.part, one.counts, stddev=stddev)
             for one, stddev in zip(coarse, self._stddevs("fine", len(every)), strict=True)
@@ -106,8 +106,8 @@ class BinStage:
             for one, leaf, counts, stddev in zip(coarse, leaves, fine, stddevs, strict=True)
         ]
 
-    def _coarse(self, every: Sequence[Feature]) -> list[Coarse]:
-        """Parts of every column, counted twice; the second time on a grid that follows the first."""
+    def _coarse(self, every: Sequence[Feature]) -> tuple[list[Coarse], list[Feature]]:
+        """Parts of every column, counted twice; the second time on a grid that follows the first, which is given as well."""
         sizes = [
             number_of_parts(math.sqrt(COARSE_LOOKS) * self.plan.evidence.rows / stddev)
             for stddev in self._stddevs("coarse", len(every))
@@ -117,11 +117,11 @@ class BinStage:
         closer = [one.closer(n_parts) for one, n_parts in zip(first, sizes, strict=True)]
         if self.plan.has("differences"):
             closer = self._with_differences(closer, first)
-        self._prepare(closer)
+        self._prepare(closer, before=every)
         second = self._look_coarse(closer, sizes)
         return [
             one.with_another(other).turned(n_parts) for one, other, n_parts in zip(first, second, sizes, strict=True)
-        ]
+        ], closer
 
     def _with_differences(self, closer: list[Feature], first: Sequence[Coarse]) -> list[Feature]:
         """The columns, of those that are nearly equal the second as its difference from the first."""
@@ -145,9 +145,21 @@ class BinStage:
         counts, stddevs = self._count_by("coarse", parts)
         return [Coarse(*one) for one in zip(every, parts, counts, stddevs, strict=True)]
 
-    def _prepare(self, every: Sequence[Feature]) -> None:
-        """The cell of each row in every column."""
-        self.view.prepare(CODES, lambda batch: np.stack([f.code(batch) for f in every], axis=1))
+    def _prepare(self, every: Sequence[Feature], *, before: Sequence[Feature] = ()) -> None:
+        """The cell of each row in every column; where a column is what it was `before`, the cell that it had then."""
+        if not before:
+            self.view.prepare(CODES, lambda batch: np.stack([f.code(batch) for f in every], axis=1))
+            return
+        fresh = [j for j, (new, old) in enumerate(zip(every, before, strict=True)) if new != old]
+
+        def codes(batch: Batch) -> NDArray[np.float32]:
+            cells = batch[CODES].copy()
+            for j in fresh:
+                cells[:, j] = every[j].code(batch)
+            return cells
+
+        if fresh:
+            self.view.prepare(CODES, codes)
 
     def _count_by(
         self, stage: str, places: Sequence[NDArray[np.int64]]

@@ -131,6 +131,7 @@ class LabelStage:
         """How a noisy gradient is asked for."""
         width, most, most_codes = rule.bins.width, self.plan.width + 1, self.plan.k + 1
         weight = math.sqrt(most_codes / (usual.most_others + 1))
+        left_out = np.append(rule.bins.layout.starts + usual.bins, -1)  # the intercept stays
 
         def ask(corrections: NDArray[np.float64]) -> tuple[Measured, Measured]:
             def wrong(batch: Batch) -> dict[str, NDArray[np.float64]]:
@@ -138,10 +139,10 @@ class LabelStage:
                 codes, said = rule.bins.codes(bins), np.nan_to_num(batch[RULE]).astype(np.float64)
                 additive, beyond = said[:, :n_sets], said[:, n_sets:]
                 wrong_by = errors(probabilities(corrected(corrections, codes, additive, beyond)), labels)
-                others = np.append(usual.others(bins), np.ones((len(bins), 1), dtype=np.bool_), axis=1)
                 if self.plan.n_sets == 1:
-                    at_bins = codes_and_values(codes, others, weight * wrong_by[:, 0], most_codes)
+                    at_bins = codes_and_values(codes, left_out, weight * wrong_by[:, 0], most_codes)
                 else:
+                    others = np.append(usual.others(bins), np.ones((len(bins), 1), dtype=np.bool_), axis=1)
                     at = np.zeros((len(codes), most))
                     np.put_along_axis(at, codes, weight * others, axis=1)
                     pad = np.zeros((len(codes), self.plan.n_sets - n_sets))

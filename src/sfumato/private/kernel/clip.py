@@ -108,39 +108,41 @@ def outer_to_grid(private_sum: Integers, *, block: Outer, units: float) -> Integ
     return np.asarray((high * 2**LIMB_BITS + low) * numerator // (denominator * FINE_NORM**2), dtype=np.int64)
 
 
-def distinct_codes(private_codes: Values, *, block: Hot) -> Integers:
-    """Codes of a hot block with everything that would count twice, or outside, set to -1."""
-    return np.asarray(_inside_and_once(np.asarray(private_codes)[:, : block.n_hot], block.width))
+def distinct_codes(private_codes: Values, *, block: Hot) -> tuple[Values, Integers]:
+    """Codes of a hot block, and how many each row has: none that counts twice, or outside. Below 0 is what counts nowhere.
+
+    Codes that rise along every row, as most tables give them, are not copied, and keep their type.
+    """
+    codes, counts = private_codes[:, : block.n_hot], _n_rising(private_codes, block.n_hot, block.width)
+    if (counts < 0).any():
+        inside = (codes >= 0) & (codes < block.width)  # what is not a number is not inside
+        codes = np.sort(np.where(inside, np.where(inside, codes, 0).astype(np.int64), -1), axis=1)
+        codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1
+        counts = (codes >= 0).sum(axis=1)
+    return codes, counts
 
 
 @compile_kernel
-def _inside_and_once(values: Values, width: int) -> Integers:
-    """Keep each code of a row once. Codes that rise along the row, as most tables give them, need no sorting."""
-    n_rows, n_codes = values.shape
-    codes = np.empty((n_rows, n_codes), dtype=np.int64)
-    for i in range(n_rows):
-        last, rising = -1, True
-        for j in range(n_codes):
-            value = values[i, j]
-            if value >= 0 and value < width:  # what is not a number is not inside
-                codes[i, j] = np.int64(value)
-                rising = rising and codes[i, j] > last
-                last = codes[i, j]
-            else:
-                codes[i, j] = -1
-        if not rising:
-            ordered = np.sort(codes[i])
-            for j in range(n_codes):
-                codes[i, j] = -1 if j > 0 and ordered[j] == ordered[j - 1] else ordered[j]
-    return codes
+def _n_rising(values: Values, n_hot: int, width: int) -> Integers:
+    """How many codes a row has before those at its end that count nowhere; -1 if they leave the block, or do not rise."""
+    counts = np.full(values.shape[0], n_hot)
+    for i in range(values.shape[0]):
+        while counts[i] > 0 and not values[i, counts[i] - 1] >= 0:  # what is not a number is not at least 0
+            counts[i] -= 1
+        strays = counts[i] > 0 and not (values[i, 0] >= 0 and values[i, 0] < width)
+        for j in range(1, counts[i]):
+            strays |= not values[i, j] < width
+            strays |= not values[i, j] >= values[i, j - 1] + 1  # a whole one: both are truncated
+        counts[i] = -1 if strays else counts[i]
+    return counts
 
 
-def weights_in_units(values: Values, codes: Integers, *, block: Hot, units: float) -> Integers:
+def weights_in_units(values: Values, n_codes: Integers, *, block: Hot, units: float) -> Integers:
     """What each row counts at each of its codes: one, or its weight in whole units, clipped to the norm of the block."""
     if not block.weighted:
-        return np.full(len(codes), int(units), dtype=np.int64)
+        return np.full(len(n_codes), int(units), dtype=np.int64)
     weights = np.nan_to_num(np.asarray(values)[:, -1].astype(np.float64), nan=0.0)
-    limit = np.array(_largest_weights(block.n_hot, int(units)))[(codes >= 0).sum(axis=1)]
+    limit = np.array(_largest_weights(block.n_hot, int(units)))[n_codes]
     return np.clip(np.trunc(np.clip(weights, -_HUGE, _HUGE) * int(units)), -limit, limit).astype(np.int64)
 
 
@@ -151,12 +153,12 @@ def _largest_weights(n_hot: int, units: int) -> tuple[int, ...]:
 
 
 @compile_kernel
-def add_codes(sums: Integers, codes: Integers, units: Integers) -> None:
+def add_codes(sums: Integers, codes: Values, units: Integers) -> None:
     """Add each row's units at each of its positions."""
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
             if codes[i, j] >= 0:
-                sums[codes[i, j]] += units[i]
+                sums[np.uint64(codes[i, j])] += units[i]
 
 
 def clip_tensor_to_grid(gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:

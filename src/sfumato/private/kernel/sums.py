@@ -33,8 +33,9 @@ def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Pl
                     integers = primitives.clip_persons(integers, persons.of_vectors(block, noise_multiplier=noise))
                 private_sum += integers.sum(axis=0, dtype=np.int64)
             case Hot():
-                codes, one = clip.distinct_codes(values, block=block), plan.units_per_one(step.name, block.name)
-                units = clip.weights_in_units(values, codes, block=block, units=one)
+                one = plan.units_per_one(step.name, block.name)
+                codes, n_codes = clip.distinct_codes(values, block=block)
+                units = clip.weights_in_units(values, n_codes, block=block, units=one)
                 if persons:
                     units = primitives.clip_persons(units, persons.of_codes(codes, block=block, units=one))
                 clip.add_codes(private_sum, codes, units)
@@ -78,11 +79,11 @@ def row_integers(private_rows: Batch, *, step: Step, plan: Plan, primitives: Pri
 
 
 def _spelled_out(values: Values, *, block: Hot, units: float) -> Integers:
-    codes = clip.distinct_codes(values, block=block)
-    private_units = clip.weights_in_units(values, codes, block=block, units=units)
+    codes, n_codes = clip.distinct_codes(values, block=block)
+    private_units = clip.weights_in_units(values, n_codes, block=block, units=units)
     private_integers = np.zeros((len(codes), block.width), dtype=np.int64)
     at, position = np.nonzero(codes >= 0)
-    private_integers[at, codes[at, position]] = private_units[at]
+    private_integers[at, codes[at, position].astype(np.int64)] = private_units[at]
     return private_integers
 
 
