@@ -76,6 +76,24 @@ def test_rows_are_drawn_as_often_as_they_weigh() -> None:
     assert np.abs(drawn - 1_000 * weights).max() <= 1
 
 
+def test_every_bin_is_drawn_about_as_often_as_its_rows_weigh() -> None:
+    """Of 400 rows in twelve columns of ten bins: drawn one by one, a bin would be off by 6."""
+    rng = np.random.default_rng(2)
+    rows, weights = rng.integers(0, 10, size=(20_000, 12)), rng.random(20_000)
+    population = Population(rng.integers(0, 2, 20_000), rows, weights / weights.sum(), np.zeros((20_000, 12)))
+
+    def off(drawn: np.ndarray) -> float:
+        wanted = [400 * population.share_of(column, 10) for column in rows.T]
+        held = [np.bincount(column, minlength=10) for column in rows[drawn].T]
+        return float(np.sqrt(np.mean(np.square(np.array(held) - wanted))))
+
+    drawn = population.draw(400, rng)
+    assert len(drawn) == 400
+    assert off(rng.choice(20_000, 400, p=population.weights)) > 5
+    assert off(drawn) < 2.5
+    assert len(population.draw(0, rng)) == 0
+
+
 def test_one_draw_for_each_row_at_its_quantile() -> None:
     table = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 2.0]])
     assert draw_each(table, np.array([0, 0, 1]), np.array([0.1, 0.9, 0.3])).tolist() == [0, 1, 2]

@@ -1,18 +1,12 @@
 """Labels drawn by scores, at the rates that the classes should have."""
 
-from typing import Any
-
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.table.balance import balanced_walk
 from sfumato.mechanisms.table.logistic import probabilities
 
 _ROUNDS = 200
-#: A mean surplus of one row divides a label's chance by this power of e.
-_BALANCE = 100.0
-#: No chance is changed by more than this power of e.
-_MOST_TILT = 2.0
 #: Parts of the rows in the order of their scores.
 _STRETCHES = 64
 
@@ -68,9 +62,7 @@ def draw_labels(
         weight = (p / np.maximum(p.mean(axis=0), 1e-12)).sum(axis=1)  # every class counts alike, however rare it is
         alike = np.column_stack([_parts(codes, weight, int(rarest / n_columns)) for codes in alike.T])
         stretch = _parts(place, weight, min(_STRETCHES, int(rarest)))
-    codes = np.column_stack([alike, same, stretch]).astype(np.int32, copy=False)
-    starts = np.concatenate([[0], np.cumsum(codes.max(axis=0, initial=0) + 1)])
-    return np.asarray(_walk(p, codes, starts, rng.random(len(p)), _BALANCE))
+    return balanced_walk(p, np.column_stack([alike, same, stretch]), rng)
 
 
 def _parts(codes: NDArray[np.integer], weight: NDArray[np.float64], most: int) -> NDArray[np.int64]:
@@ -88,44 +80,6 @@ def _along(spread: NDArray[np.float64]) -> NDArray[np.float64]:
     direction = np.linalg.eigh(spread.T @ spread)[1][:, -1]
     largest = int(np.argmax(np.round(np.abs(direction), 6)))
     return np.asarray(spread @ direction * np.sign(direction[largest]))
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def _walk(
-    p: NDArray[Any], codes: NDArray[Any], starts: NDArray[Any], uniform: NDArray[Any], balance: float
-) -> NDArray[Any]:
-    """A self-balancing walk: a class is less likely for a row, the more of it the rows before have had that are like it.
-
-    After Alweiss, Liu and Sawhney, "Discrepancy minimization via a self-balancing walk" (2021), for chances other than a half:
-    what is missing goes to rows in proportion to their chance, not to whichever comes next.
-    """
-    n_rows, n_classes = p.shape
-    n_codes = codes.shape[1]
-    surplus = np.zeros((starts[-1], n_classes))
-    labels = np.empty(n_rows, dtype=np.int64)
-    chance = np.empty(n_classes)
-    for i in range(n_rows):
-        chance[:] = 0.0
-        for j in range(n_codes):
-            at = starts[j] + codes[i, j]
-            for c in range(n_classes):
-                chance[c] += surplus[at, c]
-        for c in range(n_classes):
-            tilt = min(max(-balance / n_codes * chance[c], -_MOST_TILT), _MOST_TILT)
-            chance[c] = p[i, c] * np.exp(tilt)
-        labels[i] = np.argmax(chance)
-        left = uniform[i] * chance.sum()
-        for c in range(n_classes):
-            left -= chance[c]
-            if left < 0:
-                labels[i] = c
-                break
-        for j in range(n_codes):
-            at = starts[j] + codes[i, j]
-            for c in range(n_classes):
-                surplus[at, c] -= p[i, c]
-            surplus[at, labels[i]] += 1.0
-    return labels
 
 
 def _spread_evenly(p: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from sfumato.mechanisms.table.balance import balanced_walk
 from sfumato.mechanisms.table.compiled import scale_at, weights_at
 from sfumato.mechanisms.table.links import Link
 from sfumato.mechanisms.table.pairs import Levels
@@ -50,10 +51,18 @@ class Population:
     gauss: NDArray[np.float64]
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Places of rows by their weights, as evenly as whole rows allow (systematic sampling), in random order."""
-        upto = np.cumsum(self.weights)
-        places = (np.arange(n_rows) + rng.random()) / n_rows * upto[-1]
-        return rng.permutation(np.minimum(np.searchsorted(upto, places), len(upto) - 1))
+        """Places of rows by their weights, in random order: of every class and of every bin about as many as weigh so much."""
+        share = self.weights / float(self.weights.sum())
+        often = n_rows * share
+        times = np.floor(often).astype(np.int64)
+        order, part = rng.permutation(len(often)), often - times
+        alike = np.column_stack([self.rows, self.labels, np.zeros_like(self.labels)])[
+            order
+        ]  # all are alike in the last
+        times[order] += balanced_walk(np.column_stack([1 - part, part])[order], alike, rng)
+        drawn = rng.permutation(np.repeat(np.arange(len(times)), times))
+        missing = rng.choice(len(often), size=max(n_rows - len(drawn), 0), p=share)
+        return np.concatenate([drawn[:n_rows], missing])
 
     def share_of(self, codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.float64]:
         """The weight at every code, in all 1."""
