@@ -129,7 +129,9 @@ class GeneratorStage:
             rare_stddev = (float(tables[0].stddev[rare]) ** -2 + self._recount_stddev(binned) ** -2) ** -0.5
             tables, per_class = recounted(self.plan, self.view, binned, tables, per_class, margins, rare=rare)
         ordered = 0 if binned.target is None else binned.target.ordered
-        joints = joint_tables(tables, binned.binnings, margins, per_class, ordered=ordered)
+        joints = joint_tables(
+            tables, binned.binnings, margins, per_class, ordered=ordered, as_long=not self.plan.target_apart
+        )
         return per_class, joints, rare_stddev
 
     def _class_tables(self, binned: Binned) -> tuple[list[ClassTable], NDArray[np.float64]]:
