@@ -55,6 +55,15 @@ def thousands(n: int, rng: Rng) -> Drawn:
     return table(values, columns, "y")
 
 
+@made("codes-5000", 50_000, "5,000 codes, any of which may decide the class, beside three numbers")
+def codes_that_decide(n: int, rng: Rng) -> Drawn:
+    code, x = rng.permutation(5_000)[zipf(rng, n, 5_000, power=0.9)], rng.normal(size=(n, 3))
+    score = 2 * rng.normal(size=5_000)[code] + 0.8 * x[:, 0]
+    values = {"code": coded("code", code, 5_000), **{f"x{j}": x[:, j] for j in range(3)}}
+    values["y"] = yes(rng, score, rate=0.4)
+    return table(values, [category("code", 5_000), *(number(f"x{j}", -10, 10) for j in range(3)), flag("y")], "y")
+
+
 @made("wide-codes", 20_000, "120 numbers and 20 columns of 1,000 categories")
 def wide_codes(n: int, rng: Rng) -> Drawn:
     z = factor_normals(rng, n, 120, factors=8)

@@ -16,12 +16,18 @@ from .drawing import (
     levels,
     likeliest,
     number,
+    sigmoid,
     table,
     whole,
+    zipf,
 )
 
 #: As uneven as the kinds of trees in a forest.
 _SEVEN = np.array([0.365, 0.488, 0.062, 0.005, 0.016, 0.030, 0.034])
+#: As uneven as the schools that people have been to.
+_SIXTEEN = np.array(
+    [0.33, 0.22, 0.16, 0.05, 0.04, 0.036, 0.033, 0.028, 0.02, 0.018, 0.016, 0.014, 0.012, 0.011, 0.01, 0.002]
+)
 
 
 @made("one-hot", 100_000, "seven classes, 10 numbers, one-hot groups of 4 and 40 columns, 100,000 rows")
@@ -60,6 +66,44 @@ def rare_classes(n: int, rng: Rng, *, rates: tuple[float, float]) -> Drawn:
     values |= {"place": coded("place", place, 5), "kind": coded("kind", label, 10)}
     columns = [*(number(f"x{j}", -10, 10) for j in range(8)), category("place", 5), category("kind", 10)]
     return table(values, columns, "kind")
+
+
+@made("schooling", 20_000, "sixteen uneven classes, the rarest with 0.2 % of the rows, by what people do and are")
+def schooling(n: int, rng: Rng) -> Drawn:
+    hidden = rng.normal(size=n)  # what all columns and the class follow
+    age = np.clip(np.round(38 + 13 * rng.normal(size=n) + 2 * hidden), 17, 90)
+    job = likeliest(rng, hidden[:, None] * np.linspace(-1.2, 1.8, 14) + 0.8 * rng.normal(size=14))
+    owner = likeliest(rng, 0.4 * hidden[:, None] * rng.normal(size=7) + np.array([3, 1, 0.5, 0, 0, -2, -3]))
+    family = likeliest(
+        rng, (age[:, None] - 38) / 13 * np.array([-1.5, 0.5, 0.5, 0.7, 1.0, 0]) + np.array([1, 2, 1, 0, -1, -1])
+    )
+    woman, land = rng.random(n) < 0.33, zipf(rng, n, 40, power=2.0)
+    place = np.linspace(-2.2, 2.2, 16)[rng.permutation(16)]
+    scores = -0.8 * (hidden[:, None] - place) ** 2 + 0.5 * rng.normal(size=(14, 16))[job]
+    scores += np.outer((age - 38) / 13, 0.5 * rng.normal(size=16)) + np.outer(land > 0, 1.2 * rng.normal(size=16))
+    rich = rng.random(n) < sigmoid(1.2 * hidden - 1.5 - 0.6 * woman)
+    values = {
+        "age": age,
+        "weight": np.exp(12 + 0.6 * rng.normal(size=n)),
+        "hours": np.where(
+            rng.random(n) < 0.45, 40, np.clip(np.round(40 + 12 * rng.normal(size=n) + 2 * hidden), 1, 99)
+        ),
+        "gain": np.where(rng.random(n) < 0.08 * (1 + rich), np.round(np.exp(8 + rng.normal(size=n))), 0),
+        "loss": np.where(rng.random(n) < 0.05, np.round(1_800 + 300 * rng.normal(size=n)), 0),
+        "job": coded("job", job, 14),
+        "owner": coded("owner", owner, 7),
+        "family": coded("family", family, 6),
+        "land": coded("land", land, 40),
+        "woman": woman,
+        "rich": rich,
+        "school": coded("school", classes_at(rng, scores, _SIXTEEN), 16),
+    }
+    columns = [
+        whole("age", 0, 120), number("weight", 0, 2_000_000), whole("hours", 0, 100), whole("gain", 0, 100_000),
+        whole("loss", 0, 5_000), category("job", 14), category("owner", 7), category("family", 6), category("land", 40),
+        flag("woman"), flag("rich"), category("school", 16),
+    ]  # fmt: skip
+    return table(values, columns, "school")
 
 
 @made("classes-100", 20_000, "a hundred classes, uneven")

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from sfumato import Column
+from sfumato import Budget, Column, Schema
 from sfumato.mechanisms.table.bins import Spike, Spikes, bin_column, level_cut
+from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
 
 NUMBER = Cells(Column(name="x", kind="numeric", bounds=(0, 100), missing=True))
@@ -37,12 +38,21 @@ def test_a_value_that_many_rows_share_stands_alone() -> None:
 
 def test_common_categories_have_bins_and_rare_ones_share_one() -> None:
     mass = np.full(300, 1.0)
-    mass[[7, 70, 200]] = 1_000.0
+    mass[[7, 70]] = 1_000.0
+    mass[200] = 4.0  # a tenth of what a bin of a number holds: noise in its counts is taken out later
     binning = bin_column(CODES, mass, Spikes(), least=40.0, most=64)
     assert binning.size == 4
     assert len({int(binning.bin_of[at]) for at in (7, 70, 200, 0)}) == 4
     assert binning.margin[binning.bin_of[0]] == pytest.approx(297)
     assert binning.ordered == 0
+
+
+@pytest.mark.parametrize(("classes", "columns", "most"), [(2, 3, 256), (4, 3, 128), (16, 3, 64), (2, 48, 32)])
+def test_a_category_has_more_bins_where_classes_and_columns_are_few(classes: int, columns: int, most: int) -> None:
+    target = Column(name="y", kind="categorical", categories=tuple(f"y{i}" for i in range(classes)))
+    others = (Column(name=f"x{j}", kind="numeric", bounds=(0, 1)) for j in range(columns - 1))
+    plan = Blueprint(Schema(columns=(CODES.column, *others, target), target="y"), Budget(epsilon=1.0, delta=1e-5))
+    assert [plan.most_bins(feature) for feature in plan.plain[:2]] == [most, 32]
 
 
 def test_a_column_without_any_mass_still_has_bins() -> None:

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.compiled import drawn_within
 
-#: A category joins the pool of rare ones below this many standard deviations of a bin's class counts.
-_SEEN = 2.0
+#: A category joins the pool of rare ones below this part of what a bin of a number should hold: what noise hides of a category
+#: is taken out later, what is pooled is lost.
+_SEEN = 1 / 16
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def bin_column(cells: Cells, mass: NDArray[np.float64], spikes: Spikes, *, least
     """
     inner = cells.inner
     if cells.column.is_coded:
-        bin_of = _common_categories(mass, least=_SEEN / 4 * least, most=most)
+        bin_of = _common_categories(mass, least=_SEEN * least, most=most)
     elif inner <= min(most, float(mass[:inner].sum()) / max(least, 1e-9)):
         bin_of = np.arange(inner)
     else:

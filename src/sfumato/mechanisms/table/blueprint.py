@@ -24,6 +24,8 @@ from sfumato.public.step import Step
 #: At most so many bins of a number and of a category, and of all columns together.
 NUMBER_BINS = 32
 CATEGORY_BINS = 64
+#: Where classes are few, a category has more: so many for all classes together.
+_BINS_BY_CLASS = 512
 _ALL_BINS = 1536
 _FEWEST_BINS = 4
 
@@ -151,7 +153,8 @@ class Blueprint:
 
     def most_bins(self, feature: Feature) -> int:
         """The largest number of bins of a column, the one for missing numbers not counted."""
-        most = CATEGORY_BINS if feature.cells.column.is_coded else NUMBER_BINS
+        of_category = max(CATEGORY_BINS, _BINS_BY_CLASS // self.evidence.n_classes)
+        most = of_category if feature.cells.column.is_coded else NUMBER_BINS
         return max(_FEWEST_BINS, min(most, _ALL_BINS // max(len(self.joined), 1)))
 
     @cached_property

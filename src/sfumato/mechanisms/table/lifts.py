@@ -44,6 +44,9 @@ _ACROSS = Shape(slope=0.6, curve=0.3, own=0.1, length=0.2, rarer=0.0)
 _FLOOR = 0.005
 _LEAST = 0.02
 
+#: Departures are made longer by no more than this.
+_MOST_STRETCH = 2.0
+
 #: Classes that are worked on together: more would take more memory and no less time.
 _AT_ONCE = 256
 
@@ -101,6 +104,7 @@ def joint_tables(
     per_class: NDArray[np.float64],
     *,
     ordered: int = 0,
+    as_long: bool = False,
 ) -> list[NDArray[np.float64]]:
     """The probabilities of (class, bin) of every column.
 
@@ -110,6 +114,7 @@ def joint_tables(
         margins: The probability of each bin.
         per_class: Rows of each class.
         ordered: How many of the classes lie along a line, from the first on: all but the one for missing numbers, or none.
+        as_long: Whether departures are as long as the true ones are expected to be, which makes classes as easy to tell apart.
     """
     modes = [_modes(binning, margin) for binning, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
@@ -131,8 +136,12 @@ def joint_tables(
                 seen = counted.counts[c] + per_class[c] / len(margin) - per_class[c] * margin
                 look.put(c, seen, of_column, float(per_class[c] ** 2), precision)
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]))
-        for j, (look, margin) in enumerate(zip(looks, margins, strict=True)):
-            apart = across.vectors @ look.mean(weights[j])
+        aparts = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
+        if as_long:
+            doubts = [across.vectors**2 @ look.variance(w) for look, w in zip(looks, weights, strict=True)]
+            stretch = _stretches(aparts, doubts, margins)
+            aparts = [stretch[:, None] * apart for apart in aparts]
+        for j, (apart, margin) in enumerate(zip(aparts, margins, strict=True)):
             estimate = np.maximum(rows * margin + apart, _LEAST * rows * margin)
             shrunk[j][some] = rows_to_simplex(estimate, totals=np.maximum(per_class[some], 1e-9))
     total = float(per_class.sum())
@@ -193,6 +202,7 @@ class _Look:
 
     log_likelihood: NDArray[np.float64]  # by class, and shape and size
     means: NDArray[np.float64]  # by class, shape and size, and bin
+    variances: NDArray[np.float64]  # of the departure, likewise
 
     @classmethod
     def at(
@@ -201,15 +211,20 @@ class _Look:
         modes: Sequence[_Modes],
         squares: NDArray[np.float64],
         stddev: NDArray[np.float64],
+        back: NDArray[np.float64] | None = None,
     ) -> "_Look":
-        likely, means = [], []
+        """Of what was seen, by class and in coordinates of which each has noise of its own; `back` leads to bins."""
+        likely, means, variances = [], [], []
+        noise = stddev[:, None, None] ** 2
         for mode in modes:
             along = (seen @ mode.vectors)[:, None]
             signal = (_SIZES**2)[:, None] * (squares * mode.values)[:, None]
-            variance = signal + stddev[:, None, None] ** 2
+            variance = signal + noise
             likely.append(-0.5 * (along**2 / variance + np.log(variance)).sum(axis=2))
-            means.append((signal / variance * along) @ mode.vectors.T)
-        return cls(np.concatenate(likely, axis=1), np.concatenate(means, axis=1))
+            to_bins = (mode.vectors if back is None else back @ mode.vectors).T
+            means.append((signal / variance * along) @ to_bins)
+            variances.append((signal / variance * noise) @ to_bins**2)
+        return cls(*(np.concatenate(each, axis=1) for each in (likely, means, variances)))
 
     def put(
         self,
@@ -227,13 +242,37 @@ class _Look:
             kernel = root @ (mode.vectors * mode.values) @ mode.vectors.T @ root
             own, directions = np.linalg.eigh(kernel)
             turned.append(_Modes(np.maximum(own, 0.0), directions))
-        look = _Look.at((root @ seen)[None], turned, np.array([[square]]), np.ones(1))
-        self.log_likelihood[c] = look.log_likelihood[0]
-        self.means[c] = np.linalg.solve(root, look.means[0].T).T
+        back = (vectors / np.sqrt(values)) @ vectors.T
+        look = _Look.at((root @ seen)[None], turned, np.array([[square]]), np.ones(1), back)
+        self.log_likelihood[c], self.means[c], self.variances[c] = (
+            each[0] for each in (look.log_likelihood, look.means, look.variances)
+        )
 
     def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The departure of each class, each shape and size by its probability."""
         return np.asarray(np.einsum("cs,csb->cb", weights, self.means))
+
+    def variance(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is not known of it: within shapes and sizes, and between them."""
+        squares = np.einsum("cs,csb->cb", weights, self.means**2 + self.variances)
+        return np.asarray(np.maximum(squares - self.mean(weights) ** 2, 0.0))
+
+
+def _stretches(
+    aparts: Sequence[NDArray[np.float64]], doubts: Sequence[NDArray[np.float64]], margins: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """By what to multiply the departures of each class, so that all of them together are as large as they should be.
+
+    A mean over what is possible is smaller than what is true: by as much as noise hides. Rows drawn by it have classes that
+    can be told apart less well than real ones, and the chance in them is as large as ever. So departures are as long
+    as the true ones are expected to be, in the direction that is known (constrained Bayes: Louis 1984, Ghosh 1992); but no
+    more than twice as long, beyond which they would be farther from the truth, on average, than none at all.
+    """
+    known = sum(
+        (apart**2 / np.maximum(margin, 1e-12)).sum(axis=1) for apart, margin in zip(aparts, margins, strict=True)
+    )
+    hidden = sum((doubt / np.maximum(margin, 1e-12)).sum(axis=1) for doubt, margin in zip(doubts, margins, strict=True))
+    return np.asarray(np.minimum(np.sqrt(1 + hidden / np.maximum(known, 1e-300)), _MOST_STRETCH))
 
 
 def _learned_weights(log_likelihood: NDArray[np.float64]) -> NDArray[np.float64]:

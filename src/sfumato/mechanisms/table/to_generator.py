@@ -20,6 +20,7 @@ from sfumato.mechanisms.table.pairs import Goal, Levels, Sums, all_pairs, depart
 from sfumato.mechanisms.table.persons import Number, classes_regained, regained, rows_of
 from sfumato.mechanisms.table.population import Population, Table, first_population, population_rows, raked, with_links
 from sfumato.mechanisms.table.recount import recounted
+from sfumato.mechanisms.table.rule import MOST_CLASSES
 from sfumato.mechanisms.table.smooth import to_simplex
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, sign_products, sign_tables, strongest_triples
 from sfumato.public.doors import Doors
@@ -129,7 +130,9 @@ class GeneratorStage:
             rare_stddev = (float(tables[0].stddev[rare]) ** -2 + self._recount_stddev(binned) ** -2) ** -0.5
             tables, per_class = recounted(self.plan, self.view, binned, tables, per_class, margins, rare=rare)
         ordered = 0 if binned.target is None else binned.target.ordered
-        joints = joint_tables(tables, binned.binnings, margins, per_class, ordered=ordered)
+        # Very many classes have nothing to gain by it, and columns lose.
+        as_long = not self.plan.target_apart and binned.n_classes <= MOST_CLASSES
+        joints = joint_tables(tables, binned.binnings, margins, per_class, ordered=ordered, as_long=as_long)
         return per_class, joints, rare_stddev
 
     def _class_tables(self, binned: Binned) -> tuple[list[ClassTable], NDArray[np.float64]]:
