@@ -123,11 +123,12 @@ def _than_before(found: Found) -> str:
     now = {e: found.get(f"sound {e}", "accuracy") for e in CLAIMED if not found.get(f"sound {e}", "quick")}
     beside = ", ".join(f"{100 * value:.1f} % at {e:,}" for e, value in now.items() if value is not None)
     before = ", ".join(f"{100 * value:.1f} %" for value in _BEFORE.values())
-    return f"""An earlier version of the reports served learners *less*, the less noise there was in them: {before} at the five epsilons. It
-reported 36 waves whatever epsilon was. A picture of few waves swings below black where a stroke ends; pictures are cut off at black and
-white, and what is left of the swings told the classes apart, in a way that sharp digits do not have. Noise had hidden it. On the first
-4,000 digits, at 200,000, asked about others of the training set: 76.5 % as it was, 91.0 % without the cut, 91.1 % by real digits. So reports now hold as many
-waves as all of them together tell from the noise, and what the noise took of a wave's spread is put back. It is {beside or "to be run"}."""
+    return f"""An earlier version of the reports served learners *less*, the less noise there was in them: {before} at
+the five epsilons. It reported 36 waves whatever epsilon was. A picture of few waves swings below black where a stroke ends; pictures are
+cut off at black and white, and what is left of the swings told the classes apart, in a way that sharp digits do not have. Noise had
+hidden it. On the first 4,000 digits, at 200,000, asked about others of the training set: 76.5 % as it was, 91.0 % without the cut,
+91.1 % by real digits. So reports now hold as many waves as all of them together tell from the noise, and what the noise took of a
+wave's spread is put back: {beside or "to be run"}."""
 
 
 def _found_again(found: Found) -> str:
