@@ -66,7 +66,8 @@ class Teaching:
         """
         labels, seen = self._rows.labels(batch), batch[INPUTS].astype(np.float64)
         known = np.unique(labels)
-        away = np.stack([seen[labels == label].mean(axis=0) - self._centres[label] for label in known])
+        own = (labels == known[:, None]).astype(np.float64)
+        away = own @ seen / own.sum(axis=1, keepdims=True) - self._centres[known]
 
         def teacher(queries: Queries) -> NDArray[np.int64]:
             votes = np.empty(len(queries), dtype=np.int64)

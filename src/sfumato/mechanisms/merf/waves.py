@@ -7,6 +7,7 @@ Gaussian and codes to independent draws, the mean of a wave is a product of know
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -71,18 +72,18 @@ class Waves:
         return [self._layer(nth == layer) for layer in range(1, int(nth.max(initial=0)) + 1)]
 
     def _layer(self, seen: NDArray[np.bool_]) -> "Layer":
-        parts = []
-        for start, size, waves in zip(self.starts, self.sizes, map(np.flatnonzero, seen), strict=True):
-            if len(waves):
-                codes = slice(int(start), int(start) + size)
-                parts.append(Factors(codes, waves, np.exp(2j * math.pi / _TURN * self.angles[codes, waves])))
-        return tuple(parts)
+        by_column = np.split(self.angles, self.starts[1:])
+        return tuple(
+            Factors(column, waves, np.exp(2j * math.pi / _TURN * by_column[column][:, waves]))
+            for column, waves in enumerate(map(np.flatnonzero, seen))
+            if len(waves)
+        )
 
 
 class Factors(NamedTuple):
     """What some waves see of one column: a factor for each of its codes. (code, wave)."""
 
-    codes: slice
+    column: int
     waves: NDArray[np.int64]
     factors: NDArray[np.complex128]
 
@@ -124,6 +125,7 @@ class ExpectedWaves:
         self._torch = torch
         self._scale = 1 / math.sqrt(waves.width / 2)
         self._radians = torch.from_numpy(2 * math.pi * waves.frequencies)
+        self._sizes = list(waves.sizes)
         self._layers = [_ExpectedLayer(torch, layer, waves.width // 2) for layer in waves.layers()]
 
     def __call__(self, numbers: Any, spreads: Any | None, probabilities: Any) -> Any:
@@ -133,8 +135,10 @@ class ExpectedWaves:
         if spreads is not None:
             damping = self._torch.exp(-0.5 * (spreads.square() @ self._radians.square()))
             real, imaginary = real * damping, imaginary * damping
+        # At once: gradients of single slices would each be as wide as all columns together.
+        by_column = probabilities.split(self._sizes, dim=1)
         for layer in self._layers:
-            a, b = layer(probabilities)
+            a, b = layer(by_column)
             real, imaginary = real * a - imaginary * b, real * b + imaginary * a
         return self._scale * self._torch.cat([real, imaginary], dim=1)
 
@@ -145,7 +149,7 @@ class _ExpectedLayer:
     def __init__(self, torch: Any, layer: Layer, n_waves: int) -> None:
         self._torch = torch
         self._parts = [
-            (part.codes, torch.from_numpy(np.concatenate([part.factors.real, part.factors.imag], axis=1)))
+            (part.column, torch.from_numpy(np.concatenate([part.factors.real, part.factors.imag], axis=1)))
             for part in layer
         ]
         seen = np.concatenate([part.waves for part in layer])
@@ -153,10 +157,10 @@ class _ExpectedLayer:
         blind = np.setdiff1d(np.arange(n_waves), seen)
         self._place, self._blind = torch.from_numpy(np.argsort(np.concatenate([seen, blind]))), len(blind)
 
-    def __call__(self, probabilities: Any) -> tuple[Any, Any]:
-        """Real and imaginary parts: (row, wave)."""
+    def __call__(self, by_column: Sequence[Any]) -> tuple[Any, Any]:
+        """Real and imaginary parts: (row, wave). Handed the probabilities of each column's codes."""
         torch = self._torch
-        halves = [(probabilities[:, codes] @ factors).tensor_split(2, dim=1) for codes, factors in self._parts]
+        halves = [(by_column[column] @ factors).tensor_split(2, dim=1) for column, factors in self._parts]
         real, imaginary = (list(parts) for parts in zip(*halves, strict=True))
-        one = torch.ones((len(probabilities), self._blind), dtype=probabilities.dtype)
+        one = torch.ones((len(real[0]), self._blind), dtype=real[0].dtype)
         return torch.cat([*real, one], dim=1)[:, self._place], torch.cat([*imaginary, 0 * one], dim=1)[:, self._place]
