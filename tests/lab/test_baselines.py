@@ -279,7 +279,7 @@ def test_what_it_cannot_learn_from_is_refused() -> None:
 
 def test_a_training_that_diverges_makes_nothing() -> None:
     with pytest.raises(ModelError, match="diverged"):
-        dataclasses.replace(QUICK, learning_rate=1e300, generator_rate=1e300).fit(people(100), SCHEMA)
+        dataclasses.replace(QUICK, learning_rate=1e30, generator_rate=1e30).fit(people(100), SCHEMA)
 
 
 def test_torch_is_asked_for_by_its_extra(monkeypatch) -> None:

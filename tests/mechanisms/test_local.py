@@ -1,11 +1,13 @@
 """local-reports and dp-pro: what a report holds, what is made of it, how much is left of it, and twins that must fail."""
 
+import os
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import schemas
 import sfumato as sf
@@ -16,6 +18,7 @@ from sfumato.check.clauses.doors import responses_have_their_odds
 from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
+from sfumato.lab.benchmark.datasets import load
 from sfumato.mechanisms.local.calibration import calibrated
 from sfumato.mechanisms.local.decoding import decoded
 from sfumato.mechanisms.local.directions import N_DIRECTIONS, Directions, NearDirections, best_cap, lifted, truth
@@ -54,7 +57,8 @@ def test_no_row_is_longer_than_the_space_says_and_some_are_as_long(schema) -> No
 @pytest.mark.parametrize("mechanism", [sf.LocalReports(coefficients=36), sf.DPPro(dimensions=99)])
 def test_a_projection_that_keeps_everything_is_undone(mechanism) -> None:
     schema = IMAGES if isinstance(mechanism, sf.LocalReports) else schemas.REPLACE
-    space, batch = mechanism.space(schema), random_batch(schema, n_rows=50, seed=1)
+    space = mechanism.space(schema, mechanism.width(schema, sf.Budget(1.0, 1e-6)))
+    batch = random_batch(schema, n_rows=50, seed=1)
     assert space.back(space(batch)) == pytest.approx(Encoder(schema.features)(batch), abs=1e-4)
 
 
@@ -137,6 +141,52 @@ def test_pictures_come_back_in_their_bounds_and_type() -> None:
     assert sample.images.shape == (300, 6, 6)
     assert 0 <= sample.images.min() <= sample.images.max() <= IMAGES.images[0].high
     assert set(np.unique(sample.labels)) == {0, 1, 2}
+
+
+def pictures(images, labels, *, epsilon):
+    """Reports of pictures in the unit box: images, and labels."""
+    rows, *shape = images.shape
+    classes = tuple(str(c) for c in range(labels.max() + 1))
+    schema = sf.Schema(
+        columns=(
+            sf.Column(name="image", kind="image", shape=tuple(shape), bounds=(0, 1)),
+            sf.Column(name="label", kind="categorical", categories=classes),
+        ),
+        target="label",
+        rows=rows,
+        unit=REPLACE,
+    )
+    raw = {"image": images.astype(np.float32), "label": np.array(classes)[labels]}
+    source = sf.NoiseSource(research_seed=3)
+    fitted = sf.fit(sf.LocalReports(), read(raw, schema), sf.Budget(epsilon, 1e-6), source=source, seed=1)
+    sample = fitted.model.sample(rows, seed=0)
+    return sample.images, sample.labels
+
+
+def test_next_to_no_noise_leaves_pictures_as_they_were() -> None:
+    patterns, labels = np.random.default_rng(1).integers(2, size=(4, 20, 20)), np.arange(400) % 4
+    images, told = pictures(patterns[labels], labels, epsilon=200_000.0)
+    for label, pattern in enumerate(patterns):
+        assert np.abs(images[told == label].mean(axis=0) - pattern).max() < 0.1
+
+
+def test_pictures_get_back_the_spread_that_they_lack() -> None:
+    rng = np.random.default_rng(2)
+    images, _ = pictures(0.5 + 0.1 * rng.normal(size=(3_000, 12, 12)), rng.integers(2, size=3_000), epsilon=1_000.0)
+    assert images.std(axis=0).mean() == pytest.approx(0.1, rel=0.2)
+
+
+@pytest.mark.skipif("SFUMATO_DATA" not in os.environ, reason="set SFUMATO_DATA to a folder with the real datasets")
+def test_a_larger_epsilon_serves_a_learner_no_less() -> None:
+    train = load("mnist").train
+    images, labels = train["image"] / 255, train["label"].astype(np.int64)
+    found = []
+    for epsilon in (150.0, 5_000.0, 200_000.0):
+        shown, told = pictures(images[:3_000], labels[:3_000], epsilon=epsilon)
+        learner = LogisticRegression(max_iter=100).fit(shown.reshape(3_000, -1), told)
+        found.append(learner.score(images[3_000:6_000].reshape(3_000, -1), labels[3_000:6_000]))
+    assert found[0] < found[1] + 0.015 < found[2] + 0.03
+    assert found[-1] > 0.87
 
 
 # Directions.

@@ -19,7 +19,8 @@ from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
-from sfumato.mechanisms.gan.teachers import GENERATED, PRIVATE, Features, Teaching
+from sfumato.mechanisms.gan import teachers
+from sfumato.mechanisms.gan.teachers import GENERATED, PRIVATE, Features, Spread, Teaching
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.doors import Measured
 from sfumato.public.plan import make_plan
@@ -37,9 +38,12 @@ SIDES = Schema(
 )
 
 
+FEATURES = Features.of(1, 2)
+
+
 def teaching():
     """Generated rows around 0 in both classes."""
-    return Teaching(MixedRows(SIDES), Features.of(1, 2), np.random.default_rng(0).normal(size=(2, 200, 1)))
+    return Teaching(MixedRows(SIDES), FEATURES, np.random.default_rng(0).normal(size=(2, 200, 1)))
 
 
 #: What is said of either class.
@@ -48,15 +52,24 @@ HEALTHY, ILL = 0, 2
 
 def test_a_teacher_takes_for_private_what_lies_on_the_side_of_its_rows_and_its_classes_in_turn() -> None:
     lessons = teaching()
-    teacher = lessons.train({INPUTS: np.array([[0.8], [0.9], [-0.7]]), "ill": np.array([0, 0, 1])})
+    teacher = lessons.train({INPUTS: FEATURES(np.array([[0.8], [0.9], [-0.7]])), "ill": np.array([0, 0, 1])})
     asked = lessons.queries(np.array([[[2.0], [2.0], [-2.0], [-2.0]]] * 2))
     assert teacher(asked).tolist() == [HEALTHY + PRIVATE, ILL + GENERATED, HEALTHY + GENERATED, ILL + PRIVATE]
 
 
 def test_a_teacher_without_rows_of_a_class_says_nothing_of_it() -> None:
     lessons = teaching()
-    teacher = lessons.train({INPUTS: np.array([[0.8]]), "ill": np.array([1])})
+    teacher = lessons.train({INPUTS: FEATURES(np.array([[0.8]])), "ill": np.array([1])})
     assert teacher(lessons.queries(np.array([[[2.0], [-2.0]]] * 2))).tolist() == [ILL + PRIVATE, ILL + GENERATED]
+
+
+@pytest.mark.parametrize("n_rows", [5, 80], ids=["fewer rows than columns", "more"])
+def test_a_spread_is_undone_by_its_inverse(n_rows) -> None:
+    rng = np.random.default_rng(1)
+    rows, away = rng.normal(size=(n_rows, 20)), rng.normal(size=(3, 20))
+    covariance = rows.T @ rows / n_rows
+    covariance += teachers._RIDGE * np.trace(covariance) / 20 * np.eye(20)
+    assert Spread(rows).undone(away) @ covariance == pytest.approx(away, abs=1e-9)
 
 
 def test_the_student_is_told_how_the_votes_fell_in_each_class() -> None:

@@ -9,7 +9,8 @@ from sfumato.public.doors import Tensor
 from sfumato.public.step import Everyone, Poisson, Step
 from sfumato.public.torch_extra import need_torch
 
-_CELLS = 1 << 23  # gradient entries held at once where nobody says: 64 MB of float64
+#: Gradient entries held at once where nobody says: 64 MB of float64, and 1 GB on a GPU, which waits between small batches.
+_CELLS, _CELLS_ON_GPU = 1 << 23, 1 << 27
 _MOST_ROWS = 256
 
 
@@ -25,7 +26,7 @@ def gradient_block(step: Step) -> Dense:
     return block
 
 
-def microbatch_rows(step: Step, *, declared: int | None, asked: int | None) -> int:
+def microbatch_rows(step: Step, *, declared: int | None, asked: int | None, device: str = "cpu") -> int:
     """How many rows a microbatch holds: as asked for, or a power of 2, no more than are expected to take part.
 
     >>> from sfumato.public.step import Poisson
@@ -36,7 +37,8 @@ def microbatch_rows(step: Step, *, declared: int | None, asked: int | None) -> i
     if asked is not None and asked < 1:
         raise PlanError(f"microbatch = {asked} must be at least 1.")
     expected = declared * step.sampling.rate if declared is not None and isinstance(step.sampling, Poisson) else None
-    most = max(1, min(_MOST_ROWS, _CELLS // gradient_block(step).width))
+    cells = _CELLS if device == "cpu" else _CELLS_ON_GPU
+    most = max(1, min(_MOST_ROWS, cells // gradient_block(step).width))
     rows = 1
     while 2 * rows <= most and (expected is None or rows < expected):
         rows *= 2

@@ -35,8 +35,8 @@ class ConditionedModel:
 
     generator: Generator
     ranks: Ranks = field(repr=False)
-    parameters: tuple[NDArray[np.float64], ...] = field(repr=False)
-    vectors: NDArray[np.float64] = field(repr=False)
+    parameters: tuple[NDArray[np.floating], ...] = field(repr=False)
+    vectors: NDArray[np.floating] = field(repr=False)
     labels: NDArray[np.int64] = field(repr=False)
 
     @property
@@ -107,7 +107,7 @@ class AdsGan:
         batch, rows = read_rows(data, schema), MixedRows(schema)
         critic = Discriminator(rows, self.critic_hidden, coefficients=0)
         generator = Generator(rows, self.draws + critic.width, self.hidden)
-        vectors, labels = critic.vectors(batch).astype(np.float64), rows.labels(batch)
+        vectors, labels = critic.vectors(batch), rows.labels(batch)
         weights, numbers = entropy_weights(rows, batch), rows.numbers(batch)
         ranks = Ranks.among(
             numbers, np.stack([~np.isnan(batch[c.name]) for c in rows.columns if not c.is_coded], axis=1)
@@ -139,12 +139,13 @@ class AdsGan:
         self,
         model: ConditionedModel,
         critic: Discriminator,
-        real: NDArray[np.float64],
+        real: NDArray[np.floating],
         weights: NDArray[np.float64],
         seed: int,
     ) -> str:
         """How many real rows have a generated one nearer than any other real one."""
         table = model.sample(len(model.labels), seed=seed).table
         made = critic.vectors(read_rows(table, critic.rows.schema))
-        part = identified(real * weights, made * weights, seed=seed)
+        narrow = weights.astype(np.float32)
+        part = identified(real * narrow, made * narrow, seed=seed)
         return f"Of the real rows {part:.0%} have a generated row nearer to them than any other real row."

@@ -1,5 +1,6 @@
 """A generator that is handed real rows, and its critic: a Wasserstein GAN with a gradient penalty. Not private.
 
+Trained on a GPU where torch finds one.
 Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017).
 """
 
@@ -12,7 +13,7 @@ from sfumato.errors import ModelError
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.gan.discriminator import Discriminator
 from sfumato.public.doors import Tensor
-from sfumato.public.torch_extra import need_torch
+from sfumato.public.torch_extra import default_device, need_torch
 
 _BETAS = (0.5, 0.9)
 #: Of the critic's slope, which should be 1 between real and generated rows.
@@ -38,12 +39,13 @@ class Duel:
         """Both at their start. The weights are those of the distance between a row and what it is made into."""
         self._torch = torch = need_torch("ads-gan")
         self._generator, self._critic = generator, critic
-        self._vectors, self._labels = torch.from_numpy(vectors.astype(np.float64)), torch.from_numpy(labels)
-        self._weights = torch.from_numpy(weights)
+        self._device, self._kind = default_device(), torch.float32
+        self._vectors, self._labels = self._there(vectors), torch.from_numpy(labels).to(self._device)
+        self._weights = self._there(weights)
         self._rng = np.random.default_rng([seed, 1])
-        self._of_generator = generator.start(seed)
+        self._of_generator = [self._start(values) for values in generator.start(seed)]
         self._average = [values.detach().clone() for values in self._of_generator]
-        self._of_critic = {name: values.requires_grad_(True) for name, values in critic.start(seed).items()}
+        self._of_critic = {name: self._start(values) for name, values in critic.start(seed).items()}
         self._optimisers: dict[str, Any] = {}
         self._steps = 0
 
@@ -60,7 +62,7 @@ class Duel:
         real, labels = self._drawn(batch)
         with torch.no_grad():
             made = self._made(real, labels)
-        between = torch.lerp(made, real, torch.from_numpy(self._rng.random((len(real), 1)))).requires_grad_(True)
+        between = torch.lerp(made, real, self._there(self._rng.random((len(real), 1)))).requires_grad_(True)
         (slope,) = torch.autograd.grad(self._score(between, labels).sum(), between, create_graph=True)
         steepness = (slope.square().sum(dim=1) + _TINY).sqrt()
         loss = (self._score(made, labels) - self._score(real, labels) + _PENALTY * (steepness - 1).square()).mean()
@@ -79,15 +81,15 @@ class Duel:
             for average, values in zip(self._average, self._of_generator, strict=True):
                 average.lerp_(values, renewed)
 
-    def averaged(self) -> tuple[NDArray[np.float64], ...]:
+    def averaged(self) -> tuple[NDArray[np.floating], ...]:
         """The averaged generator."""
-        found = tuple(values.numpy() for values in self._average)
+        found = tuple(values.cpu().numpy() for values in self._average)
         if not all(np.isfinite(values).all() for values in found):
             raise ModelError("the training of ads-gan diverged, and nothing is made. Lower the learning rates.")
         return found
 
     def _drawn(self, batch: int) -> tuple[Tensor, Tensor]:
-        at = self._torch.from_numpy(self._rng.integers(len(self._labels), size=batch))
+        at = self._torch.from_numpy(self._rng.integers(len(self._labels), size=batch)).to(self._device)
         return self._vectors[at], self._labels[at]
 
     def _made(self, real: Tensor, labels: Tensor) -> Tensor:
@@ -96,6 +98,13 @@ class Duel:
 
     def _score(self, vectors: Tensor, labels: Tensor) -> Tensor:
         return self._critic.score(self._of_critic, vectors, labels)
+
+    def _there(self, values: NDArray[np.floating]) -> Tensor:
+        """On the device where both are trained."""
+        return self._torch.from_numpy(values).to(self._device, self._kind)
+
+    def _start(self, values: Tensor) -> Tensor:
+        return values.detach().to(self._device, self._kind).requires_grad_(True)
 
     def _descend(self, name: str, loss: Tensor) -> None:
         self._optimisers[name].zero_grad()
@@ -107,4 +116,4 @@ def handed(generator: Generator, real: Tensor, rng: np.random.Generator) -> Tens
     """What the generator is handed for each row: the row itself, and fresh draws."""
     torch = need_torch("ads-gan")
     draws = rng.normal(size=(len(real), generator.latent - real.shape[1]))
-    return torch.cat([torch.from_numpy(draws), real], dim=1)
+    return torch.cat([torch.from_numpy(draws).to(real), real], dim=1)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,18 +36,18 @@ class MixedRows:
         if not self.columns:
             raise SchemaError("a generator needs a column besides the target.")
 
-    @property
+    @cached_property
     def target(self) -> Column | None:
         """The column of the class, if there are classes."""
         column = self.schema.target_column
         return column if column is not None and column.is_coded else None
 
-    @property
+    @cached_property
     def n_classes(self) -> int:
         """One where there is no class."""
         return 1 if self.target is None else self.target.size
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """All columns but the class; of images, the image."""
         return self.schema.images or tuple(column for column in self.schema.columns if column != self.target)
@@ -56,12 +57,12 @@ class MixedRows:
         """The image, if the rows are images."""
         return self.schema.images[0] if self.schema.images else None
 
-    @property
+    @cached_property
     def n_numbers(self) -> int:
         """Pixels, or columns that hold numbers."""
         return len(self._numbers) if self.image is None else math.prod(self.image.shape)
 
-    @property
+    @cached_property
     def code_sizes(self) -> tuple[int, ...]:
         """Of every column of codes; then two for each number that may be missing."""
         return (*(column.size for column in self._coded), *(2 for _ in self._optional))
@@ -103,14 +104,14 @@ class MixedRows:
             batch[self.target.name] = labels
         return Synthetic(table=self.schema.decode(batch))
 
-    @property
+    @cached_property
     def _numbers(self) -> tuple[Column, ...]:
         return tuple(column for column in self.columns if not column.is_coded)
 
-    @property
+    @cached_property
     def _coded(self) -> tuple[Column, ...]:
         return tuple(column for column in self.columns if column.is_coded)
 
-    @property
+    @cached_property
     def _optional(self) -> tuple[Column, ...]:
         return tuple(column for column in self._numbers if column.missing)

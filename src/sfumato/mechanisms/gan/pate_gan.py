@@ -94,8 +94,8 @@ class PateGan:
         rows = MixedRows(schema)
         measured = first_look(view, rows)
         student = Discriminator(rows, self.student_hidden, self.coefficients)
-        view.prepare(INPUTS, student.vectors)
         features, rng = Features.of(student.width, self.random_units), np.random.default_rng(_SEED)
+        view.prepare(INPUTS, lambda batch: features(student.vectors(batch)))
         with one_thread(), torch.enable_grad():
             generator, rates = self._generator(measured, rows), class_rates(measured["counts"])
             both = Adversaries(generator, student, rates=rates, generated=self.generated)

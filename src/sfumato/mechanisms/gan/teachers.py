@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.public.doors import Queries, Teacher
+from sfumato.public.exact_arithmetic import exact_products
 from sfumato.public.schema import Batch
 
 #: What is said of a row of a class. A vote is twice the class, plus this.
@@ -39,7 +40,7 @@ class Features:
     def __call__(self, vectors: NDArray[np.floating]) -> Floats:
         """One row each."""
         wide = vectors.astype(np.float64)
-        return np.concatenate([wide, np.maximum(wide @ self.weights + self.biases, 0)], axis=1)
+        return np.concatenate([wide, np.maximum(exact_products(wide, self.weights) + self.biases, 0)], axis=1)
 
 
 class Teaching:
@@ -50,13 +51,12 @@ class Teaching:
         self._rows, self._features = rows, features
         made = [features(vectors) for vectors in generated]
         self._centres = np.stack([own.mean(axis=0) for own in made])
-        self._covariances = [_with_ridge(own - centre) for own, centre in zip(made, self._centres, strict=True)]
+        self._spreads = [Spread(own - centre) for own, centre in zip(made, self._centres, strict=True)]
 
     def queries(self, generated: Floats) -> Queries:
         """One row of each class in each query: how far it is from the centre of its class, in units of the spread."""
         asked = [self._features(vectors) - centre for vectors, centre in zip(generated, self._centres, strict=True)]
-        whitened = [np.linalg.solve(c, away.T).T for c, away in zip(self._covariances, asked, strict=True)]
-        return np.stack(whitened, axis=1)
+        return np.stack([spread.undone(away) for spread, away in zip(self._spreads, asked, strict=True)], axis=1)
 
     def train(self, batch: Batch) -> Teacher:
         """A teacher of the rows of one part: it takes for private what lies where its own rows of the class do.
@@ -64,22 +64,40 @@ class Teaching:
         A vote is dear, so a query offers a row of every class, and the teacher says one thing about one of them. It takes
         the classes that it knows in turn.
         """
-        labels, seen = self._rows.labels(batch), self._features(batch[INPUTS])
+        labels, seen = self._rows.labels(batch), batch[INPUTS].astype(np.float64)
         known = np.unique(labels)
-        away = np.stack([seen[labels == label].mean(axis=0) - self._centres[label] for label in known])
+        own = (labels == known[:, None]).astype(np.float64)
+        away = own @ seen / own.sum(axis=1, keepdims=True) - self._centres[known]
 
         def teacher(queries: Queries) -> NDArray[np.int64]:
-            places = np.arange(len(queries))
-            turn = places % len(known)
-            is_private = (queries[places, known[turn]] * away[turn]).sum(axis=1) > 0
-            return 2 * known[turn] + np.where(is_private, PRIVATE, GENERATED)
+            votes = np.empty(len(queries), dtype=np.int64)
+            for turn, label in enumerate(known):
+                mine = slice(turn, None, len(known))
+                is_private = queries[mine, label] @ away[turn] > 0
+                votes[mine] = 2 * label + np.where(is_private, PRIVATE, GENERATED)
+            return votes
 
         return teacher
 
 
-def _with_ridge(centred: Floats) -> Floats:
-    """The covariance, with something added to every variance."""
-    covariance = centred.T @ centred / len(centred)
-    spread = max(float(np.trace(covariance)) / len(covariance), 1e-6)
-    ridged: Floats = covariance + _RIDGE * spread * np.eye(len(covariance))
-    return ridged
+class Spread:
+    """The covariance of centred rows, with something added to every variance."""
+
+    def __init__(self, centred: Floats) -> None:
+        """Take the rows as they are."""
+        self._rows = centred
+        self._ridge = _RIDGE * max(float(np.square(centred).sum()) / centred.size, 1e-6)
+
+    def undone(self, away: Floats) -> Floats:
+        """Rows times the inverse: by a matrix as large as there are rows, or columns, whichever are fewer.
+
+        Woodbury, "Inverting modified matrices" (1950).
+        """
+        rows, (n, width) = self._rows, self._rows.shape
+        if width <= n:
+            covariance = rows.T @ rows / n
+            found: Floats = np.linalg.solve(covariance + self._ridge * np.eye(width), away.T).T
+            return found
+        inner = rows @ rows.T + n * self._ridge * np.eye(n)
+        explained: Floats = np.linalg.solve(inner, rows @ away.T).T @ rows
+        return (away - explained) / self._ridge

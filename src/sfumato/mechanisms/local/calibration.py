@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+#: Standard errors of a variance.
+_SURE = 2.0
+
 
 def calibrated(reports: Floats, labels: NDArray[np.int64] | None, *, stddev: float) -> tuple[Floats, Floats]:
     """Each report drawn towards the mean of its label, and the variance that every entry then lacks.
@@ -30,6 +33,15 @@ def calibrated(reports: Floats, labels: NDArray[np.int64] | None, *, stddev: flo
     explained = (axes**2) @ (kept**2 * variances)
     lacking = np.maximum(np.diag(covariance) - stddev**2 - explained, 0.0)
     return np.asarray(mean + centred @ (axes * kept) @ axes.T), lacking
+
+
+def sure(lacking: Floats, *, n_rows: int, stddev: float) -> Floats:
+    """Variances that entries lack, where they are more than noise alone would often seem to have.
+
+    >>> sure(np.array([0.02, 0.1]), n_rows=800, stddev=1.0)
+    array([0. , 0.1])
+    """
+    return np.where(lacking > _SURE * stddev**2 * np.sqrt(2 / n_rows), lacking, 0.0)
 
 
 def _means(reports: Floats, labels: NDArray[np.int64] | None, *, variance: float) -> Floats:

@@ -13,6 +13,7 @@ from sfumato.errors import PlanError
 from sfumato.mechanism import register
 from sfumato.mechanisms.local.reporting import Reporting, reported_columns
 from sfumato.mechanisms.local.space import Space
+from sfumato.public.budget import Budget
 from sfumato.public.encoding import Encoder
 from sfumato.public.schema import Schema
 
@@ -35,15 +36,18 @@ class DPPro(Reporting):
     dimensions: int = 32
     matrix_seed: int = 0
 
-    def space(self, schema: Schema) -> Space:
+    def width(self, schema: Schema, budget: Budget) -> int:
+        """The same at every budget."""
+        if self.dimensions < 1:
+            raise PlanError(f"dimensions = {self.dimensions} must be at least 1.")
+        return min(self.dimensions, Encoder(reported_columns(schema)).width)
+
+    def space(self, schema: Schema, width: int) -> Space:
         """Orthogonal columns in random directions, so scaled that a row keeps its length on average.
 
         Independent Gaussian entries, as published, have the same directions, but some that the pseudo-inverse blows up.
         """
-        if self.dimensions < 1:
-            raise PlanError(f"dimensions = {self.dimensions} must be at least 1.")
         columns = reported_columns(schema)
-        width = Encoder(columns).width
-        kept = min(self.dimensions, width)
-        directions, _ = np.linalg.qr(np.random.default_rng(self.matrix_seed).normal(size=(width, kept)))
-        return Space(columns, np.asarray(directions * np.sqrt(width / kept)))
+        entries = Encoder(columns).width
+        directions, _ = np.linalg.qr(np.random.default_rng(self.matrix_seed).normal(size=(entries, width)))
+        return Space(columns, np.asarray(directions * np.sqrt(entries / width)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements
 from sfumato.mechanisms.common.pictures import in_bounds
-from sfumato.mechanisms.local.calibration import calibrated
+from sfumato.mechanisms.local.calibration import calibrated, sure
 from sfumato.mechanisms.local.decoding import decoded
 from sfumato.mechanisms.local.directions import Directions, NearDirections
 from sfumato.mechanisms.local.space import Space
@@ -42,8 +42,12 @@ class Reporting(ABC):
     calibrate: bool = True
 
     @abstractmethod
-    def space(self, schema: Schema) -> Space:
-        """The public space that rows are reported in."""
+    def width(self, schema: Schema, budget: Budget) -> int:
+        """How many numbers a report holds: a public fact."""
+
+    @abstractmethod
+    def space(self, schema: Schema, width: int) -> Space:
+        """The public space of so many numbers that rows are reported in."""
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """One step: all reports."""
@@ -57,7 +61,7 @@ class Reporting(ABC):
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Ask for all reports."""
-        space, label = self.space(schema), label_of(schema)
+        space, label = self._space(schema, view.budget), label_of(schema)
         near = self._near(schema, view.budget)
 
         def report(batch: Batch) -> dict[str, NDArray[Any]]:
@@ -72,17 +76,19 @@ class Reporting(ABC):
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
         """Take noise out, undo the projection, put values into their bounds."""
         reports, labels, lacking = measurements["reports"], measurements.get("labels"), None
-        space, label = self.space(schema), label_of(schema)
+        space, label = self.space(schema, reports.shape[1]), label_of(schema)
         if self.calibrate:
             reports, lacking = calibrated(reports, labels, stddev=float(measurements["stddev"]))
-        encoded = space.back(reports)
         if schema.images:
-            image = schema.images[0]
+            if lacking is not None:
+                spread = np.sqrt(sure(lacking, n_rows=len(reports), stddev=float(measurements["stddev"])))
+                reports = reports + spread * np.random.default_rng(seed).normal(size=reports.shape)
+            encoded, image = space.back(reports), schema.images[0]
             classes = () if label is None else (*label.categories, *(("(missing)",) if label.missing else ()))
             images = in_bounds(encoded.reshape(-1, *image.shape), image)
             return FixedModel(Synthetic(images=images, labels=labels, classes=classes))
         batch: dict[str, NDArray[Any]] = dict(
-            decoded(encoded, space.columns, lacking=space.variance_back(lacking), seed=seed)
+            decoded(space.back(reports), space.columns, lacking=space.variance_back(lacking), seed=seed)
         )
         if label is not None:
             batch[label.name] = measurements["labels"]
@@ -94,27 +100,29 @@ class Reporting(ABC):
 
     def _blocks(self, schema: Schema, budget: Budget) -> tuple[Block, ...]:
         label, near = label_of(schema), self._near(schema, budget)
-        row = self._vector(schema) if near is None else near.block("row", share=self._row_share(schema))
+        row = self._vector(schema, budget) if near is None else near.block("row", share=self.row_share(schema))
         if label is None:
             return (row,)
         pure = near is not None
         return (row, Response(name="label", categories=label.size, share=self.label_share, pure=pure))
 
-    def _vector(self, schema: Schema) -> Dense:
-        space = self.space(schema)
-        return Dense(
-            name="row", width=space.width, l2_bound=self.l2_clip or space.length, share=self._row_share(schema)
-        )
+    def _vector(self, schema: Schema, budget: Budget) -> Dense:
+        space = self._space(schema, budget)
+        return Dense(name="row", width=space.width, l2_bound=self.l2_clip or space.length, share=self.row_share(schema))
+
+    def _space(self, schema: Schema, budget: Budget) -> Space:
+        return self.space(schema, self.width(schema, budget))
 
     def _near(self, schema: Schema, budget: Budget) -> NearDirections | None:
         """The directions that a row is reported by, if it is."""
         if self.randomiser == "gaussian":
             return None
-        space = self.space(schema)
-        epsilon = budget.epsilon * self._row_share(schema)
+        space = self._space(schema, budget)
+        epsilon = budget.epsilon * self.row_share(schema)
         return NearDirections(Directions(space.width + 1), self.l2_clip or space.length, epsilon)
 
-    def _row_share(self, schema: Schema) -> float:
+    def row_share(self, schema: Schema) -> float:
+        """The part of the precision, or of epsilon, that the label leaves."""
         return 1.0 if label_of(schema) is None else 1 - self.label_share
 
 

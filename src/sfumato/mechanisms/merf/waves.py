@@ -7,8 +7,9 @@ Gaussian and codes to independent draws, the mean of a wave is a product of know
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,19 +63,33 @@ class Waves:
         """Where the codes of each column begin."""
         return np.cumsum([0, *self.sizes])[: len(self.sizes)]
 
-    def layers(self) -> list[NDArray[np.complex128]]:
-        """Factors by code, such that probabilities times each layer, multiplied together, are the mean over codes.
+    def layers(self) -> list["Layer"]:
+        """Factors by code, such that the means over the codes of each layer, multiplied, are the mean over all codes.
 
-        A layer holds one column of codes for each wave. A wave without one sees a factor 1, whatever the first column is.
+        A layer holds one column of codes for each wave that has so many.
         """
-        column_of = np.repeat(np.arange(len(self.sizes)), self.sizes)
         nth = np.cumsum(self.looks, axis=0) * self.looks
-        layers = []
-        for layer in range(1, int(nth.max(initial=0)) + 1):
-            chosen = np.where((nth == layer).any(axis=0), (nth == layer).argmax(axis=0), 0)
-            mine = column_of[:, None] == chosen
-            layers.append(np.where(mine, np.exp(2j * math.pi / _TURN * self.angles * (nth == layer)[column_of]), 0.0))
-        return layers
+        return [self._layer(nth == layer) for layer in range(1, int(nth.max(initial=0)) + 1)]
+
+    def _layer(self, seen: NDArray[np.bool_]) -> "Layer":
+        by_column = np.split(self.angles, self.starts[1:])
+        return tuple(
+            Factors(column, waves, np.exp(2j * math.pi / _TURN * by_column[column][:, waves]))
+            for column, waves in enumerate(map(np.flatnonzero, seen))
+            if len(waves)
+        )
+
+
+class Factors(NamedTuple):
+    """What some waves see of one column: a factor for each of its codes. (code, wave)."""
+
+    column: int
+    waves: NDArray[np.int64]
+    factors: NDArray[np.complex128]
+
+
+#: Each wave has a place in one part at most: most columns are left out of most products.
+Layer = tuple[Factors, ...]
 
 
 def draw_waves(rows: MixedRows, n_waves: int) -> Waves:
@@ -110,9 +125,8 @@ class ExpectedWaves:
         self._torch = torch
         self._scale = 1 / math.sqrt(waves.width / 2)
         self._radians = torch.from_numpy(2 * math.pi * waves.frequencies)
-        self._layers = [
-            (torch.from_numpy(layer.real.copy()), torch.from_numpy(layer.imag.copy())) for layer in waves.layers()
-        ]
+        self._sizes = list(waves.sizes)
+        self._layers = [_ExpectedLayer(torch, layer, waves.width // 2) for layer in waves.layers()]
 
     def __call__(self, numbers: Any, spreads: Any | None, probabilities: Any) -> Any:
         """Features for each row: Gaussian numbers of these means and deviations (none: exact ones), independent codes."""
@@ -121,7 +135,32 @@ class ExpectedWaves:
         if spreads is not None:
             damping = self._torch.exp(-0.5 * (spreads.square() @ self._radians.square()))
             real, imaginary = real * damping, imaginary * damping
-        for of_real, of_imaginary in self._layers:
-            a, b = probabilities @ of_real, probabilities @ of_imaginary
+        # At once: gradients of single slices would each be as wide as all columns together.
+        by_column = probabilities.split(self._sizes, dim=1)
+        for layer in self._layers:
+            a, b = layer(by_column)
             real, imaginary = real * a - imaginary * b, real * b + imaginary * a
         return self._scale * self._torch.cat([real, imaginary], dim=1)
+
+
+class _ExpectedLayer:
+    """The mean factor of each wave over the codes of its column; 1 where it looks at none."""
+
+    def __init__(self, torch: Any, layer: Layer, n_waves: int) -> None:
+        self._torch = torch
+        self._parts = [
+            (part.column, torch.from_numpy(np.concatenate([part.factors.real, part.factors.imag], axis=1)))
+            for part in layer
+        ]
+        seen = np.concatenate([part.waves for part in layer])
+        # Parts stand side by side, then the waves that look at nothing: this puts every wave back into its place.
+        blind = np.setdiff1d(np.arange(n_waves), seen)
+        self._place, self._blind = torch.from_numpy(np.argsort(np.concatenate([seen, blind]))), len(blind)
+
+    def __call__(self, by_column: Sequence[Any]) -> tuple[Any, Any]:
+        """Real and imaginary parts: (row, wave). Handed the probabilities of each column's codes."""
+        torch = self._torch
+        halves = [(by_column[column] @ factors).tensor_split(2, dim=1) for column, factors in self._parts]
+        real, imaginary = (list(parts) for parts in zip(*halves, strict=True))
+        one = torch.ones((len(real[0]), self._blind), dtype=real[0].dtype)
+        return torch.cat([*real, one], dim=1)[:, self._place], torch.cat([*imaginary, 0 * one], dim=1)[:, self._place]

@@ -238,9 +238,10 @@ class View:
         if self.__kept.get(step.name, (None,))[0] != asked:
             (loss, device, microbatch), noise = asked, self.__plan.noise_multiplier(step.name)
             clip = partial(self.__primitives.clip_gradients, block=gradient_block(step), noise_multiplier=noise)
-            rows = microbatch_rows(step, declared=self.__schema.rows, asked=microbatch)
+            device = device or default_device()
+            rows = microbatch_rows(step, declared=self.__schema.rows, asked=microbatch, device=device)
             public = take(self.__rows.public, np.arange(2 * rows) % (2 * self.__rows.rows))
-            gradients = GradientSum(step, loss, clip, public_rows=public, rows=rows, device=device or default_device())
+            gradients = GradientSum(step, loss, clip, public_rows=public, rows=rows, device=device)
             gradients.at(parameters).check()
             self.__kept[step.name] = (asked, gradients)
         kept: GradientSum = self.__kept[step.name][1]

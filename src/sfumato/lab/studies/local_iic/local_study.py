@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.lab.benchmark.datasets import Benchmark, load
-from sfumato.lab.benchmark.examples import real_examples
+from sfumato.lab.benchmark.examples import Examples, real_examples
 from sfumato.lab.benchmark.real import scores
 from sfumato.lab.studies.digits import Digits, digits_of
 from sfumato.lab.studies.drawing import draw_sheet
@@ -57,8 +57,8 @@ class LocalStudy:
             Task(key="pictures", run=self._pictures),
             Task(key="raw", run=partial(self._raw, sizes)),
             *(Task(key=f"claimed {e}", run=partial(self._published, sizes, claimed=e)) for e in sizes.claimed),
-            *(Task(key=f"sound {e}", run=partial(self._sound, sizes, epsilon=e, cluster=True)) for e in sizes.sound),
-            *(Task(key=f"sound {e}", run=partial(self._sound, sizes, epsilon=e, cluster=False)) for e in sizes.small),
+            *(Task(key=f"sound {e}", run=partial(self._sound, sizes, epsilon=e)) for e in (*sizes.sound, *sizes.small)),
+            *(Task(key=f"clusters {e}", run=partial(self._sound_clusters, sizes, epsilon=e)) for e in sizes.sound),
         ]
 
     def lines(self, found: Found) -> Sequence[Line]:
@@ -78,23 +78,21 @@ class LocalStudy:
         noisy = with_noise(train.images, noise_stddev=used_noise(claimed), rng=np.random.default_rng(0))
         return self._clustered(noisy, train.labels, sizes)
 
-    def _sound(self, sizes: Sizes, folder: Path, *, epsilon: int, cluster: bool) -> Figures:
-        """`local-reports`, through the doors. Its labels are reported too, so a learner can be trained and tested as well."""
-        benchmark = fewer_rows(_benchmark(self.dataset), train=sizes.images)
-        made = sound_release(
-            LocalReports(),
-            benchmark,
-            Budget(epsilon=epsilon, delta=_SOUND_DELTA),
-            unit=PrivacyUnit(relation="replace_one"),
-        )
+    def _sound(self, sizes: Sizes, folder: Path, *, epsilon: int) -> Figures:
+        """Labels are reported too, so a learner can be trained on reports, and tested on clean digits."""
+        benchmark, made = self._reports(sizes, epsilon=epsilon)
         test = real_examples(benchmark.test, benchmark.schema)
-        found: dict[str, Any] = {
-            "accuracy": round(scores("logistic", made, test, benchmark).value, 4),
-            "images": len(made),
-        }
-        if cluster:
-            found |= self._clustered(made.batch[benchmark.schema.images[0].name], made.label, sizes)
-        return found
+        return {"accuracy": round(scores("logistic", made, test, benchmark).value, 4), "images": len(made)}
+
+    def _sound_clusters(self, sizes: Sizes, folder: Path, *, epsilon: int) -> Figures:
+        benchmark, made = self._reports(sizes, epsilon=epsilon)
+        return self._clustered(made.batch[benchmark.schema.images[0].name], made.label, sizes)
+
+    def _reports(self, sizes: Sizes, *, epsilon: int) -> tuple[Benchmark, Examples]:
+        """`local-reports`, through the doors."""
+        benchmark = fewer_rows(_benchmark(self.dataset), train=sizes.images)
+        budget = Budget(epsilon=epsilon, delta=_SOUND_DELTA)
+        return benchmark, sound_release(LocalReports(), benchmark, budget, unit=PrivacyUnit(relation="replace_one"))
 
     def _clustered(self, images: Any, labels: Any, sizes: Sizes) -> dict[str, Any]:
         n_classes = _benchmark(self.dataset).schema.require_coded_target().size
