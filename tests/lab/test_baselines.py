@@ -91,6 +91,13 @@ def test_the_same_seed_gives_the_same_rows() -> None:
     assert not one.equals(other)
 
 
+def test_rows_of_persons_are_rows_to_it() -> None:
+    """What it makes belongs to nobody, and is compared with real rows at the end."""
+    schema = dataclasses.replace(SCHEMA, unit=sf.PrivacyUnit(person="who", max_rows=2))
+    rows = people(200).assign(who=np.arange(200) // 2)
+    assert len(QUICK.fit(rows, schema, seed=1).sample(50).table) == 50
+
+
 def test_what_few_share_counts_for_more() -> None:
     rare = sf.Schema(columns=(sf.Column(name="rare", kind="boolean"), sf.Column(name="even", kind="boolean")))
     batch = {"rare": (np.arange(100) == 0).astype(np.int64), "even": np.arange(100) % 2}

@@ -1,7 +1,7 @@
 """What a baseline is: it reads real rows and gives back a model. Nothing of it passes a door, and nothing is promised."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,6 +11,7 @@ from sfumato.model import Model, Synthetic
 from sfumato.outlook.row_counts import AskedRows, rows_to_release
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.sources import open_source
+from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema import Batch, Schema, n_rows_of
 
 _ROWS_AT_ONCE = 65_536
@@ -56,6 +57,9 @@ def read_rows(data: Any, schema: Schema) -> Batch:
             f"column {schema.unknown[0].name!r} is left for a private discovery, which a baseline has not. "
             "Write its bounds or categories into the schema."
         )
+    schema = replace(
+        schema, unit=PrivacyUnit()
+    )  # whose the rows are is nothing to a baseline, and made-up rows are nobody's
     names = [column.name for column in schema.columns]
     chunks = [conform(raw, schema) for raw in open_source(data, schema).chunks(names, rows=_ROWS_AT_ONCE)]
     batch = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names} if chunks else {}
