@@ -188,9 +188,7 @@ KERNEL = (
     _mutant(
         "no clip of gradients",
         "one gradient is as long as it likes",
-        (_CLIP, "length = _norm(rows[i], -_HUGE)", "length = 0.0"),
-        (_CLIP, "if not (finite and in_floats <= 2.0 * limit and in_integers <= limit):", "if not finite:"),
-        (_CLIP, "scale = torch.where(norm <= l2_bound, units, units * (l2_bound / norm))", "scale = units"),
+        (_CLIP, "scale = torch.where(norm <= block.l2_bound, units, units * (block.l2_bound / norm))", "scale = units"),
         (_CLIP, "    values[~((values * values).sum(dim=1) <= 2.0 * limit)] = 0.0\n", ""),
         (_CLIP, "    integers[(integers * integers).sum(dim=1) > limit] = 0\n", ""),
         tests=("tests/private/test_gradients.py", "-k", "clip or attack or contract"),

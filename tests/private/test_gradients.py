@@ -33,9 +33,8 @@ from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.model import FixedModel
-from sfumato.private.kernel import clip
 from sfumato.private.kernel import gradients as inside
-from sfumato.private.kernel.clip import clip_to_grid
+from sfumato.private.kernel.clip import clip_tensor_to_grid, clip_to_grid
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.view import View
@@ -146,17 +145,7 @@ class TestSums:
         assert 10 < noisy["w"].values[0] < 30  # 200 rows, a fifth of them, at brightness 1/2
 
 
-def on_device(gradients, *, block, noise_multiplier):
-    """As on a GPU."""
-    units, limit = clip._units_and_limit(block, noise_multiplier=noise_multiplier)
-    return clip.clip_on_device(gradients, l2_bound=block.l2_bound, units=units, limit=limit)
-
-
-BOTH_CLIPS = pytest.mark.parametrize("clipped", [clip.clip_tensor_to_grid, on_device])
-
-
 class TestClip:
-    @BOTH_CLIPS
     @given(
         values=st.lists(
             st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=3, max_size=3), min_size=1, max_size=6
@@ -165,23 +154,22 @@ class TestClip:
         share=st.floats(0.01, 1.0),
         noise=st.floats(2.0**-8, 1e4),
     )
-    def test_integers_are_those_of_the_other_doors(self, clipped, values, bound, share, noise) -> None:
+    def test_integers_are_those_of_the_other_doors(self, values, bound, share, noise) -> None:
         block = Dense(name="gradient", width=3, l2_bound=bound, share=share)
         gradients = np.array(values)
-        integers = clipped(torch.from_numpy(gradients), block=block, noise_multiplier=noise).numpy()
+        integers = clip_tensor_to_grid(torch.from_numpy(gradients), block=block, noise_multiplier=noise).numpy()
         finite = np.where(np.isfinite(gradients).all(axis=1, keepdims=True), gradients, 0.0)
         assert np.abs(integers - clip_to_grid(finite, block=block, noise_multiplier=noise)).max() <= 1
         limit = share * norm_in_units(noise) ** 2
         assert all(sum(int(v) ** 2 for v in row) <= limit for row in integers)
 
-    @BOTH_CLIPS
-    def test_the_check_in_integers_holds_where_floats_break_down(self, clipped) -> None:
+    def test_the_check_in_integers_holds_where_floats_break_down(self) -> None:
         """Squares that vanish hide a norm: the scale is then far too large, and only the last check is left."""
         with pytest.raises(PlanError, match="between 1e-100 and 1e100"):
             Dense(name="gradient", width=4, l2_bound=1e-250)
         block = Dense(name="gradient", width=4, l2_bound=1.0)
         object.__setattr__(block, "l2_bound", 1e-250)  # a plan cannot say this; the last check must hold all the same
-        integers = clipped(torch.full((1, 4), 1e-200, dtype=torch.float64), block=block, noise_multiplier=1)
+        integers = clip_tensor_to_grid(torch.full((1, 4), 1e-200, dtype=torch.float64), block=block, noise_multiplier=1)
         assert not integers.any()
 
     def test_a_row_that_is_not_finite_counts_nothing_and_leaves_the_others_alone(self) -> None:

@@ -38,8 +38,8 @@ def calibrated(reports: Floats, labels: NDArray[np.int64] | None, *, stddev: flo
 def sure(lacking: Floats, *, n_rows: int, stddev: float) -> Floats:
     """Variances that entries lack, where they are more than noise alone would often seem to have.
 
-    >>> sure(np.array([0.02, 0.1]), n_rows=800, stddev=1.0)
-    array([0. , 0.1])
+    >>> sure(np.array([0.02, 0.5]), n_rows=800, stddev=1.0)
+    array([0. , 0.5])
     """
     return np.where(lacking > _SURE * stddev**2 * np.sqrt(2 / n_rows), lacking, 0.0)
 

@@ -163,40 +163,12 @@ def add_codes(sums: Integers, codes: Values, units: Integers) -> None:
 
 def clip_tensor_to_grid(gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:
     """The same as `clip_to_grid` for a tensor on its own device; a row that is not finite counts as 0 altogether."""
-    units, limit = _units_and_limit(block, noise_multiplier=noise_multiplier)
-    if gradients.device.type == "cpu":  # few passes over memory where torch makes a dozen
-        integers = _clip_finite_rows(np.ascontiguousarray(gradients.numpy()), block.l2_bound, units, limit)
-        return need_torch("noisy_gradients").from_numpy(integers)
-    return clip_on_device(gradients, l2_bound=block.l2_bound, units=units, limit=limit)
-
-
-@partial(compile_kernel, parallel=True, fastmath={"reassoc"})
-def _clip_finite_rows(rows: Values, l2_bound: float, units: float, limit: int) -> Small:
-    out = np.empty(rows.shape, dtype=np.int32)
-    for i in numba.prange(rows.shape[0]):
-        length = _norm(rows[i], -_HUGE)
-        factor = units if length <= l2_bound else units * (l2_bound / length)
-        finite, in_floats, in_integers = True, 0.0, np.int64(0)
-        for j in range(rows.shape[1]):
-            finite &= math.isfinite(rows[i, j])
-            value = np.trunc(_number(rows[i, j], -_HUGE) * factor)  # towards 0, so the norm only shrinks
-            integer = np.int32(value)
-            in_floats += value * value
-            in_integers += np.int64(integer) * np.int64(integer)
-            out[i, j] = integer
-        # The look in integers counts; that in floats sees to it that it cannot overflow: 2 * limit is at most 2^59.
-        if not (finite and in_floats <= 2.0 * limit and in_integers <= limit):
-            out[i, :] = 0
-    return out
-
-
-def clip_on_device(gradients: Tensor, *, l2_bound: float, units: float, limit: int) -> Tensor:
-    """The same by operations that every device has."""
     torch = need_torch("noisy_gradients")
+    units, limit = _units_and_limit(block, noise_multiplier=noise_multiplier)
     finite = torch.isfinite(gradients).all(dim=1, keepdim=True)
     values = torch.where(finite, gradients, 0.0).to(torch.float64).clamp(-_HUGE, _HUGE)
     norm = (values * values).sum(dim=1, keepdim=True).sqrt()
-    scale = torch.where(norm <= l2_bound, units, units * (l2_bound / norm))
+    scale = torch.where(norm <= block.l2_bound, units, units * (block.l2_bound / norm))
     values = torch.trunc(values * scale)  # towards 0, so the norm only shrinks
     # A first look in floats, so that the look that counts cannot overflow: 2 * limit is at most 2^59.
     values[~((values * values).sum(dim=1) <= 2.0 * limit)] = 0.0

@@ -236,10 +236,9 @@ class View:
     def _gradient_sum(self, step: Step, parameters: Tensors, asked: tuple[Loss, Device, int | None]) -> GradientSum:
         """The gradients of a loss, tried on public rows; made anew where the loss or the way to compute it is another."""
         if self.__kept.get(step.name, (None,))[0] != asked:
-            (loss, device, microbatch), noise = asked, self.__plan.noise_multiplier(step.name)
+            loss, device, noise = asked[0], asked[1] or default_device(), self.__plan.noise_multiplier(step.name)
             clip = partial(self.__primitives.clip_gradients, block=gradient_block(step), noise_multiplier=noise)
-            device = device or default_device()
-            rows = microbatch_rows(step, declared=self.__schema.rows, asked=microbatch, device=device)
+            rows = microbatch_rows(step, declared=self.__schema.rows, asked=asked[2], device=device)
             public = take(self.__rows.public, np.arange(2 * rows) % (2 * self.__rows.rows))
             gradients = GradientSum(step, loss, clip, public_rows=public, rows=rows, device=device)
             gradients.at(parameters).check()
