@@ -87,11 +87,11 @@ def test_every_bin_is_drawn_about_as_often_as_its_rows_weigh() -> None:
         held = [np.bincount(column, minlength=10) for column in rows[drawn].T]
         return float(np.sqrt(np.mean(np.square(np.array(held) - wanted))))
 
-    drawn = population.draw(400, rng)
+    drawn = population.draw_evenly(400, rng)
     assert len(drawn) == 400
     assert off(rng.choice(20_000, 400, p=population.weights)) > 5
     assert off(drawn) < 2.5
-    assert len(population.draw(0, rng)) == 0
+    assert len(population.draw_evenly(0, rng)) == 0
 
 
 def test_one_draw_for_each_row_at_its_quantile() -> None:

@@ -51,6 +51,12 @@ class Population:
     gauss: NDArray[np.float64]
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Places of rows by their weights, as evenly as whole rows allow (systematic sampling), in random order."""
+        upto = np.cumsum(self.weights)
+        places = (np.arange(n_rows) + rng.random()) / n_rows * upto[-1]
+        return rng.permutation(np.minimum(np.searchsorted(upto, places), len(upto) - 1))
+
+    def draw_evenly(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Places of rows by their weights, in random order: of every class and of every bin about as many as weigh so much."""
         share = self.weights / float(self.weights.sum())
         often = n_rows * share

@@ -140,7 +140,7 @@ class TableModel:
         binnings, rates = self.fitted.binned.binnings, self.fitted.rates
         copies = 1 if self.scores is None or n_rows <= self.noisy_rows else copies_for(rates, n_rows)
         row = np.arange(n_rows) // copies
-        chosen = population.draw(-(-n_rows // copies), rng)
+        chosen = population.draw_evenly(-(-n_rows // copies), rng)
         cells, alike = list[NDArray[np.int64]](), np.empty((len(chosen), len(binnings)), dtype=np.int32)
         for j, binning in enumerate(binnings):
             bins = np.ascontiguousarray(population.rows[:, j])[chosen]
