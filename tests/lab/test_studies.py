@@ -38,6 +38,7 @@ from sfumato.lab.studies.thesis.nearness import agreement, unfitted
 from sfumato.lab.studies.thesis.stopping import Stopping
 from sfumato.lab.studies.thesis.training import Training
 from sfumato.lab.studies.threea import threea_study
+from sfumato.lab.studies.threea.pixels import as_table
 from sfumato.mechanisms.learners.cnn import Cnn
 from sfumato.public.accounting import epsilon_of_mu
 
@@ -359,6 +360,21 @@ def test_a_method_that_needs_a_size_has_one_and_a_delta_that_fits(large: Benchma
     assert sf.plan(method, benchmark.schema, sf.Budget(epsilon=1.0, delta=delta)).plan is not None
     few, usual = threea_study.with_a_size_where_needed(fewer_rows(large, train=6_000), method)
     assert (few.schema.rows, usual) == (6_000, 1e-5)
+
+
+def test_pictures_are_a_table_of_pixels_for_a_method_that_makes_tables(large: Benchmark) -> None:
+    images = np.arange(6 * 4, dtype=np.uint8).reshape(6, 2, 2) * 10
+    rows = {"image": images, "label": np.array([0, 1, 2, 0, 1, 2], dtype=np.uint8)}
+    columns = (
+        sf.Column(name="image", kind="image", bounds=(0, 255), shape=(2, 2)),
+        sf.Column(name="label", kind="categorical", categories=("0", "1", "2")),
+    )
+    pictures = make_benchmark("mnist", train=rows, test=rows, schema=sf.Schema(columns=columns, target="label", rows=6))
+    table = as_table(pictures)
+    assert (table.metric, table.schema.images, table.schema.rows) == ("accuracy", (), 6)
+    assert np.array_equal(table.train.drop(columns="label"), images.reshape(6, 4))
+    assert list(table.train["label"]) == [0, 1, 2, 0, 1, 2]
+    assert as_table(large) is large
 
 
 # --- the pages of the repository ------------------------------------------------------------------------------------

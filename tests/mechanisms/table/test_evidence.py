@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import schemas
-from sfumato import Budget, PrivacyUnit
+from sfumato import Budget, PrivacyUnit, Schema
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.evidence import Evidence, evidence_of
 
@@ -47,6 +47,11 @@ def test_evidence_counts_rows_budget_and_unit() -> None:
     assert rho[3] == pytest.approx(one.rho / 1.72, rel=0.04)  # not 3
     assert rho[12] == pytest.approx(one.rho / 4.41, rel=0.04)  # not 12
     assert evidence_of(schemas.REPLACE, BUDGET, n_columns=5).rho == pytest.approx(one.rho / 2)
+    assert (one.n_codes, evidence_of(persons[3], BUDGET, n_columns=5).n_codes) == (_most_categories(schemas.TABLE), 1)
+
+
+def _most_categories(schema: Schema) -> int:
+    return max(column.size for column in schema.features if column.is_coded)
 
 
 @pytest.mark.parametrize("rows", [300, 2_000, 20_000])
@@ -62,3 +67,23 @@ def test_many_classes_share_the_rows_and_get_more_of_the_budget_for_their_tables
     few, many = (Evidence(20_000.0, 0.27, 10, n_classes=n).shares(has_target=True) for n in (2, 100))
     assert many["classes"] / sum(many.values()) > 2 * few["classes"] / sum(few.values())
     assert "teacher" not in many
+    # What asks of all rows alike says as much with less, and is never left out.
+    assert all(0 < many[stage] < few[stage] / 2 for stage in ("coarse", "fine"))
+
+
+def test_a_column_of_very_many_categories_has_more_for_its_tables_by_class() -> None:
+    def shares(n_codes: int, *, has_target: bool = True, number_target: bool = False) -> dict[str, float]:
+        evidence = Evidence(50_000.0, 0.27, 4, number_target=number_target, n_codes=n_codes)
+        return evidence.shares(has_target=has_target)
+
+    few, many = shares(100), shares(10_000)
+    assert few == shares(1)
+    assert sum(many.values()) == pytest.approx(sum(few.values()))
+    assert many["classes"] > 3 * few["classes"]
+    assert 0 < many["teacher"] < few["teacher"] / 2
+    assert many.keys() == few.keys()
+    for here, there in pairwise(np.geomspace(500, 20_000, 60)):  # without a cliff
+        assert abs(shares(int(here))["classes"] - shares(int(there))["classes"]) < 0.04
+    # A number as target is taught by sums over its categories; without a target there are no tables by class.
+    assert shares(10_000, number_target=True) == shares(1, number_target=True)
+    assert shares(10_000, has_target=False) == shares(1, has_target=False)

@@ -38,8 +38,11 @@ _NUMBER_COUNTED = {
 _NUMBER_SHARE = ((30.0, 0.5), (120.0, 0.25))
 #: A stage that would get less is left out: it would say nothing.
 _LEAST_SHARE = 0.01
-#: Stages that ask of all rows alike, however many classes these have.
-_OF_ALL = frozenset({"spikes"})
+#: Stages that ask of all rows alike, however many classes these have. Those before the classes need less, the more of them
+#: there are, which all want tables of their own: by this power of their number, for small rho and for large.
+_OF_ALL = frozenset({"coarse", "fine", "spikes"})
+_BEFORE_CLASSES = frozenset({"coarse", "fine"})
+_FEWER = (0.0, -0.5)
 #: Stages that say nothing, or nothing that is sure, without another.
 _NEEDS = {"triples": "cubes", "teacher": "judge"}
 
@@ -47,6 +50,10 @@ _NEEDS = {"triples": "cubes", "teacher": "judge"}
 #: How many standard deviations of its class counts a bin should hold, and how grids are bent, for small rho and for large.
 _LEAST = (8.0, 4.0)
 _BENDS = (60.0, BEND)
+#: Where a column has so many categories that each has few of the rows, in the same measure as rho: between the second size
+#: and the first, stages give up these parts of what they have to tables by class, which are all that speaks of each category.
+_MANY_CODES = (1.0, 4.0)
+_GIVEN_UP = {"teacher": 0.75, "moments": 0.5, "pairs": 0.5, "contrasts": 0.5, "links": 0.5}
 #: Without a target, how columns hang together is what there is to learn.
 _WITHOUT_TARGET = {"moments": 4.0, "pairs": 1.5}
 
@@ -60,6 +67,7 @@ class Evidence:
     n_columns: int
     n_classes: int = 2
     number_target: bool = False
+    n_codes: int = 1
 
     @property
     def rho(self) -> float:
@@ -85,6 +93,11 @@ class Evidence:
         return self._along(_NUMBER_SHARE)
 
     @property
+    def _of_all_rows(self) -> float:
+        """What stages that ask of all rows alike need of their share: less with more classes, if there are rows enough."""
+        return float(max(self.n_classes / 2, 1.0) ** self._by_rho(self.rho, (_LITTLE, _MUCH), _FEWER))
+
+    @property
     def is_small(self) -> bool:
         """Whether there are coarse columns and their classes and no more."""
         return self.rho < _LITTLE
@@ -108,6 +121,12 @@ class Evidence:
         taken = sum(share - shares[stage] for stage, share in more.items())
         return {**shares, **more, "classes": shares["classes"] - taken}
 
+    def _for_codes(self, shares: dict[str, float]) -> dict[str, float]:
+        """With a column of very many categories: what others can do without, tables by class have more."""
+        given = self._by_rho(self.rho_of_class / self.n_codes, _MANY_CODES, (1.0, 0.0))
+        less = {stage: share * (1 - given * _GIVEN_UP.get(stage, 0.0)) for stage, share in shares.items()}
+        return {**less, "classes": less["classes"] + sum(shares.values()) - sum(less.values())}
+
     def shares(self, *, has_target: bool) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones."""
         at = tuple(rho for rho, _ in _AT)
@@ -117,8 +136,12 @@ class Evidence:
             )
             for i, stage in enumerate(_STAGES)
         }
+        for stage in _BEFORE_CLASSES:
+            shares[stage] = max(shares[stage] * self._of_all_rows, _LEAST_SHARE)
         if self.number_target:
             shares = self._for_number(shares)
+        elif has_target:
+            shares = self._for_codes(shares)
         if not has_target:
             shares = {stage: share * _WITHOUT_TARGET.get(stage, 1.0) for stage, share in shares.items()}
         kept = {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}
@@ -135,4 +158,6 @@ def evidence_of(schema: Schema, budget: Budget, *, n_columns: int) -> Evidence:
     target = schema.target_column
     n_classes = target.size if target is not None and target.is_coded else 2
     is_number = target is not None and target.is_number
-    return Evidence(declared_rows(schema), mu, n_columns, n_classes, is_number)
+    # For persons with several rows gradients have less noise than tables: nothing is given up for these.
+    coded = [column.size for column in schema.features if column.is_coded and schema.unit.max_rows == 1]
+    return Evidence(declared_rows(schema), mu, n_columns, n_classes, is_number, max(coded, default=1))

@@ -70,9 +70,10 @@ As printed (LightGBM; AUC, and accuracy for MNIST):
 {markdown_table(("", *COLUMNS), paper)}
 
 Run here, at epsilon {EPSILON:g}: ClustMix as published, then methods of this package, all through the doors, delta 1e-5. `auto` is the
-default, `3a-table` or `3a-image`. `ads-gan` has no epsilon, in the paper as here: it is not private, and makes tables alone. The paper's
-MIMIC-III may not be handed on; Diabetes 130 stands in for it, and has no published figure. Of Census and Credit no number of rows is
-declared, because delta would be above one over it; `pate-gan` and `dp-gan` need one, and have a delta of a tenth of one over it there.
+default, `3a-table` or `3a-image`. `ads-gan` has no epsilon, in the paper as here: it is not private, and makes tables alone, of MNIST
+one of its pixels. The paper's MIMIC-III may not be handed on; Diabetes 130 stands in for it, and has no published figure. Of Census and
+Credit no number of rows is declared, because delta would be above one over it; `pate-gan` and `dp-gan` need one, and have a delta of a
+tenth of one over it there.
 
 {markdown_table(("", "real", *_HERE), here)}
 
