@@ -38,11 +38,12 @@ _NUMBER_COUNTED = {
 _NUMBER_SHARE = ((30.0, 0.5), (120.0, 0.25))
 #: A stage that would get less is left out: it would say nothing.
 _LEAST_SHARE = 0.01
-#: Stages that ask of all rows alike, however many classes these have. Those before the classes need less, the more of them
-#: there are, which all want tables of their own: by this power of their number, for small rho and for large.
+#: Stages that ask of all rows alike, however many classes these have. Those before the classes can spare some, the more the more
+#: classes want tables of their own: by this power of their number, at the rho from which on there is everything, and at an ample one.
 _OF_ALL = frozenset({"coarse", "fine", "spikes"})
 _BEFORE_CLASSES = frozenset({"coarse", "fine"})
-_FEWER = (0.0, -0.5)
+_SPARED = (0.0, -0.5)
+_AMPLE = 1500.0
 #: Stages that say nothing, or nothing that is sure, without another.
 _NEEDS = {"triples": "cubes", "teacher": "judge"}
 
@@ -95,7 +96,7 @@ class Evidence:
     @property
     def _of_all_rows(self) -> float:
         """What stages that ask of all rows alike need of their share: less with more classes, if there are rows enough."""
-        return float(max(self.n_classes / 2, 1.0) ** self._by_rho(self.rho, (_LITTLE, _MUCH), _FEWER))
+        return float(max(self.n_classes / 2, 1.0) ** self._by_rho(self.rho, (_MUCH, _AMPLE), _SPARED))
 
     @property
     def is_small(self) -> bool:
@@ -123,7 +124,7 @@ class Evidence:
 
     def _for_codes(self, shares: dict[str, float]) -> dict[str, float]:
         """With a column of very many categories: what others can do without, tables by class have more."""
-        given = self._by_rho(self.rho_of_class / self.n_codes, _MANY_CODES, (1.0, 0.0))
+        given = self._by_rho(self.rho / self.n_codes, _MANY_CODES, (1.0, 0.0))
         less = {stage: share * (1 - given * _GIVEN_UP.get(stage, 0.0)) for stage, share in shares.items()}
         return {**less, "classes": less["classes"] + sum(shares.values()) - sum(less.values())}
 
