@@ -144,6 +144,20 @@ def test_numbers_as_targets_and_no_target(tmp_path):
     assert "- ill: " in markdown(found)
 
 
+def test_a_column_of_many_categories_is_drawn_with_the_rest_as_one(tmp_path):
+    towns = tuple(f"town {at}" for at in range(40))
+    schema = replace(SCHEMA, columns=(*SCHEMA.columns, sf.Column(name="town", kind="categorical", categories=towns)))
+    private, test = (
+        rows.assign(town=np.random.default_rng(len(rows)).choice(towns, len(rows))) for rows in (PRIVATE, TEST)
+    )
+    found = assess(released(schema, private, tmp_path / "towns"), private=private, test=test, learners=["logistic"])
+    (town,) = [shape for shape in found.table.shapes if shape.name == "town"]
+    assert all(len(heights) == len(town.labels) for heights in town.heights.values())
+    assert re.fullmatch(r"\d+ more", town.labels[-1])
+    assert sum(town.heights["real"]) == pytest.approx(1)
+    assert town.labels[-1] in html(found)
+
+
 def test_attacks_work_on_copies_and_not_on_fresh_rows():
     real, other, fresh = (people(n, seed).drop(columns="ward") for n, seed in ((800, 1), (800, 2), (800, 3)))
     near, _ = density_ratio(from_frames(real, real, other))

@@ -74,7 +74,7 @@ def column_card(
 
 
 def _bars(counted: Marginal) -> list[Bar]:
-    labels = [*counted.labels, *([f"{counted.n_rest:,} more"] if counted.n_rest else [])]
+    labels = list(counted.names)
     heights = {key: list(map(float, shares)) for key, shares in counted.heights.items()}
     if any(counted.missing.values()):
         labels.append("(missing)")

@@ -31,6 +31,11 @@ class Marginal:
     missing: dict[str, float] = field(default_factory=dict)
     beyond: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What every height is of: a label, or how many categories are one."""
+        return (*self.labels, f"{self.n_rest:,} more") if self.n_rest else self.labels
+
 
 def marginal(
     name: str, columns: Mapping[str, "pd.Series[Any]"], *, bounds: tuple[float, float] | None = None

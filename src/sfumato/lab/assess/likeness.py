@@ -109,7 +109,7 @@ def _shape(drawn: Marginal) -> Shape:
         drawn.name,
         {key: tuple(float(value) for value in heights) for key, heights in drawn.heights.items()},
         () if drawn.edges is None else tuple(float(edge) for edge in drawn.edges),
-        drawn.labels,
+        drawn.names,
         drawn.is_date,
     )
 
