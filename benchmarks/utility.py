@@ -49,7 +49,7 @@ ROWS = (
     Row("fashion-mnist", 0.2, "cnn", ".734", 0.818, 0.84, notes=("i", "g")),
     Row("fashion-mnist", 1, "cnn", ".817", 0.858, 0.875, notes=("i", "g")),
     Row("fashion-mnist", 10, "cnn", ".873", 0.877, 0.89, notes=("i", "g")),
-    Row("adult", 1, "lightgbm", ".863 (unsound)", 0.907, 0.915, notes=("t", "b")),
+    Row("adult", 1, "lightgbm", ".863 (unsound)", 0.907, 0.915, notes=("t", "a")),
     Row("census", 1, "lightgbm", ".906 (unsound)", 0.942, 0.947, notes=("t", "s", "b")),
     Row("credit", 1, "lightgbm", ".969 (unsound)", 0.955, 0.965, notes=("t", "c", "s", "b")),
     Row("isolet", 1, "lightgbm", ".903 (unsound)", 0.92, 0.95, notes=("t", "w", "b")),
@@ -68,7 +68,9 @@ NOTES = {
     "Diabetes 130 had been scored (.599). How labels are dealt was chosen inside the training rows of Diabetes 130, Census and "
     "Adult, because of low scores on the test rows of the first; a first version had been scored on all of these tables (Credit "
     ".947), and was changed for it. Levels of categories in tables of pairs follow the counts since three releases of Census had been "
-    "scored with twelve of them (.9415, 1-way TVD .013). Expect less on a table that nobody tuned on.",
+    "scored with twelve of them (.9415, 1-way TVD .013). What tables by class get where a column has many categories was chosen on the "
+    "zoo and looked at inside the training rows of Diabetes 130, and of Adult with a column of codes added. "
+    "Expect less on a table that nobody tuned on.",
     "g": "300,000 rows and the momentum .8 were chosen inside the training set of Fashion-MNIST, with earlier scores on its test rows "
     "known. Releases were made side by side on a machine with a GPU, so neither their times nor their memory are those of one release.",
     "c": "That the teacher's budget counts a rare class's bins was chosen on Credit itself: more was tried after a low first "
@@ -79,6 +81,8 @@ NOTES = {
     "departures are not made longer, was chosen there too, the second after five releases with longer ones had been scored (.9385).",
     "s": "Rows are not declared here, because the protocol's delta is above 1 / rows. How many are assumed then was chosen inside the "
     "training rows of Census and Credit, with scores on their test rows known ([tables](../../docs/research/tables.md)).",
+    "a": "Today's code was scored twice on Adult's test rows, five releases each: .9108 beside other work, and again with nothing else "
+    "running, for its seconds; these are the second ones.",
     "b": "Released beside other work on the same machine: seconds of the clock are more than those of a release alone.",
     "w": "The branch for wide tables was chosen on ISOLET itself, and its split of the budget was looked at again because of "
     "five scores on its test rows. That numbers have Beta distributions was chosen inside its training rows, with scores of the "

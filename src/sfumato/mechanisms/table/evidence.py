@@ -126,7 +126,7 @@ class Evidence:
         """With a column of very many categories: what others can do without, tables by class have more."""
         given = self._by_rho(self.rho / self.n_codes, _MANY_CODES, (1.0, 0.0))
         less = {stage: share * (1 - given * _GIVEN_UP.get(stage, 0.0)) for stage, share in shares.items()}
-        return {**less, "classes": less["classes"] + sum(shares.values()) - sum(less.values())}
+        return {**less, "classes": less["classes"] + (sum(shares.values()) - sum(less.values()))}
 
     def shares(self, *, has_target: bool) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones."""
