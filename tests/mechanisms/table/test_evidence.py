@@ -1,7 +1,9 @@
 """What each stage gets follows the evidence without a cliff."""
 
+import math
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,3 +89,20 @@ def test_a_column_of_very_many_categories_has_more_for_its_tables_by_class() -> 
     # A number as target is taught by sums over its categories; without a target there are no tables by class.
     assert shares(10_000, number_target=True) == shares(1, number_target=True)
     assert shares(10_000, has_target=False) == shares(1, has_target=False)
+
+
+def test_ample_rows_of_two_classes_leave_more_to_the_teacher() -> None:
+    def shares(rows: float, **facts: Any) -> dict[str, float]:
+        return Evidence(rows, 0.27, 10, **facts).shares(has_target=True)
+
+    enough, ample, more = (shares(rho * math.sqrt(11) / 0.27) for rho in (700.0, 6_000.0, 60_000.0))
+    assert ample["teacher"] > 1.3 * enough["teacher"]
+    assert all(ample[stage] == pytest.approx(0.7 * enough[stage]) for stage in ("coarse", "fine", "classes"))
+    assert ample == pytest.approx(more)
+    assert sum(ample.values()) == pytest.approx(sum(enough.values()))
+    for here, there in pairwise(np.geomspace(10_000, 100_000, 60)):  # without a cliff
+        assert abs(shares(float(here))["teacher"] - shares(float(there))["teacher"]) < 0.01
+    # Numbers as target and many classes keep their tables.
+    at = 6_000 * math.sqrt(11) / 0.27
+    assert shares(at, number_target=True)["classes"] == pytest.approx(enough["classes"])
+    assert shares(at, n_classes=3)["classes"] == pytest.approx(enough["classes"])

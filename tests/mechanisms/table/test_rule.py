@@ -9,6 +9,7 @@ from sfumato.mechanisms.table.logistic import errors, probabilities
 from sfumato.mechanisms.table.prior import Prior
 from sfumato.mechanisms.table.rule import BELIEVED, FARTHEST, Bins, learn_rule
 from sfumato.mechanisms.table.teacher import corrected, no_corrections, pupils, teach
+from sfumato.mechanisms.table.usual import Usual
 from sfumato.public.doors import Measured
 
 SIZES = (4, 4, 4)
@@ -93,8 +94,9 @@ class Lesson:
         self.labels = drawn(self.scores(true, self.private))
         mixed = drawn(self.scores(0.5 * true + 0.5 * false, public))
         self.rule = learn_rule(public, mixed, ORDERS, BINS, n_classes=n_classes)
-        self.standing = pupils(self.rule, public[:4_000], total=8_000.0)
-        self.seen = pupils(self.rule, self.private, total=8_000.0)
+        self.usual = Usual(np.array([1, 2, 0]), fewest_others=1)
+        self.public = public[:4_000]
+        self.seen = pupils(self.rule, self.private, np.ones(8_000))
         self.start = no_corrections(np.zeros(n_sets), width=BINS.width)
 
     @staticmethod
@@ -106,23 +108,27 @@ class Lesson:
 
     def taught(self, *, stddev: float, usual_is_said: bool = True):
         rng = np.random.default_rng(0)
-        unseen = np.zeros(BINS.width, dtype=np.bool_)
+        unseen = np.zeros(BINS.layout.width, dtype=np.bool_)
+        weights, of_public = np.ones(8_000), np.ones(4_000)
         if not usual_is_said:
             unseen[[1, 6, 8]] = True  # a bin of each column
+            weights, of_public = self.usual.weights(self.private), self.usual.weights(self.public)
+        standing = pupils(self.rule, self.public, 2 * of_public)
 
         def ask(corrections):
-            wrong = errors(probabilities(self.said(corrections)), self.labels)
+            wrong = errors(probabilities(self.said(corrections)), self.labels) * weights[:, None]
             at_bins = np.stack(
                 [np.bincount(self.seen.codes.ravel(), np.repeat(w, 4), minlength=BINS.width) for w in wrong.T]
             )
             at_bins = at_bins + stddev * rng.standard_normal(at_bins.shape)
+            at_bins, everywhere = at_bins[:, :-1], at_bins[:, -1]
             at_bins[:, unseen] = 0.0
             of_trees = (wrong * self.seen.beyond).sum(axis=0)
             of_trees = of_trees + stddev * rng.standard_normal(of_trees.shape)
-            return Measured(at_bins, max(stddev, 1.0)), Measured(of_trees, max(stddev, 1.0))
+            return tuple(Measured(one, max(stddev, 1.0)) for one in (at_bins, everywhere, of_trees))
 
         prior = Prior.of_rule(self.rule.additive, BINS.layout, runs=[(0, 4), (4, 8), (8, 12)])
-        return teach(ask, self.standing, self.start, prior=prior, unseen=unseen, times=8)
+        return teach(ask, standing, self.start, prior=prior, unseen=unseen, times=8)
 
 
 @pytest.mark.parametrize("usual_is_said", [True, False])
@@ -158,7 +164,9 @@ def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_th
         private = np.repeat(rng.integers(0, 4, size=(8_000, 1)), n_columns, axis=1)  # all columns say the same
         labels = (rng.random(8_000) < 1 / (1 + np.exp(1.5 - private[:, 0]))).astype(np.int64)
         rule = learn_rule(public, rng.integers(0, 2, size=8_000), [np.arange(4)] * n_columns, bins, n_classes=2)
-        standing, seen = (pupils(rule, at, total=8_000.0) for at in (public[:4_000], private))
+        standing, seen = (
+            pupils(rule, at, np.full(len(at), each)) for at, each in ((public[:4_000], 2.0), (private, 1.0))
+        )
         start = no_corrections(np.zeros(1), width=bins.width)
 
         def said(corrections):
@@ -167,11 +175,12 @@ def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_th
         def ask(corrections):
             wrong = errors(probabilities(said(corrections)), labels)
             at_bins = np.bincount(seen.codes.ravel(), np.repeat(wrong[:, 0], n_columns + 1), minlength=bins.width)
-            return Measured(at_bins[None], 1.0), Measured((wrong * seen.beyond).sum(axis=0), 1.0)
+            everywhere, of_trees = wrong.sum(axis=0), (wrong * seen.beyond).sum(axis=0)
+            return tuple(Measured(one, 1.0) for one in (at_bins[None, :-1], everywhere, of_trees))
 
         with monkeypatch.context() as patch:
             patch.setattr("sfumato.mechanisms.table.teacher._RADIUS", radius)
-            unseen = np.zeros(bins.width, dtype=np.bool_)
+            unseen = np.zeros(bins.layout.width, dtype=np.bool_)
             prior = Prior.of_rule(rule.additive, bins.layout, runs=[(4 * j, 4 * j + 4) for j in range(30)])
             taught = teach(ask, standing, start, prior=prior, unseen=unseen, times=8)
         return log_loss(said(start), labels), log_loss(said(taught), labels)

@@ -92,7 +92,7 @@ class _WatchedStage(LabelStage):
         """As without looking, after a look."""
         ask = super().asking(rule, n_sets, usual)
 
-        def watched(corrections: NDArray[np.float64]) -> tuple[Measured, Measured]:
+        def watched(corrections: NDArray[np.float64]) -> tuple[Measured, Measured, Measured]:
             self.look(rule.bins, rule.additive + corrections[:, :-1])
             return ask(corrections)
 

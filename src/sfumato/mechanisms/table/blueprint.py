@@ -58,6 +58,7 @@ TARGET = "target"
 _GROUPS_SHARE = 0.01
 _SIZES_SHARE = 0.02
 _TREES_SHARE = 0.03
+_EVERYWHERE_SHARE = 0.01
 _COARSEST = 32 + 5  # parts of a number, of which zero may split one; with three single values and missing ones
 
 
@@ -347,15 +348,16 @@ class Blueprint:
         return parts, *pairs, Dense(name="along", width=1, l2_bound=1.0, share=_TREES_SHARE)
 
     def _gradient(self) -> tuple[Block, ...]:
-        """The errors at a row's bins: one number at all of them, or one for each class; and those of the trees."""
-        width, hot = self.width + 1, self.k + 1
-        share = 1 - _TREES_SHARE if self.has_trees else 1.0
+        """The errors at a row's bins, one number at all of them or one for each class; the errors; and along the trees."""
+        width, hot, bound = self.width + 1, self.k + 1, error_bound(self.n_sets)
+        of_trees = _TREES_SHARE if self.has_trees else 0.0
+        share = 1 - of_trees - _EVERYWHERE_SHARE
         if self.n_sets == 1:
             at_bins: Block = Hot(name="bins", width=width, n_hot=hot, weighted=True, share=share)
         else:
-            bound = error_bound(self.n_sets) * math.sqrt(hot)
-            at_bins = Outer(name="bins", shape=(self.n_sets, width), l2_bound=bound, share=share)
+            shape = (self.n_sets, width)
+            at_bins = Outer(name="bins", shape=shape, l2_bound=bound * math.sqrt(hot), share=share)
+        everywhere = Dense(name="everywhere", width=self.n_sets, l2_bound=bound, share=_EVERYWHERE_SHARE)
         if not self.has_trees:
-            return (at_bins,)
-        trees = Dense(name="trees", width=self.n_sets, l2_bound=error_bound(self.n_sets), share=_TREES_SHARE)
-        return at_bins, trees
+            return at_bins, everywhere
+        return at_bins, everywhere, Dense(name="trees", width=self.n_sets, l2_bound=bound, share=of_trees)

@@ -55,6 +55,10 @@ _BENDS = (60.0, BEND)
 #: and the first, stages give up these parts of what they have to tables by class, which are all that speaks of each category.
 _MANY_CODES = (1.0, 4.0)
 _GIVEN_UP = {"teacher": 0.75, "moments": 0.5, "pairs": 0.5, "contrasts": 0.5, "links": 0.5}
+#: With two classes and ample rows, counts have less noise than they need: between the sizes of rho, stages give up these parts of
+#: what they have to the teacher. (More classes want their tables, and numbers as target lose by it.)
+_PLENTY = (_MUCH, 6000.0)
+_TO_TEACHER = dict.fromkeys(("coarse", "fine", "classes", "moments", "links"), 0.3)
 #: Without a target, how columns hang together is what there is to learn.
 _WITHOUT_TARGET = {"moments": 4.0, "pairs": 1.5}
 
@@ -122,11 +126,12 @@ class Evidence:
         taken = sum(share - shares[stage] for stage, share in more.items())
         return {**shares, **more, "classes": shares["classes"] - taken}
 
-    def _for_codes(self, shares: dict[str, float]) -> dict[str, float]:
-        """With a column of very many categories: what others can do without, tables by class have more."""
-        given = self._by_rho(self.rho / self.n_codes, _MANY_CODES, (1.0, 0.0))
-        less = {stage: share * (1 - given * _GIVEN_UP.get(stage, 0.0)) for stage, share in shares.items()}
-        return {**less, "classes": less["classes"] + (sum(shares.values()) - sum(less.values()))}
+    def _for_classes(self, shares: dict[str, float]) -> dict[str, float]:
+        """With a column of very many categories, what others can do without is for tables by class; else for the teacher of two."""
+        of_codes = self._by_rho(self.rho / self.n_codes, _MANY_CODES, (1.0, 0.0))
+        plenty = self._by_rho(self.rho, _PLENTY, (0.0, 1.0)) if self.n_classes == 2 else 0.0
+        shares = _given(shares, _GIVEN_UP, of_codes, to="classes")
+        return _given(shares, _TO_TEACHER, plenty * (1 - of_codes), to="teacher")
 
     def shares(self, *, has_target: bool) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones."""
@@ -142,7 +147,7 @@ class Evidence:
         if self.number_target:
             shares = self._for_number(shares)
         elif has_target:
-            shares = self._for_codes(shares)
+            shares = self._for_classes(shares)
         if not has_target:
             shares = {stage: share * _WITHOUT_TARGET.get(stage, 1.0) for stage, share in shares.items()}
         kept = {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}
@@ -150,6 +155,12 @@ class Evidence:
             if stage in kept:
                 kept[needed] = max(shares[needed], _LEAST_SHARE)
         return kept
+
+
+def _given(shares: dict[str, float], parts: dict[str, float], amount: float, *, to: str) -> dict[str, float]:
+    """Of each stage its part, times an amount, for another stage."""
+    less = {stage: share * (1 - amount * parts.get(stage, 0.0)) for stage, share in shares.items()}
+    return {**less, to: less[to] + (sum(shares.values()) - sum(less.values()))}
 
 
 def evidence_of(schema: Schema, budget: Budget, *, n_columns: int) -> Evidence:

@@ -22,12 +22,18 @@ def of_all_classes(p: NDArray[np.float64]) -> NDArray[np.float64]:
 def errors(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """How wrong each row's p is: 0 on average where p is right, of norm at most 1, or sqrt(2) for several classes.
 
-    For two classes (p - y) / max(p, 1 - p): plain errors p - y, clipped, would be wrong on average; unclipped, they
-    use the bound only where p is near 0 or 1. For several, p - y itself, one entry a class.
+    Plain errors p - y, clipped, would be wrong on average; unclipped, they use the bound only where p is sure of a class. So
+    they are divided by the longest that any class could make of them: with the right p that is still 0 on average.
     """
     if p.shape[1] == 1:
         return np.asarray((p - (labels == 1)[:, None]) / np.maximum(p, 1 - p))
-    return np.asarray(p - (labels[:, None] == np.arange(p.shape[1])))
+    return np.asarray((p - (labels[:, None] == np.arange(p.shape[1]))) * _lengthened(p))
+
+
+def _lengthened(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The bound over the longest error that any of several classes could make: that of the least likely one."""
+    longest = np.sqrt(1 + (p**2).sum(axis=1) - 2 * p.min(axis=1))
+    return np.asarray(math.sqrt(2.0) / longest)[:, None]
 
 
 def error_bound(n_sets: int) -> float:
@@ -37,7 +43,7 @@ def error_bound(n_sets: int) -> float:
 
 def error_slopes(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """The derivative of the expected error of each class by its own score."""
-    return np.minimum(p, 1 - p) if p.shape[1] == 1 else p * (1 - p)
+    return np.minimum(p, 1 - p) if p.shape[1] == 1 else p * (1 - p) * _lengthened(p)
 
 
 def losses(p: NDArray[np.float64], labels: NDArray[np.int64], *, most: float) -> NDArray[np.float64]:

@@ -103,8 +103,9 @@ def _count(plan: Blueprint, view: Doors, of_bin: Sequence[NDArray[np.int64]], *,
         bins, labels = bins_and_labels(batch)
         codes = padded(coder.codes(joined[every, bins]), block.n_hot)
         held = weight * (labels == rare)
-        of_trees = {"trees": np.zeros((len(bins), 1))} if plan.has_trees else {}
-        return {"bins": np.column_stack([codes, held]), **of_trees}
+        nothing = np.zeros((len(bins), 1))
+        of_trees = {"trees": nothing} if plan.has_trees else {}
+        return {"bins": np.column_stack([codes, held]), "everywhere": nothing, **of_trees}
 
     again = [view.noisy_sum("teacher", counts)["bins"] for _ in range(uses)]
     mean = np.mean([one.values for one in again], axis=0) / weight

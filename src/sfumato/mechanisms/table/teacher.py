@@ -28,24 +28,24 @@ _TOGETHER = 2.0
 #: The root mean square by which scores may move after the first gradient; after the t-th, one t-th of it.
 _RADIUS = 2.0
 
-#: Asks for the noisy gradient at given corrections: of the bins' weights, and of the belief in the trees.
-Ask = Callable[[NDArray[np.float64]], tuple[Measured, Measured]]
+#: Asks for the noisy gradient at given corrections: of the bins' weights, of the intercepts, and of the belief in the trees.
+Ask = Callable[[NDArray[np.float64]], tuple[Measured, Measured, Measured]]
 
 
 @dataclass(frozen=True)
 class Pupils:
-    """Rows of the generator that stand for the private ones: their codes and what the rule says of them."""
+    """Rows of the generator that stand for the private ones: their codes, what the rule says of them, what their errors weigh."""
 
     codes: NDArray[np.int64]
     width: int
     additive: NDArray[np.float64]
     beyond: NDArray[np.float64]
-    total: float
+    weights: NDArray[np.float64]
 
     def hessians(self, corrections: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """How fast the sum of errors grows with the corrections, of each class as if it were alone."""
         slopes = error_slopes(probabilities(corrected(corrections, self.codes, self.additive, self.beyond)))
-        slopes = slopes * (self.total / len(self.codes)) * (_TOGETHER if slopes.shape[1] > 1 else 1.0)
+        slopes = slopes * self.weights[:, None] * (_TOGETHER if slopes.shape[1] > 1 else 1.0)
         return [self._hessian(slope, self.beyond[:, c]) for c, slope in enumerate(slopes.T)]
 
     def within(self, radius: float, move: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,10 +61,10 @@ class Pupils:
         )
 
 
-def pupils(rule: GeneratorRule, rows: NDArray[np.int64], *, total: float) -> Pupils:
+def pupils(rule: GeneratorRule, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> Pupils:
     """Rows with all that is needed of them."""
     additive = rule.additive_scores(rows)
-    return Pupils(rule.bins.codes(rows), rule.bins.width, additive, rule.beyond(rows, additive), total)
+    return Pupils(rule.bins.codes(rows), rule.bins.width, additive, rule.beyond(rows, additive), weights)
 
 
 def corrected(
@@ -121,9 +121,9 @@ def teach(
     now, sizes = start, prior.first_sizes
     heard: list[_Heard] = []
     for t in range(1, times + 1):
-        bins, trees = ask(now)
-        gradient = np.concatenate([bins.values.reshape(len(start), -1), trees.values[:, None]], axis=1)
-        stddev = np.append(np.where(unseen, np.inf, bins.stddev), trees.stddev)
+        bins, everywhere, trees = ask(now)
+        gradient = np.column_stack([bins.values, everywhere.values, trees.values])
+        stddev = np.append(np.where(unseen, np.inf, bins.stddev), [everywhere.stddev, trees.stddev])
         heard.append(_Heard(gradient, now, stddev))
         best, sizes = _posterior(heard, generator, now, start, prior, sizes)
         now = now + generator.within(_RADIUS / t, best - now)

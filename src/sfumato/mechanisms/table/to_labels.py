@@ -95,10 +95,7 @@ class LabelStage:
         population = generator.population
         start, taught = self.corrections(generator, rule)
         gain = self._judge(rule, start, taught) if self.plan.has("judge") else None
-        additive = rule.additive_scores(population.rows)
-        everyone = Pupils(
-            rule.bins.codes(population.rows), rule.bins.width, additive, rule.beyond(population.rows, additive), 1.0
-        )
+        everyone = pupils(rule, population.rows, np.ones(len(population.rows)))
         return Labels(_scores(start, everyone), _scores(taught, everyone), gain)
 
     def corrections(self, generator: Generator, rule: GeneratorRule) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -113,7 +110,6 @@ class LabelStage:
 
         self.view.prepare(RULE, both)
         chosen = population.draw(HESSIAN_ROWS, np.random.default_rng(3))
-        standing = pupils(rule, population.rows[chosen], total=binned.total)
         start = no_corrections(rate_corrections(generator.thinned), width=rule.bins.width)
         runs = [
             (int(at), int(at) + binning.ordered)
@@ -121,7 +117,9 @@ class LabelStage:
             if binning.ordered
         ]
         usual = usual_bins(generator.margins, population)
-        unseen = np.zeros(rule.bins.width, dtype=np.bool_)
+        each = binned.total / HESSIAN_ROWS  # private rows for which a row stands
+        standing = pupils(rule, population.rows[chosen], each * usual.weights(population.rows[chosen]))
+        unseen = np.zeros(rule.bins.layout.width, dtype=np.bool_)
         unseen[rule.bins.layout.starts + usual.bins] = True
         ask = self.asking(rule, n_sets, usual)
         prior = Prior.of_rule(rule.additive, rule.bins.layout, runs=runs)
@@ -129,37 +127,43 @@ class LabelStage:
 
     def asking(self, rule: GeneratorRule, n_sets: int, usual: Usual) -> Ask:
         """How a noisy gradient is asked for."""
-        width, most, most_codes = rule.bins.width, self.plan.width + 1, self.plan.k + 1
-        weight = math.sqrt(most_codes / (usual.most_others + 1))
-        left_out = np.append(rule.bins.layout.starts + usual.bins, -1)  # the intercept stays
+        width, most, most_codes = rule.bins.layout.width, self.plan.width + 1, self.plan.k + 1
+        longest = math.sqrt(most_codes)  # a row at all codes that it may have
+        longer = math.sqrt(max(usual.fewest_others, 1))  # by so much errors alone may grow, and hardly a row is clipped
+        left_out = np.append(rule.bins.layout.starts + usual.bins, width)  # and the intercept, which is asked for apart
 
-        def ask(corrections: NDArray[np.float64]) -> tuple[Measured, Measured]:
+        def ask(corrections: NDArray[np.float64]) -> tuple[Measured, Measured, Measured]:
             def wrong(batch: Batch) -> dict[str, NDArray[np.float64]]:
                 bins, labels = bins_and_labels(batch)
                 codes, said = rule.bins.codes(bins), np.nan_to_num(batch[RULE]).astype(np.float64)
                 additive, beyond = said[:, :n_sets], said[:, n_sets:]
                 wrong_by = errors(probabilities(corrected(corrections, codes, additive, beyond)), labels)
+                weights = usual.weights(bins)[:, None]
                 if self.plan.n_sets == 1:
-                    at_bins = codes_and_values(codes, left_out, weight * wrong_by[:, 0], most_codes)
+                    at_bins = codes_and_values(codes, left_out, (longest * weights * wrong_by)[:, 0], most_codes)
                 else:
-                    others = np.append(usual.others(bins), np.ones((len(bins), 1), dtype=np.bool_), axis=1)
                     at = np.zeros((len(codes), most))
-                    np.put_along_axis(at, codes, weight * others, axis=1)
-                    pad = np.zeros((len(codes), self.plan.n_sets - n_sets))
-                    at_bins = np.concatenate([wrong_by, pad, at], axis=1)
-                if not self.plan.has_trees:
-                    return {"bins": at_bins}
-                of_trees = np.zeros((len(codes), self.plan.n_sets))
-                of_trees[:, :n_sets] = wrong_by * beyond
-                return {"bins": at_bins, "trees": of_trees}
+                    np.put_along_axis(at, codes[:, :-1], longest * weights * usual.others(bins), axis=1)
+                    at_bins = np.concatenate([self._padded(wrong_by), at], axis=1)
+                everywhere = longer * weights * wrong_by
+                of_trees = {"trees": self._padded(everywhere * beyond)} if self.plan.has_trees else {}
+                return {"bins": at_bins, "everywhere": self._padded(everywhere), **of_trees}
 
             noisy = self.view.noisy_sum("teacher", wrong)
-            bins = scaled(noisy["bins"], 1 / weight)
-            values = bins.values.reshape(self.plan.n_sets, most)[:n_sets, :width]
-            trees = noisy["trees"] if self.plan.has_trees else Measured(np.zeros(n_sets), math.inf)
-            return Measured(values, bins.stddev), Measured(trees.values[:n_sets], trees.stddev)
+
+            def found(block: str, length: float) -> Measured:
+                one = scaled(noisy[block], 1 / length, self.plan.n_sets, -1)
+                return Measured(one.values[:n_sets, :width], one.stddev)
+
+            no_trees = Measured(np.zeros((n_sets, 1)), math.inf)
+            trees = found("trees", longer) if self.plan.has_trees else no_trees
+            return found("bins", longest), found("everywhere", longer), trees
 
         return ask
+
+    def _padded(self, of_sets: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Zeros for classes that were planned for and not found."""
+        return np.pad(of_sets, ((0, 0), (0, self.plan.n_sets - of_sets.shape[1])))
 
     def _judge(self, rule: GeneratorRule, start: NDArray[np.float64], taught: NDArray[np.float64]) -> Measured:
         """How much smaller the teacher's log-loss is than the generator's, in a mean over rows: noisy."""

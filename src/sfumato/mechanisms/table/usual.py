@@ -1,7 +1,8 @@
-"""The fullest bin of each column: what is in it follows from the other bins and all rows together, so nobody says it.
+"""The fullest bin of each column: what is in it follows from the other bins and the rates of the classes, so nobody says it.
 
-Rows that are usual in most columns are short then, and the noise is as large as the other rows need, not as large as all
-columns together would.
+A row that is usual in most columns names few bins, and one that is not, many. Errors at the bins of a row weigh the less, the
+more of them it names, so that each row is as long as the noise allows. A rule that is right has no error on average in any
+row, whatever these weigh.
 """
 
 from collections.abc import Sequence
@@ -12,20 +13,24 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.population import Population
 
-#: Rows that differ from the usual in more columns than this part of all rows do count less.
-_NEARLY_ALL = 0.97
+#: The part of the rows that may differ from the usual in fewer columns than "nearly all" do.
+_FEW = 0.03
 
 
 @dataclass(frozen=True)
 class Usual:
-    """The fullest bin of each column, and in how many columns nearly all rows differ from it at most."""
+    """The fullest bin of each column, and in how many columns nearly all rows differ from it at least."""
 
     bins: NDArray[np.int64]
-    most_others: int
+    fewest_others: int
 
     def others(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Where rows of bins differ from it."""
         return np.asarray(rows != self.bins)
+
+    def weights(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What makes each row's length 1, with a one at every bin that it names."""
+        return np.asarray(1 / np.sqrt(np.maximum(self.others(rows).sum(axis=1), 1)))
 
 
 def usual_bins(margins: Sequence[NDArray[np.float64]], population: Population) -> Usual:
@@ -33,4 +38,4 @@ def usual_bins(margins: Sequence[NDArray[np.float64]], population: Population) -
     bins = np.array([int(np.argmax(margin)) for margin in margins], dtype=np.int64)
     n_others = (population.rows != bins).sum(axis=1)
     upto = np.cumsum(np.bincount(n_others, weights=population.weights, minlength=len(bins) + 1))
-    return Usual(bins, int(np.searchsorted(upto, _NEARLY_ALL * upto[-1])))
+    return Usual(bins, int(np.searchsorted(upto, _FEW * upto[-1])))
