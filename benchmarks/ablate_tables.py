@@ -31,7 +31,7 @@ STAGES = {
     "differences": ("utility", ("difference", "diamonds-cut", "flights")),
     "links": ("tvd_2", ("determined", "diamonds-cut")),
     "triples": ("utility", ("xor-3",)),
-    "teacher": ("utility", ("insurance-whi", "xor-2", "diamonds-cut")),
+    "teacher": ("utility", ("insurance-whi", "xor-2", "diamonds-cut", "slopes", "persons-8")),
     "judge": ("utility", ("slopes", "insurance-whi")),  # numbers as target are not taught without it
 }
 #: Stages that say nothing without another.
