@@ -1,4 +1,4 @@
-"""The fullest bin of each column: what is in it follows from the other bins and the rates of the classes, so nobody says it.
+"""The fullest bin of each column: what is in it follows from the other bins and all rows together, so nobody says it.
 
 A row that is usual in most columns names few bins, and one that is not, many. Errors at the bins of a row weigh the less, the
 more of them it names, so that each row is as long as the noise allows. A rule that is right has no error on average in any
