@@ -55,8 +55,8 @@ _BENDS = (60.0, BEND)
 #: and the first, stages give up these parts of what they have to tables by class, which are all that speaks of each category.
 _MANY_CODES = (1.0, 4.0)
 _GIVEN_UP = {"teacher": 0.75, "moments": 0.5, "pairs": 0.5, "contrasts": 0.5, "links": 0.5}
-#: With two classes and ample rows, counts have less noise than they need: between the sizes of rho, stages give up these parts of
-#: what they have to the teacher. (More classes want their tables, and numbers as target lose by it.)
+#: With two classes and ample rows, between the sizes of rho, stages give up these parts of what they have to the teacher: labels
+#: gain a little by it and columns lose a little. (More classes want their tables, and numbers as target lose by it.)
 _PLENTY = (_MUCH, 6000.0)
 _TO_TEACHER = dict.fromkeys(("coarse", "fine", "classes", "moments", "links"), 0.3)
 #: Without a target, how columns hang together is what there is to learn.
