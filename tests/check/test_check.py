@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from cheats import CHEATS, RankOfARow
 
@@ -10,9 +11,11 @@ import schemas
 import twins
 from sfumato import Budget, DPMix, DPPro, IndependentHistograms, LocalReports, PrivacyUnit, Schema
 from sfumato.check import CHECKS, check_mechanism
+from sfumato.check.clauses import doors
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, SfumatoError
 from sfumato.private.kernel.primitives import Primitives
+from sfumato.public.grid import NOISE_STDDEV
 
 MIX = DPMix(mixtures=60, degree=30)
 CHOOSER = choosing.TellingColumns()
@@ -95,6 +98,17 @@ def test_broken_doors_are_caught(primitives, mechanism, schema: Schema, clause: 
 def test_the_whole_suite_finds_them(primitives, mechanism, schema: Schema, clause: str) -> None:
     with pytest.raises(ContractError, match=f"{mechanism.name}: {clause}"):
         check_mechanism(mechanism, schema, primitives=primitives)
+
+
+@pytest.mark.parametrize(("n_values", "n_again"), [(1_000, 6), (300_000, 3_000)])
+def test_noise_that_is_used_again_is_told_from_chance(n_values: int, n_again: int, monkeypatch) -> None:
+    noise = np.round(NOISE_STDDEV * np.random.default_rng(0).standard_normal(n_values)) / NOISE_STDDEV
+    monkeypatch.setattr(doors, "_noise", lambda setting, runs: noise)
+    setting = Setting(MIX, schemas.TABLE, Budget(epsilon=1.0, delta=1e-6), 300, Primitives)
+    doors.noise_is_fresh(setting)  # of very many values some are equal by chance
+    noise[:n_again] = noise[n_again : 2 * n_again]
+    with pytest.raises(ContractError, match="more than once"):
+        doors.noise_is_fresh(setting)
 
 
 @pytest.mark.parametrize("mechanism", [MIX, IndependentHistograms(), CHOOSER])
