@@ -17,7 +17,7 @@ from zoo.scores import scores
 from zoo.worker import DELTA
 
 import sfumato as sf
-from sfumato.mechanisms.table import differences, evidence
+from sfumato.mechanisms.table import blueprint, differences, evidence
 
 RESULTS = Path(__file__).parent / "results"
 RUNS, PAGE = RESULTS / "zoo-ablations.jsonl", RESULTS / "zoo-ablations.md"
@@ -32,6 +32,7 @@ STAGES = {
     "links": ("tvd_2", ("determined", "diamonds-cut")),
     "triples": ("utility", ("xor-3",)),
     "teacher": ("utility", ("insurance-whi", "xor-2", "diamonds-cut", "slopes", "persons-8")),
+    "codes": ("utility", ("codes-5000", "codes-3-classes", "wide-codes")),
     "judge": ("utility", ("slopes", "insurance-whi")),  # numbers as target are not taught without it
 }
 #: Stages that say nothing without another.
@@ -49,10 +50,12 @@ def leave_out(stage: str | None) -> None:
     evidence._NEEDS = {key: needed for key, needed in NEEDS.items() if evidence._STAGES.index(needed) not in gone}
 
     differences.MOST_COMPARED = 0 if stage == "differences" else COMPARED
+    blueprint.Blueprint.codes_block = None if stage == "codes" else CODES
 
 
 NEEDS = dict(evidence._NEEDS)
 COMPARED = differences.MOST_COMPARED
+CODES = blueprint.Blueprint.codes_block
 
 
 def run(case: str, stage: str | None, seed: int) -> dict[str, Any]:

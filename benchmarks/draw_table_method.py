@@ -53,6 +53,7 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
         _Stage("coarse", ("parts of each column", "single values apart")),
         _Stage("differences", ("two columns nearly equal?", "then by how far they lie apart"), share=0.01),
         _Stage("fine", ("each part split into as many", "leaves as its count supports")),
+        _Stage("codes", ("very many categories: each", "with the class (up to so much)")),
         _Stage("spikes, 4 looks", ("into heavy cells, 32 parts", "each time: exact values")),
         _free("bins", "smooth, cut where later counts can tell", "values apart; levels of a number target"),
     ),
@@ -78,12 +79,18 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
 
 def main() -> None:
     """Write the picture and the table."""
-    shares = [Evidence(rho, 1.0, 0).shares(has_target=True) for rho in _RHOS]
+    shares = [_shares(Evidence(rho, 1.0, 0)) for rho in _RHOS]
     _PICTURE.write_text(_drawn(shares), encoding="utf-8")
     if _PAGE.exists():
         page = _PAGE.read_text(encoding="utf-8")
         page = _TABLE.sub(lambda m: f"{m[1]}\n{_table(shares)}\n\n{m[2]}", page)
         _PAGE.write_text(_LEFT_OUT.sub(lambda m: f"{m[1]}\n{left_out()}\n\n{m[2]}", page), encoding="utf-8")
+
+
+def _shares(evidence: Evidence) -> dict[str, float]:
+    """Of every stage; of the one for very many categories what it gets at most, which the others then have less."""
+    most = evidence.shares(has_target=True, pooled=1.0).get("codes", 0.0)
+    return {**evidence.shares(has_target=True), "codes": most}
 
 
 def _drawn(shares: list[dict[str, float]]) -> str:

@@ -64,6 +64,29 @@ def codes_that_decide(n: int, rng: Rng) -> Drawn:
     return table(values, [category("code", 5_000), *(number(f"x{j}", -10, 10) for j in range(3)), flag("y")], "y")
 
 
+@made("codes-3-classes", 40_000, "2,000 codes that decide between three classes, beside four numbers")
+def codes_of_three_classes(n: int, rng: Rng) -> Drawn:
+    code, x = rng.permutation(2_000)[zipf(rng, n, 2_000, power=0.9)], rng.normal(size=(n, 4))
+    score = 1.5 * rng.normal(size=(2_000, 3))[code] + np.column_stack([x[:, 0], -x[:, 0], x[:, 1]])
+    drawn = (score + rng.gumbel(size=(n, 3))).argmax(axis=1)
+    values = {"code": coded("code", code, 2_000), **{f"x{j}": x[:, j] for j in range(4)}, "y": coded("y", drawn, 3)}
+    columns = [category("code", 2_000), *(number(f"x{j}", -10, 10) for j in range(4)), category("y", 3)]
+    return table(values, columns, "y")
+
+
+@made("towns-3000", 40_000, "3,000 towns in fifty states, which say more than the towns do")
+def towns_in_states(n: int, rng: Rng) -> Drawn:
+    state_of = rng.integers(50, size=3_000)
+    town, x = rng.permutation(3_000)[zipf(rng, n, 3_000, power=0.8)], rng.normal(size=(n, 3))
+    state = state_of[town]
+    x[:, 1] += 0.7 * rng.normal(size=50)[state]
+    score = 1.2 * rng.normal(size=50)[state] + 0.5 * rng.normal(size=3_000)[town] + 0.8 * x[:, 0]
+    values = {"town": coded("town", town, 3_000), "state": coded("state", state, 50)}
+    values |= {f"x{j}": x[:, j] for j in range(3)} | {"y": yes(rng, score, rate=0.3)}
+    columns = [category("town", 3_000), category("state", 50), *(number(f"x{j}", -10, 10) for j in range(3)), flag("y")]
+    return table(values, columns, "y")
+
+
 @made("wide-codes", 20_000, "120 numbers and 20 columns of 1,000 categories")
 def wide_codes(n: int, rng: Rng) -> Drawn:
     z = factor_normals(rng, n, 120, factors=8)

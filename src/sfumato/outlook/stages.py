@@ -14,6 +14,7 @@ WORDS = {
     "classes": "counting classes",
     "clusters": "summing up clusters",
     "coarse": "counting columns in coarse cells",
+    "codes": "counting every category within classes",
     "columns": "counting columns",
     "components": "measuring components",
     "contrasts": "comparing classes pair by pair",

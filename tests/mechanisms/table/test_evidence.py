@@ -1,9 +1,7 @@
 """What each stage gets follows the evidence without a cliff."""
 
-import math
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -91,18 +89,15 @@ def test_a_column_of_very_many_categories_has_more_for_its_tables_by_class() -> 
     assert shares(10_000, has_target=False) == shares(1, has_target=False)
 
 
-def test_ample_rows_of_two_classes_leave_more_to_the_teacher() -> None:
-    def shares(rows: float, **facts: Any) -> dict[str, float]:
-        return Evidence(rows, 0.27, 10, **facts).shares(has_target=True)
+def test_where_categories_are_pooled_each_is_counted_by_class_instead() -> None:
+    def shares(pooled: float, *, rows: float = 40_000.0) -> dict[str, float]:
+        return Evidence(rows, 0.27, 5, n_codes=2_000).shares(has_target=True, pooled=pooled)
 
-    enough, ample, more = (shares(rho * math.sqrt(11) / 0.27) for rho in (700.0, 6_000.0, 60_000.0))
-    assert ample["teacher"] > 1.3 * enough["teacher"]
-    assert all(ample[stage] == pytest.approx(0.7 * enough[stage]) for stage in ("coarse", "fine", "classes"))
-    assert ample == pytest.approx(more)
-    assert sum(ample.values()) == pytest.approx(sum(enough.values()))
-    for here, there in pairwise(np.geomspace(10_000, 100_000, 60)):  # without a cliff
-        assert abs(shares(float(here))["teacher"] - shares(float(there))["teacher"]) < 0.01
-    # Numbers as target and many classes keep their tables.
-    at = 6_000 * math.sqrt(11) / 0.27
-    assert shares(at, number_target=True)["classes"] == pytest.approx(enough["classes"])
-    assert shares(at, n_classes=3)["classes"] == pytest.approx(enough["classes"])
+    none, half, most = shares(0.0), shares(0.5), shares(1.0)
+    assert "codes" not in none
+    assert most["codes"] > 0.35
+    assert half["codes"] == pytest.approx(most["codes"] / 2)
+    assert most["classes"] < half["classes"] < none["classes"]  # which have what is given up, where nothing is pooled
+    assert sum(most.values()) == pytest.approx(sum(none.values()))
+    assert shares(1.0, rows=4_000_000.0)["codes"] == most["codes"]  # bins pool them, however many rows there are
+    assert "codes" not in shares(1.0, rows=500.0)  # nothing could be seen of so few

@@ -35,7 +35,7 @@ def test_rare_categories_are_pooled_and_said_so(tmp_path: Path) -> None:
     assert 10 <= alone <= 63
     assert fitted.model.notes[0] == (
         f"Categories of 'town\\n': {3_000 - alone:,} of 3,000 are pooled as too rare, by noisy counts. Each keeps its own noisy "
-        "share, and how it goes with other columns is that of the whole pool."
+        "share, and its classes as far as noise allows; how it goes with other columns is that of the whole pool."
     )
     made = sf.release(fitted, to=tmp_path / "release")
     assert made.certificate.notes == fitted.model.notes

@@ -30,6 +30,7 @@ ALIKE = Schema(
     columns=tuple(Column(name=name, kind="numeric", bounds=(0, 1_000), missing=name == "b") for name in "abc"),
     rows=20_000,
 )
+MANY = Column(name="code", kind="categorical", categories=tuple(f"k{i}" for i in range(2_000)))
 CASES = {
     "small": (TABLE, BUDGET),
     "rare": (replace(TABLE, rows=20_000), BUDGET),
@@ -40,6 +41,7 @@ CASES = {
     "number": (Schema(columns=TABLE.columns[:4], target="pressure", rows=20_000), MUCH),
     "classes and groups": (ONE_HOT, BUDGET),
     "differences": (ALIKE, MUCH),
+    "codes": (Schema(columns=(AGE, MANY, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
 }
 STAGES = {
     "coarse",
@@ -79,6 +81,7 @@ def test_the_cases_reach_every_stage() -> None:
     assert reached["all stages"] == STAGES
     assert reached["classes and groups"] == STAGES - {"spikes"} | {"groups"}
     assert "differences" in reached["differences"]
+    assert "codes" in reached["codes"]
     assert reached["replace one"] == {"coarse", "fine", "classes"}
     assert reached["small"] == {"coarse", "fine", "classes"}
 

@@ -13,7 +13,7 @@ from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.rule import Bins, GeneratorRule, added
-from sfumato.mechanisms.table.teacher import Ask, rate_corrections
+from sfumato.mechanisms.table.teacher import Ask, no_corrections, rate_corrections
 from sfumato.mechanisms.table.to_bins import BinStage
 from sfumato.mechanisms.table.to_generator import Generator, GeneratorStage
 from sfumato.mechanisms.table.to_labels import LabelStage
@@ -65,7 +65,8 @@ def learn_binned_rule(plan: RuleBlueprint, view: Doors) -> BinnedRule:
     if rule is None:  # by noisy counts there is one class: rates are all there is to know
         weights = _rates_alone(generator, n_sets=plan.n_sets)
     elif plan.has("teacher") and tables.rare(binned) is None:
-        weights = rule.additive + stage.corrections(generator, rule)[1][:, :-1]
+        start = no_corrections(rate_corrections(generator.thinned), width=rule.bins.width)
+        weights = rule.additive + stage.corrections(generator, rule, start, {})[:, :-1]
     else:
         weights = rule.additive.copy()
         weights[:, -1] += rate_corrections(generator.thinned)

@@ -16,6 +16,11 @@ class RuleBlueprint(Blueprint):
         """No: one weight for every bin, and nothing besides."""
         return False
 
+    @property
+    def codes_block(self) -> None:
+        """None: a rule of bins has nothing to say of categories that share one."""
+        return None
+
     def shares(self) -> dict[str, float]:
         """As for rows, but for what is left out."""
         of_rows = super().shares()

@@ -1,12 +1,14 @@
 """What the first stage gives: the bins of every column, and the classes."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.prepared import BINS
 from sfumato.mechanisms.table.bins import Binning
+from sfumato.mechanisms.table.codes import CodeTable
 from sfumato.mechanisms.table.features import Feature
 from sfumato.public.doors import Measured
 from sfumato.public.schema import Batch
@@ -26,6 +28,7 @@ class Binned:
     total_stddev: float
     cell_stddev: float
     in_full: Measured | None = None
+    codes: Mapping[int, CodeTable] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -28,6 +28,8 @@ CATEGORY_BINS = 64
 _BINS_BY_CLASS = 512
 _ALL_BINS = 1536
 _FEWEST_BINS = 4
+#: Categories for each bin: from the first number on they are counted one by one, and at the second with all that is given up for it.
+_PER_BIN = (2.0, 16.0)
 
 #: Levels of a numeric target: one for so much of rho, within a range.
 _RHO_PER_LEVEL = 225.0
@@ -164,6 +166,29 @@ class Blueprint:
         plain = sum(self._bins(feature) for feature in self.plain)
         return max(plain, sum(self._bins(feature) for feature in self.joined))
 
+    def pooled(self, feature: Feature) -> float:
+        """How far a column has more categories than bins, from 0 to 1."""
+        if not feature.cells.column.is_coded:
+            return 0.0
+        fewest, most = _PER_BIN
+        return min(
+            max(math.log(feature.cells.count / self.most_bins(feature) / fewest) / math.log(most / fewest), 0.0), 1.0
+        )
+
+    def is_long(self, feature: Feature) -> bool:
+        """Whether a column has so many more categories than bins that each is counted by class."""
+        return self.pooled(feature) > 0
+
+    @cached_property
+    def codes_block(self) -> Hot | None:
+        """Counts of every category of long columns by class; None where there is none, or too much of it."""
+        # Of persons with several rows gradients have less noise than tables.
+        if self.target_apart or self.n_classes < 2 or self.schema.unit.max_rows > 1:
+            return None
+        long = [[f.cells.count for f in features if self.is_long(f)] for features in (self.plain, self.joined)]
+        width = self.n_classes * max(map(sum, long))
+        return self._counts("codes", width=width, n_hot=max(map(len, long))) if 0 < width <= _MOST_NUMBERS else None
+
     def _bins(self, feature: Feature) -> int:
         return min(feature.cells.inner, self.most_bins(feature)) + int(feature.cells.has_missing_cell)
 
@@ -210,7 +235,8 @@ class Blueprint:
 
     def shares(self) -> dict[str, float]:
         """What each stage gets of the precision."""
-        return self.evidence.shares(has_target=self.n_classes > 1)
+        pooled = 0.0 if self.codes_block is None else max(map(self.pooled, (*self.plain, *self.joined)))
+        return self.evidence.shares(has_target=self.n_classes > 1, pooled=pooled)
 
     def uses_of(self, stage: str) -> int:
         """How often a stage asks."""
@@ -248,6 +274,8 @@ class Blueprint:
             "coarse": self._cells("coarse", lambda c: c.count if c.column.is_coded else min(c.count, _COARSEST)),
             "fine": self._cells("fine", lambda c: c.count),
         }
+        if self.codes_block is not None:
+            blocks["codes"] = (self.codes_block,)
         if self.spiky:
             n_spiky = len(self.spiky)
             blocks["spikes"] = (Hot(name="spikes", width=spike_width(n_spiky), n_hot=n_spiky, weighted=True),)

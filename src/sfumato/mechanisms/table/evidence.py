@@ -53,12 +53,9 @@ _LEAST = (8.0, 4.0)
 _BENDS = (60.0, BEND)
 #: Where a column has so many categories that each has few of the rows, in the same measure as rho: between the second size
 #: and the first, stages give up these parts of what they have to tables by class, which are all that speaks of each category.
+#: Where bins would pool most of them, all of it is for a table by class of every category, however many rows there are.
 _MANY_CODES = (1.0, 4.0)
 _GIVEN_UP = {"teacher": 0.75, "moments": 0.5, "pairs": 0.5, "contrasts": 0.5, "links": 0.5}
-#: With two classes and ample rows, between the sizes of rho, stages give up these parts of what they have to the teacher: labels
-#: gain a little by it and columns lose a little. (More classes want their tables, and numbers as target lose by it.)
-_PLENTY = (_MUCH, 6000.0)
-_TO_TEACHER = dict.fromkeys(("coarse", "fine", "classes", "moments", "links"), 0.3)
 #: Without a target, how columns hang together is what there is to learn.
 _WITHOUT_TARGET = {"moments": 4.0, "pairs": 1.5}
 
@@ -126,15 +123,19 @@ class Evidence:
         taken = sum(share - shares[stage] for stage, share in more.items())
         return {**shares, **more, "classes": shares["classes"] - taken}
 
-    def _for_classes(self, shares: dict[str, float]) -> dict[str, float]:
-        """With a column of very many categories, what others can do without is for tables by class; else for the teacher of two."""
-        of_codes = self._by_rho(self.rho / self.n_codes, _MANY_CODES, (1.0, 0.0))
-        plenty = self._by_rho(self.rho, _PLENTY, (0.0, 1.0)) if self.n_classes == 2 else 0.0
-        shares = _given(shares, _GIVEN_UP, of_codes, to="classes")
-        return _given(shares, _TO_TEACHER, plenty * (1 - of_codes), to="teacher")
+    def _for_classes(self, shares: dict[str, float], *, pooled: float) -> dict[str, float]:
+        """With a column of very many categories, what others can do without is for what tells these apart by class."""
+        amount = self._by_rho(self.rho / self.n_codes, _MANY_CODES, (1.0, 0.0))
+        shares = _given({"codes": 0.0, **shares}, _GIVEN_UP, pooled, to="codes")
+        return _given(shares, _GIVEN_UP, (1 - pooled) * amount, to="classes")
 
-    def shares(self, *, has_target: bool) -> dict[str, float]:
-        """The stages that are worth their share, without a cliff between small tables and large ones."""
+    def shares(self, *, has_target: bool, pooled: float = 0.0) -> dict[str, float]:
+        """The stages that are worth their share, without a cliff between small tables and large ones.
+
+        Args:
+            has_target: Whether there are classes.
+            pooled: How far some column has more categories than bins, from 0 to 1, where each can be counted by class.
+        """
         at = tuple(rho for rho, _ in _AT)
         shares = {
             stage: self._by_rho(
@@ -147,7 +148,7 @@ class Evidence:
         if self.number_target:
             shares = self._for_number(shares)
         elif has_target:
-            shares = self._for_classes(shares)
+            shares = self._for_classes(shares, pooled=pooled)
         if not has_target:
             shares = {stage: share * _WITHOUT_TARGET.get(stage, 1.0) for stage, share in shares.items()}
         kept = {stage: share for stage, share in shares.items() if share >= _LEAST_SHARE}

@@ -23,6 +23,13 @@ def balanced_intercepts(scores: NDArray[np.float64], rates: NDArray[np.float64])
     return np.asarray(shift - shift[0])
 
 
+def expected_labels(scores: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The chance of every class for each row, the rates of the classes kept; a single score is that of the second of two."""
+    if scores.shape[1] == 1:
+        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+    return probabilities(scores + balanced_intercepts(scores, rates))
+
+
 def draw_labels(
     scores: NDArray[np.float64],
     rates: NDArray[np.float64],
@@ -45,9 +52,7 @@ def draw_labels(
         alike: By row and column, a code: rows are alike in a column where they share it.
         same: The kind of each row: rows of a kind share everything.
     """
-    if scores.shape[1] == 1:
-        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
-    p = probabilities(scores + balanced_intercepts(scores, rates))
+    p = expected_labels(scores, rates)
     order = np.argsort(_along(p - p.mean(axis=0)), kind="stable")
     rarest, n_columns = len(p) * float(p.mean(axis=0).min()), alike.shape[1]
     if not 0 < 2 * n_columns <= rarest:

@@ -38,11 +38,16 @@ def _nearly_equal(binned: Binned) -> Iterator[str]:
 
 def _pooled(binned: Binned) -> Iterator[str]:
     columns = zip(binned.features, binned.binnings, strict=True)
-    pools = {_name(f): (_n_pooled(b), b.cells.inner) for f, b in columns if b.cells.column.is_coded and _n_pooled(b)}
-    for name, (pooled, of_all) in list(pools.items())[:_NAMED]:
+    pools = {
+        _name(f): (_n_pooled(b), b.cells.inner, j in binned.codes)
+        for j, (f, b) in enumerate(columns)
+        if b.cells.column.is_coded and _n_pooled(b)
+    }
+    for name, (pooled, of_all, by_class) in list(pools.items())[:_NAMED]:
+        kept = "share, and its classes as far as noise allows" if by_class else "share"
         yield (
             f"Categories of {name}: {pooled:,} of {of_all:,} are pooled as too rare, by noisy counts. Each keeps its own noisy "
-            "share, and how it goes with other columns is that of the whole pool."
+            f"{kept}; how it goes with other columns is that of the whole pool."
         )
     if len(pools) > _NAMED:
         yield f"Rare categories of {len(pools) - _NAMED:,} columns more are pooled likewise."

@@ -110,7 +110,7 @@ def _made_coarser(plan: Blueprint) -> Iterator[LeftOut]:
         yield LeftOut(
             f"Rare categories of {_listed(names)}",
             f"pooled where columns are looked at together (at most {most} values of a column); each keeps its own noisy "
-            "share and nothing else",
+            + ("share, and its classes as far as noise allows" if plan.has("codes") else "share and nothing else"),
         )
     numbers = [f for f in plan.joined if f.cells.column.is_number]
     if numbers and plan.most_bins(numbers[0]) < NUMBER_BINS:

@@ -23,7 +23,7 @@ from sfumato.public.step import Step
 #: same part. What goes with what needs less of it. The errors of a rule are mostly small, and differences of losses smaller.
 _NORMS = {
     "groups": (1.0, 1.0), "sizes": (1.0, 1.0), "coarse": (1.0, 1.0), "differences": (1.0, 0.6), "fine": (1.0, 0.8), "spikes": (1.0, 0.8),
-    "classes": (1.0, 0.75), "moments": (1.0, 0.65), "pairs": (1.0, 0.6), "contrasts": (1.0, 0.6), "links": (1.0, 0.6),
+    "codes": (1.0, 0.75), "classes": (1.0, 0.75), "moments": (1.0, 0.65), "pairs": (1.0, 0.6), "contrasts": (1.0, 0.6), "links": (1.0, 0.6),
     "triples": (1.0, 0.5), "cubes": (1.0, 0.6), "teacher": (0.6, 0.5), "judge": (0.3, 0.5),
 }  # fmt: skip
 _DIGITS = 4  # powers differ in their last digits from one processor to another, and a receiver makes the plan again

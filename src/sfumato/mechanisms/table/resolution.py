@@ -4,7 +4,7 @@ Every cell of the grid belongs to a coarse part; a second count splits a part in
 standard deviations of that count. What the noise explains stays flat, and parts far from all mass are emptied.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sfumato.mechanisms.table.cells import CELLS, Cells
 from sfumato.mechanisms.table.density import Told, find_density
 from sfumato.mechanisms.table.humps import Stretches, shapes_of
 from sfumato.mechanisms.table.smooth import haar_within, to_simplex
+from sfumato.public.doors import Measured
 
 #: Coarse parts of a number: as many as whole standard deviations in all rows, within this range.
 _PARTS = (8, 32)
@@ -76,6 +77,12 @@ class Counted:
     leaf: NDArray[np.int64]
     leaf_counts: NDArray[np.float64]
     leaf_stddev: float
+
+    def with_another(self, again: Measured) -> "Counted":
+        """With one more count of every category."""
+        first, second = self.part_stddev**-2, again.stddev**-2
+        counts = (first * self.part_counts + second * again.values) / (first + second)
+        return replace(self, part_counts=counts, part_stddev=(first + second) ** -0.5)
 
     def mass(self, *, total: float) -> NDArray[np.float64]:
         """How many rows each cell holds, of so many in all."""
@@ -155,12 +162,12 @@ def _categories(counts: NDArray[np.float64], *, stddev: float, total: float) -> 
     clear = counts > stddev * np.sqrt(2 * np.log(max(len(counts), 2)))
     if clear.all() or len(counts) < 8:
         return to_simplex(counts, total=total)
-    left = max(total - float(counts[clear].sum()), 0.0)
-    small = np.maximum(counts[~clear], 0.0)
+    left, small = max(total - float(counts[clear].sum()), 0.0), counts[~clear]
     # The mean of the small ones is sure, each one is not: between the two by the spread beyond that of the noise.
-    spread = max(float(np.var(counts[~clear])) - stddev**2, 0.0)
+    spread = max(float(np.var(small)) - stddev**2, 0.0)
     own = spread / (spread + stddev**2)
-    small = own * small / max(float(small.sum()), 1e-12) + (1 - own) / len(small)
+    small = np.maximum(own * small + (1 - own) * small.mean(), 0.0) + 1e-9
+    small /= small.sum()
     out = np.empty_like(counts)
     out[clear], out[~clear] = counts[clear], left * small
     return out * (total / max(float(out.sum()), 1e-12))

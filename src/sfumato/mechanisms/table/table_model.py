@@ -146,9 +146,10 @@ class TableModel:
             bins = np.ascontiguousarray(population.rows[:, j])[chosen]
             cells.append(binning.cells_in(bins, rng))
             alike[:, j] = cells[-1] if binning.cells.column.is_coded else bins
-        if self.scores is None:
+        if self.scores is None or self.fitted.labels is None:
             return chosen, cells, population.labels[chosen]
-        labels = draw_labels(self.scores[chosen][row], rates, of_labels, alike=alike[row], same=row)
+        scores = self.scores[chosen] + self.fitted.labels.of_codes(cells)
+        labels = draw_labels(scores[row], rates, of_labels, alike=alike[row], same=row)
         mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
         return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]
 

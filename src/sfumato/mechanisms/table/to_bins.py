@@ -12,6 +12,7 @@ from sfumato.mechanisms.table.binned import Binned, bins_and_labels, whole_numbe
 from sfumato.mechanisms.table.bins import Binning, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import NUMBER_BINS, Blueprint
 from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.table.codes import CodeTable
 from sfumato.mechanisms.table.counting import Codes, count_codes, count_each, count_stddev
 from sfumato.mechanisms.table.differences import comparable, difference, nearly_equal, scale_codes, to_compare
 from sfumato.mechanisms.table.features import Feature, exactly_one, one_of
@@ -41,6 +42,8 @@ class BinStage:
         every, counted = self._count_cells((*joined, *(() if self.plan.target is None else (self.plan.target,))))
         features = every[: len(joined)]
         total, total_stddev = _total(counted)
+        by_class = self._codes(features) if self.plan.has("codes") else {}
+        counted = [one.with_another(by_class[j].of_all) if j in by_class else one for j, one in enumerate(counted)]
         masses = [one.mass(total=total) for one in counted]
         spikes = self._spikes(every, masses) if self.plan.has("spikes") else [Spikes()] * len(every)
         dates = {column.name for column in self.plan.schema.columns if column.kind == "datetime"}  # no round seconds
@@ -67,7 +70,22 @@ class BinStage:
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
         n_classes = 1 if target is None else target.size
         in_full = self._sizes(n_classes) if self.plan.has("sizes") else None
-        return Binned(features, binnings, target, total, total_stddev, cell_stddev, in_full)
+        return Binned(features, binnings, target, total, total_stddev, cell_stddev, in_full, by_class)
+
+    def _codes(self, features: Sequence[Feature]) -> dict[int, CodeTable]:
+        """Rows of each class at every category of columns that have too many of them for bins, by their places."""
+        long = [j for j, feature in enumerate(features) if self.plan.is_long(feature)]
+        if not long:
+            return {}
+        layout, n_classes = Layout(tuple(features[j].cells.count for j in long)), self.plan.n_classes
+
+        def codes(batch: Batch) -> NDArray[np.int64]:
+            cells = whole_numbers(batch[CODES])
+            return cells[:, long] + layout.starts + cells[:, -1:] * layout.width
+
+        counts = count_codes(self.view, "codes", self.plan.hot("codes"), codes, n_codes=len(long))
+        tables = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
+        return {j: CodeTable(Measured(t, counts.stddev)) for j, t in zip(long, layout.split(tables), strict=True)}
 
     def _sizes(self, n_classes: int) -> Measured:
         """Rows of each class, every one of them counted."""

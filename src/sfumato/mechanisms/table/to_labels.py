@@ -1,16 +1,19 @@
 """Third stage: the generator's own rule for the classes, corrected by a teacher, and judged on private rows."""
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.measured import scaled
-from sfumato.mechanisms.common.prepared import RULE
-from sfumato.mechanisms.table.binned import bins_and_labels
+from sfumato.mechanisms.common.prepared import CODES, RULE
+from sfumato.mechanisms.table.binned import bins_and_labels, whole_numbers
 from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.codes import Lifts, added_lifts
 from sfumato.mechanisms.table.compiled import codes_and_values
+from sfumato.mechanisms.table.labels import expected_labels
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import errors, losses, probabilities
 from sfumato.mechanisms.table.prior import Prior
@@ -43,6 +46,11 @@ class Labels:
     generator: NDArray[np.float64]
     taught: NDArray[np.float64]
     gain: Measured | None
+    lifts: Lifts = field(default_factory=dict)  # by the places of columns; both rules have them besides
+
+    def of_codes(self, cells: Sequence[NDArray[np.int64]]) -> NDArray[np.float64] | float:
+        """What the categories of rows add to their scores, from the cells of every column."""
+        return added_lifts(self.lifts, cells)
 
     @property
     def is_better(self) -> bool:
@@ -73,7 +81,7 @@ class LabelStage:
         if is_taught:
             return self._taught(generator, rule)
         by_bins = rule.additive_scores(generator.population.rows) + rate_corrections(generator.thinned)
-        return Labels(by_bins, by_bins, None)
+        return Labels(by_bins, by_bins, None, self._lifts(generator, by_bins))
 
     def rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
         """Learned from rows of which as many are of each class as the population has to choose from: more of rare ones."""
@@ -93,24 +101,37 @@ class LabelStage:
 
     def _taught(self, generator: Generator, rule: GeneratorRule) -> Labels:
         population = generator.population
-        start, taught = self.corrections(generator, rule)
-        gain = self._judge(rule, start, taught) if self.plan.has("judge") else None
         everyone = pupils(rule, population.rows, np.ones(len(population.rows)))
-        return Labels(_scores(start, everyone), _scores(taught, everyone), gain)
+        start = no_corrections(rate_corrections(generator.thinned), width=rule.bins.width)
+        lifts = self._lifts(generator, _scores(start, everyone))
+        taught = self.corrections(generator, rule, start, lifts)
+        gain = self._judge(rule, start, taught) if self.plan.has("judge") else None
+        return Labels(_scores(start, everyone), _scores(taught, everyone), gain, lifts)
 
-    def corrections(self, generator: Generator, rule: GeneratorRule) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The corrections to begin with, none, and those that noisy gradients lead to."""
+    def _lifts(self, generator: Generator, scores: NDArray[np.float64]) -> Lifts:
+        """What categories add that were counted by class, where the rule has given the population these scores."""
+        binned, population = generator.binned, generator.population
+        if not binned.codes:
+            return {}
+        chosen = population.draw(min(LEARNING_ROWS, len(population.rows)), np.random.default_rng(5))
+        p = expected_labels(scores[chosen], generator.rates)
+        return {j: table.lifts(binned.binnings[j], population.rows[chosen, j], p) for j, table in binned.codes.items()}
+
+    def corrections(
+        self, generator: Generator, rule: GeneratorRule, start: NDArray[np.float64], lifts: Lifts
+    ) -> NDArray[np.float64]:
+        """Those that noisy gradients lead to, from the ones to begin with: none."""
         binned, population = generator.binned, generator.population
         n_sets = rule.additive.shape[0]
 
         def both(batch: Batch) -> NDArray[np.float64]:
             bins, _ = bins_and_labels(batch)
             additive = rule.additive_scores(bins)
-            return np.concatenate([additive, rule.beyond(bins, additive)], axis=1)
+            of_codes = added_lifts(lifts, whole_numbers(batch[CODES]).T) if lifts else 0.0
+            return np.concatenate([additive + of_codes, rule.beyond(bins, additive)], axis=1)
 
         self.view.prepare(RULE, both)
-        chosen = population.draw(HESSIAN_ROWS, np.random.default_rng(3))
-        start = no_corrections(rate_corrections(generator.thinned), width=rule.bins.width)
+        chosen = population.draw(HESSIAN_ROWS, rng := np.random.default_rng(3))
         runs = [
             (int(at), int(at) + binning.ordered)
             for at, binning in zip(rule.bins.layout.starts, binned.binnings, strict=True)
@@ -119,11 +140,13 @@ class LabelStage:
         usual = usual_bins(generator.margins, population)
         each = binned.total / HESSIAN_ROWS  # private rows for which a row stands
         standing = pupils(rule, population.rows[chosen], each * usual.weights(population.rows[chosen]))
+        cells = {j: binned.binnings[j].cells_in(population.rows[chosen, j], rng) for j in lifts}
+        standing = replace(standing, additive=standing.additive + added_lifts(lifts, cells))
         unseen = np.zeros(rule.bins.layout.width, dtype=np.bool_)
         unseen[rule.bins.layout.starts + usual.bins] = True
         ask = self.asking(rule, n_sets, usual)
         prior = Prior.of_rule(rule.additive, rule.bins.layout, runs=runs)
-        return start, teach(ask, standing, start, prior=prior, unseen=unseen, times=self.plan.gradients)
+        return teach(ask, standing, start, prior=prior, unseen=unseen, times=self.plan.gradients)
 
     def asking(self, rule: GeneratorRule, n_sets: int, usual: Usual) -> Ask:
         """How a noisy gradient is asked for."""
