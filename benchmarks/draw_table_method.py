@@ -72,7 +72,7 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
         _Stage("teacher, T looks", ("errors of the rule at each", "bin, and along the trees")),
         _free("corrected rule", "posterior of corrections", "given all noisy gradients"),
         _Stage("judge", ("by how much less does the", "corrected rule lose?")),
-        _free("model", "classes drawn anew, or rows of a number", "target weighed; a value in every bin"),
+        _free("model", "classes drawn anew, or a number as target", "moved; a value in every bin"),
     ),
 }
 
