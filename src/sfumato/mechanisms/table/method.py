@@ -1,6 +1,6 @@
 """The straight line of the method: each stage asks a door, with what the stages before it have shown.
 
-cells -> bins -> classes -> correlations -> pairs -> links -> triples -> population -> rule -> teacher -> judge
+cells -> categories by class -> bins -> classes -> correlations -> pairs -> links -> triples -> population -> rule -> teacher -> judge
 """
 
 from sfumato.mechanisms.table.blueprint import Blueprint
