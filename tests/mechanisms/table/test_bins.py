@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato import Budget, Column, Schema
-from sfumato.mechanisms.table.bins import Spike, Spikes, bin_column, level_cut
+from sfumato.mechanisms.table.bins import Binning, Spike, Spikes, bin_column, level_cut
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
 
@@ -70,6 +70,15 @@ def test_cells_are_drawn_within_their_bin_and_by_their_mass() -> None:
     inside = cells[bins == fullest]
     own = binning.mass * (binning.bin_of == fullest)
     assert inside.mean() == pytest.approx(own @ np.arange(len(own)) / own.sum(), rel=0.01)
+
+
+def test_no_cell_is_drawn_that_holds_nothing() -> None:
+    """One row in a million far from all others is enough to spoil a target of huge numbers."""
+    mass = np.zeros(NUMBER.count)
+    mass[[3, 900]] = 0.01, 1e6
+    binning = Binning(NUMBER, 2, (np.arange(NUMBER.count) >= 500).astype(np.int64), mass, Spikes())
+    cells = binning.cells_in(np.arange(2).repeat(1_000), np.random.default_rng(0))
+    assert set(cells.tolist()) == {3, 900}
 
 
 def test_values_within_a_cell_are_even_but_for_its_spike() -> None:

@@ -51,11 +51,11 @@ class Binning:
 
     def cells_in(self, bins: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """A cell in each bin, by its mass."""
-        order = np.argsort(self.bin_of, kind="stable")
-        mass = self.mass[order]
-        upto = np.cumsum(
-            mass + 1e-9 * (1.0 + float(mass.sum()))
-        )  # never zero: a bin that seemed empty can be drawn from
+        seems_empty = self.margin[self.bin_of] <= 0  # and can be drawn from all the same, evenly
+        mass = np.where(seems_empty, 1.0, self.mass)
+        order = np.flatnonzero(mass > 0)  # among a million rows some would lie in cells of next to no mass, far out
+        order = order[np.argsort(self.bin_of[order], kind="stable")]
+        upto = np.cumsum(mass[order])
         first = np.searchsorted(self.bin_of[order], np.arange(self.size), side="left")
         last = np.searchsorted(self.bin_of[order], np.arange(self.size), side="right") - 1
         below = np.where(first > 0, upto[first - 1], 0.0)
