@@ -17,7 +17,7 @@ from zoo.scores import scores
 from zoo.worker import DELTA
 
 import sfumato as sf
-from sfumato.mechanisms.table import blueprint, differences, evidence
+from sfumato.mechanisms.table import blueprint, differences, evidence, rare_class
 
 RESULTS = Path(__file__).parent / "results"
 RUNS, PAGE = RESULTS / "zoo-ablations.jsonl", RESULTS / "zoo-ablations.md"
@@ -33,6 +33,7 @@ STAGES = {
     "triples": ("utility", ("xor-3",)),
     "teacher": ("utility", ("insurance-whi", "xor-2", "diamonds-cut", "slopes", "persons-8")),
     "codes": ("utility", ("codes-5000", "codes-3-classes", "wide-codes")),
+    "rare class by columns": ("utility", ("rare-200", "rare-linear", "rare-ends", "rare-linked", "persons-alike-rows")),
     "judge": ("utility", ("slopes", "insurance-whi")),  # numbers as target are not taught without it
 }
 #: Stages that say nothing without another.
@@ -51,11 +52,13 @@ def leave_out(stage: str | None) -> None:
 
     differences.MOST_COMPARED = 0 if stage == "differences" else COMPARED
     blueprint.Blueprint.codes_block = None if stage == "codes" else CODES
+    rare_class._EXCEPTION = 0.0 if stage == "rare class by columns" else EXCEPTION
 
 
 NEEDS = dict(evidence._NEEDS)
 COMPARED = differences.MOST_COMPARED
 CODES = blueprint.Blueprint.codes_block
+EXCEPTION = rare_class._EXCEPTION
 
 
 def run(case: str, stage: str | None, seed: int) -> dict[str, Any]:

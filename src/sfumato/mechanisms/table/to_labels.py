@@ -17,6 +17,7 @@ from sfumato.mechanisms.table.labels import expected_labels
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import errors, losses, probabilities
 from sfumato.mechanisms.table.prior import Prior
+from sfumato.mechanisms.table.rare_class import rare_scores
 from sfumato.mechanisms.table.rule import MOST_CLASSES, Bins, GeneratorRule, learn_rule
 from sfumato.mechanisms.table.teacher import Ask, Pupils, corrected, no_corrections, pupils, rate_corrections, teach
 from sfumato.mechanisms.table.to_generator import Generator
@@ -81,6 +82,9 @@ class LabelStage:
         if is_taught:
             return self._taught(generator, rule)
         by_bins = rule.additive_scores(generator.population.rows) + rate_corrections(generator.thinned)
+        if generator.rare_stddev is not None:
+            rare = int(np.argmin(generator.rates))
+            by_bins = rare_scores(by_bins, generator.joints, generator.population, rare=rare)
         return Labels(by_bins, by_bins, None, self._lifts(generator, by_bins))
 
     def rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
