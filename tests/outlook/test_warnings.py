@@ -146,8 +146,8 @@ def test_a_number_to_predict_is_looked_at_too() -> None:
 
 
 def test_what_the_plan_says_is_told_to_the_receiver() -> None:
-    small = replace(SCHEMA, rows=50)
-    said = warnings_of(patients(50), schema=small)
+    small = replace(SCHEMA, rows=100)
+    said = warnings_of(patients(100), schema=small)
     assert any("a learner would keep about" in sentence and "What would help" in sentence for sentence in said)
 
 
