@@ -57,7 +57,8 @@ def test_every_case_draws_what_its_schema_says(monkeypatch):
         assert len(split.test) >= 50 or (split.schema.unit.person and len(split.test) >= 25), (
             name
         )  # none is on both sides
-        assert len(split.train) == pytest.approx(split.schema.rows, rel=0.06), name
+        if split.schema.rows is not None:  # not declared where delta is above one over them
+            assert len(split.train) == pytest.approx(split.schema.rows, rel=0.06), name
         encoded = encode(split.train.head(200), split.schema)
         for column in split.schema.columns:
             values = encoded[column.name]
