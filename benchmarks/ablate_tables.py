@@ -33,7 +33,7 @@ STAGES = {
     "triples": ("utility", ("xor-3",)),
     "teacher": ("utility", ("insurance-whi", "xor-2", "diamonds-cut", "slopes", "persons-8")),
     "codes": ("utility", ("codes-5000", "codes-3-classes", "wide-codes")),
-    "rare class by columns": ("utility", ("rare-200", "rare-linear", "rare-ends", "rare-linked", "persons-alike-rows")),
+    "rare class": ("utility", ("rare-200", "rare-linear", "rare-ends", "rare-some-columns", "persons-alike-rows")),
     "judge": ("utility", ("slopes", "insurance-whi")),  # numbers as target are not taught without it
 }
 #: Stages that say nothing without another.
@@ -52,7 +52,7 @@ def leave_out(stage: str | None) -> None:
 
     differences.MOST_COMPARED = 0 if stage == "differences" else COMPARED
     blueprint.Blueprint.codes_block = None if stage == "codes" else CODES
-    rare_class._EXCEPTION = 0.0 if stage == "rare class by columns" else EXCEPTION
+    rare_class._EXCEPTION = 0.0 if stage == "rare class" else EXCEPTION
 
 
 NEEDS = dict(evidence._NEEDS)

@@ -1,4 +1,4 @@
-"""Scores of a class with few rows: columns count one by one, and a class that is no exception keeps its rule."""
+"""Scores of a class with few rows: steeper where noise hides it, by columns where it is far, and its rule where it is no exception."""
 
 import numpy as np
 import pytest
@@ -42,6 +42,7 @@ def test_rows_that_depart_in_few_columns_are_found() -> None:
     labels = rng.integers(2, size=N_ROWS)
     real = Population(labels, drawn(labels, rng, departs=0.25), np.where(labels == 1, 0.01, 0.99), np.zeros((0, 0)))
     by_rule = naive(real.rows)
+    by_rule *= 25 / _apart(by_rule, labels)  # as far apart as the generator's own rows would be
     scores = rare_scores(by_rule, joints(), real, rare=1)
     assert roc_auc_score(labels, scores[:, 0]) > roc_auc_score(labels, by_rule[:, 0]) + 0.01
 
@@ -50,17 +51,26 @@ def test_scores_stay_as_far_apart_as_they_were_learned_where_the_class_is_clear(
     of = population()
     learned = naive(of.rows)
     before, after = (_apart(scores, of.labels) for scores in (learned, rare_scores(learned, joints(), of, rare=1)))
-    assert before > 8
+    assert before > 20
     assert after == pytest.approx(before)
 
 
-@pytest.mark.parametrize(("apart", "reached"), [(0.5, 1.0), (3.0, 6.0), (5.0, 8.0), (7.0, 8.0)])
+@pytest.mark.parametrize(("apart", "reached"), [(0.5, 1.5), (3.0, 8.0), (7.0, 8.0), (12.0, 12.0)])
 def test_a_class_that_noise_has_nearly_hidden_is_told_apart_more_steeply(apart: float, reached: float) -> None:
     of = population()
     learned = naive(of.rows)
     learned *= apart / _apart(learned, of.labels)
     scores = rare_scores(learned, joints(), of, rare=1)
     assert _apart(scores, of.labels) == pytest.approx(reached)
+
+
+def test_columns_are_summed_by_and_by() -> None:
+    """A class a little farther from the others is not told by another rule."""
+    of = population()
+    learned = naive(of.rows)
+    learned /= _apart(learned, of.labels)
+    ends = [rare_scores(apart * learned, joints(), of, rare=1) / apart for apart in (14.99, 15.01)]
+    assert np.abs(ends[0] - ends[1]).max() < 0.01
 
 
 def test_either_class_may_be_the_rare_one() -> None:

@@ -4,7 +4,8 @@ A class's probabilities are those of all rows times 1 + a, where a is a Gaussian
 curve and something of every bin's own; among categories each its own, rare ones more. Of what shape and how large a is was
 learned over all columns: a class that no column tells apart stays with all rows, and one that few tell apart gets those few
 (a mixture of shapes and sizes whose weights are fitted by EM, empirical Bayes). Levels of a number and ordered classes depart
-together: what a column says of one it says in part of its neighbours, so they are looked at along their own modes.
+together: what a column says of one it says in part of its neighbours, so they are looked at along their own modes. A class that
+was counted again is an exception, and departs as `log_lifts` says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Binning
+from sfumato.mechanisms.table.log_lifts import departures, no_clearer
 from sfumato.mechanisms.table.smooth import rows_to_simplex
 
 _SIZES = np.array([0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])
@@ -114,7 +116,8 @@ def joint_tables(
         margins: The probability of each bin.
         per_class: Rows of each class.
         ordered: How many of the classes lie along a line, from the first on: all but the one for missing numbers, or none.
-        as_long: Whether departures are as long as the true ones are expected to be, which makes classes as easy to tell apart.
+        as_long: Whether departures are as long as the true ones are expected to be, which makes classes as easy to tell apart;
+            but for those of a class that was counted again, which noise shortens less.
     """
     modes = [_modes(binning, margin) for binning, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
@@ -131,16 +134,15 @@ def joint_tables(
             )
             for table, margin, of_column in zip(tables, margins, modes, strict=True)
         ]
-        for counted, margin, of_column, look in zip(tables, margins, modes, looks, strict=True):
-            for c, precision in counted.precision.items():
-                seen = counted.counts[c] + per_class[c] / len(margin) - per_class[c] * margin
-                look.put(c, seen, of_column, float(per_class[c] ** 2), precision)
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]))
         aparts = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
         if as_long:
             doubts = [across.vectors**2 @ look.variance(w) for look, w in zip(looks, weights, strict=True)]
             stretch = _stretches(aparts, doubts, margins)
             aparts = [stretch[:, None] * apart for apart in aparts]
+        for c in tables[0].precision:
+            for apart, own in zip(aparts, _of_exception(c, tables, binnings, margins, per_class), strict=True):
+                apart[c] = own
         for j, (apart, margin) in enumerate(zip(aparts, margins, strict=True)):
             estimate = np.maximum(rows * margin + apart, _LEAST * rows * margin)
             shrunk[j][some] = rows_to_simplex(estimate, totals=np.maximum(per_class[some], 1e-9))
@@ -211,9 +213,8 @@ class _Look:
         modes: Sequence[_Modes],
         squares: NDArray[np.float64],
         stddev: NDArray[np.float64],
-        back: NDArray[np.float64] | None = None,
     ) -> "_Look":
-        """Of what was seen, by class and in coordinates of which each has noise of its own; `back` leads to bins."""
+        """Of what was seen, by class and in coordinates of which each has noise of its own."""
         likely, means, variances = [], [], []
         noise = stddev[:, None, None] ** 2
         for mode in modes:
@@ -221,32 +222,9 @@ class _Look:
             signal = (_SIZES**2)[:, None] * (squares * mode.values)[:, None]
             variance = signal + noise
             likely.append(-0.5 * (along**2 / variance + np.log(variance)).sum(axis=2))
-            to_bins = (mode.vectors if back is None else back @ mode.vectors).T
-            means.append((signal / variance * along) @ to_bins)
-            variances.append((signal / variance * noise) @ to_bins**2)
+            means.append((signal / variance * along) @ mode.vectors.T)
+            variances.append((signal / variance * noise) @ mode.vectors.T**2)
         return cls(*(np.concatenate(each, axis=1) for each in (likely, means, variances)))
-
-    def put(
-        self,
-        c: int,
-        seen: NDArray[np.float64],
-        modes: Sequence[_Modes],
-        square: float,
-        precision: NDArray[np.float64],
-    ) -> None:
-        """What it says of a class whose noise hangs together: in the coordinates in which it does not, and back."""
-        values, vectors = np.linalg.eigh(precision)
-        root = (vectors * np.sqrt(values)) @ vectors.T
-        turned = []
-        for mode in modes:
-            kernel = root @ (mode.vectors * mode.values) @ mode.vectors.T @ root
-            own, directions = np.linalg.eigh(kernel)
-            turned.append(_Modes(np.maximum(own, 0.0), directions))
-        back = (vectors / np.sqrt(values)) @ vectors.T
-        look = _Look.at((root @ seen)[None], turned, np.array([[square]]), np.ones(1), back)
-        self.log_likelihood[c], self.means[c], self.variances[c] = (
-            each[0] for each in (look.log_likelihood, look.means, look.variances)
-        )
 
     def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The departure of each class, each shape and size by its probability."""
@@ -256,6 +234,26 @@ class _Look:
         """What is not known of it: within shapes and sizes, and between them."""
         squares = np.einsum("cs,csb->cb", weights, self.means**2 + self.variances)
         return np.asarray(np.maximum(squares - self.mean(weights) ** 2, 0.0))
+
+
+def _of_exception(
+    c: int,
+    tables: Sequence[ClassTable],
+    binnings: Sequence[Binning],
+    margins: Sequence[NDArray[np.float64]],
+    per_class: NDArray[np.float64],
+) -> list[NDArray[np.float64]]:
+    """How a class departs in every column that was counted again."""
+    rows = float(per_class[c])
+    found = [
+        departures(
+            binning, margin, rows=rows, counts=table.counts[c] + rows / len(margin), precision=table.precision[c]
+        )
+        for table, binning, margin in zip(tables, binnings, margins, strict=True)
+    ]
+    weights = _learned_weights(np.stack([one.log_likelihood for one in found])[:, None])[:, 0]
+    shares = [margin + w @ one.mean / rows for margin, w, one in zip(margins, weights, found, strict=True)]
+    return [rows * (share - margin) for share, margin in zip(no_clearer(shares, margins), margins, strict=True)]
 
 
 def _stretches(

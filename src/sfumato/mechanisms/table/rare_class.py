@@ -1,9 +1,10 @@
-"""Scores of a class that has too few rows for a teacher: what a rule has learned, and what each column says by itself.
+"""Scores of a class that has too few rows for a teacher.
 
-A rule learned from rows of the generator takes it that rows of the class depart in all columns at once, as those rows do. Real
-ones depart in some of them, and a column in which such a row is like all others says little against it. So half of a score
-is a sum over columns in which departing is an exception; and since noise hides much of what is true of a class with few rows,
-scores that hardly tell it from the others are made steeper.
+Labels are drawn by what a rule has learned from rows of the generator. Where noise hides much of what is true of the class,
+scores hardly tell it from the others: they are made steeper, since from few labels that look like chance a learner learns chance.
+Where the class is far from all others, a rule that was learned from rows which depart in every column at once counts a column in
+which a row is like all others against it. Real ones depart in some columns: so a score is then in part a sum over columns in
+which departing is an exception.
 """
 
 from collections.abc import Sequence
@@ -13,15 +14,20 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.population import Population
 
-#: The chance that a row of the class departs in a column; where it does not, it is like the others.
-_DEPARTS = 0.1
-
 #: A class with this part of all rows or more is no exception, and keeps what the rule has learned.
 _EXCEPTION = 0.05
 
 #: Scores are made steeper where the class lies less than this above the others, on average; up to so many times.
-_APART = 8.0
-_STEEPER = 2.0
+_NEAR = 8.0
+_STEEPER = 3.0
+
+#: From here on columns are summed, by and by: this part of a score where the class lies so much farther above the others.
+_FAR = 15.0
+_FARTHER = 5.0
+_BY_COLUMNS = 0.5
+
+#: The chance that a row of the class departs in a column, where columns are summed.
+_DEPARTS = 0.3
 
 
 def rare_scores(
@@ -39,23 +45,31 @@ def rare_scores(
         return learned
     towards = 1.0 if rare == 1 else -1.0
     by_rule = towards * learned[:, 0]
-    by_columns = np.zeros(len(by_rule))
-    for joint, bins in zip(joints, population.rows.T, strict=True):
+    apart = _apart(by_rule, population, rare)
+    if apart <= 0:  # noise has hidden the class altogether
+        return learned
+    if apart <= _FAR:
+        return learned * float(np.clip(_NEAR / apart, 1.0, _STEEPER))
+    sums = _sums(joints, population.rows, rare)
+    part = _BY_COLUMNS * min((apart - _FAR) / _FARTHER, 1.0)
+    as_far = apart / _apart(sums, population, rare)
+    return np.asarray(towards * ((1 - part) * by_rule + part * as_far * sums))[:, None]
+
+
+def _sums(joints: Sequence[NDArray[np.float64]], rows: NDArray[np.int64], rare: int) -> NDArray[np.float64]:
+    """Over columns, of how much likelier a bin is in the class, where rows depart seldom and by themselves in each."""
+    sums = np.zeros(len(rows))
+    for joint, bins in zip(joints, rows.T, strict=True):
         of_class = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
         likelier = of_class[rare] / np.maximum(of_class[1 - rare], 1e-300)
-        by_columns += np.log1p(_DEPARTS * (likelier - 1))[bins]
-    apart = [_apart(scores, population, rare) for scores in (by_rule, by_columns)]
-    if min(apart) <= 0:  # noise has hidden the class altogether
-        return learned
-    steeper = float(np.clip(_APART / apart[0], 1.0, _STEEPER))
-    both = (by_rule + apart[0] / apart[1] * by_columns) / 2
-    return np.asarray(towards * steeper * both)[:, None]
+        sums += np.log1p(_DEPARTS * (likelier - 1))[bins]
+    return sums
 
 
 def _apart(scores: NDArray[np.float64], population: Population, rare: int) -> float:
     """How far the mean score of a class lies above that of the other."""
     is_rare = population.labels == rare
-    if not is_rare.any():
+    if not is_rare.any() or is_rare.all():
         return 0.0
     means = [float(np.average(scores[of], weights=population.weights[of])) for of in (is_rare, ~is_rare)]
     return means[0] - means[1]

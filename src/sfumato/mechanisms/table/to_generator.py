@@ -35,9 +35,6 @@ _GOALS = 6
 #: Rows of the population that stand for all of it in sums over triples.
 SUM_ROWS = 10_000
 
-#: A class that was counted again and has less than this part of the rows keeps the mean of what is possible for it.
-_SELDOM = 0.01
-
 
 @dataclass(frozen=True)
 class Generator:
@@ -133,10 +130,8 @@ class GeneratorStage:
             rare_stddev = (float(tables[0].stddev[rare]) ** -2 + self._recount_stddev(binned) ** -2) ** -0.5
             tables, per_class = recounted(self.plan, self.view, binned, tables, per_class, margins, rare=rare)
         ordered = 0 if binned.target is None else binned.target.ordered
-        # Very many classes have nothing to gain by it, and columns lose. Rows of a seldom class depart in few columns each: in all
-        # columns at once they would be clearer than real ones.
-        seldom = rare is not None and per_class[rare] < _SELDOM * per_class.sum()
-        as_long = not self.plan.target_apart and binned.n_classes <= MOST_CLASSES and not seldom
+        # Very many classes have nothing to gain by it, and columns lose.
+        as_long = not self.plan.target_apart and binned.n_classes <= MOST_CLASSES
         joints = joint_tables(tables, binned.binnings, margins, per_class, ordered=ordered, as_long=as_long)
         return per_class, joints, rare_stddev
 
