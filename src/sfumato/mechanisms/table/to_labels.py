@@ -84,7 +84,7 @@ class LabelStage:
         by_bins = rule.additive_scores(generator.population.rows) + rate_corrections(generator.thinned)
         if generator.rare_stddev is not None:
             rare = int(np.argmin(generator.rates))
-            by_bins = rare_scores(by_bins, generator.joints, generator.population, rare=rare)
+            by_bins = rare_scores(by_bins, generator.population, rare=rare)
         return Labels(by_bins, by_bins, None, self._lifts(generator, by_bins))
 
     def rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
