@@ -8,7 +8,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.to_numbers import _departure
+from sfumato.mechanisms.table.effects import ColumnParts, Effects, PairCells
+from sfumato.mechanisms.table.to_numbers import _departure, _SomeTables
+from sfumato.public.block import Hot
+from sfumato.public.step import Step
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-5)
 N = 20_000
@@ -84,8 +87,49 @@ def test_a_table_that_is_noise_does_not_stand_out() -> None:
     assert _departure(added) == pytest.approx(-np.sqrt(25 / 2))  # rows and columns alone are no interaction
 
 
+def teacher_of(schema: sf.Schema) -> Step:
+    return next(step for step in Blueprint(schema, BUDGET).steps() if step.name == "teacher")
+
+
 def test_what_is_asked_for_is_planned() -> None:
-    teacher = next(step for step in Blueprint(schema(), BUDGET).steps() if step.name == "teacher")
-    assert [block.name for block in teacher.blocks] == ["parts", "pairs", "along"]
+    teacher = teacher_of(schema())
+    assert [block.name for block in teacher.blocks] == ["parts", "long parts", "pairs", "along"]
     assert sum(block.share for block in teacher.blocks) == pytest.approx(1.0)
     assert teacher.uses == 2
+
+
+def test_precision_is_shared_by_how_many_parts_the_rows_can_tell_apart() -> None:
+    def long_to_others(n: int) -> float:
+        parts, long, *_ = teacher_of(replace(schema(), rows=n)).blocks
+        assert (parts.n_hot, long.n_hot, long.width) == (4, 1, 200)
+        return long.share / parts.share
+
+    few, some, many = (long_to_others(n) for n in (3_000, 10_000, 1_000_000))
+    assert few == pytest.approx(1 / 4)  # as any other column
+    assert few < some < many
+    assert many == pytest.approx(200 / (4 * 32))
+
+
+def test_without_long_categories_there_is_one_block_of_parts() -> None:
+    short = replace(schema(), columns=tuple(column for column in schema().columns if column.name != "town"))
+    assert [block.name for block in teacher_of(short).blocks] == ["parts", "pairs", "along"]
+
+
+def test_sums_of_every_block_come_back_to_their_own_tables() -> None:
+    """Of three columns, the middle one long, and a pair."""
+    parts = [np.arange(3), np.arange(70), np.arange(2)]
+    pair = PairCells(0, 2, parts[0], parts[2])
+    effects = Effects(tuple(ColumnParts(of_cell, 0) for of_cell in parts), (pair,))
+    cells = np.random.default_rng(0).integers((3, 70, 2), size=(500, 3))
+    errors = np.random.default_rng(1).uniform(-1, 1, size=500)
+    exact = np.bincount(effects.codes(cells).ravel(), np.repeat(errors, 4), minlength=effects.layout.width)
+    sums = np.full(effects.layout.width, np.nan)
+    for name, n_hot, width in (("parts", 5, 9), ("long parts", 1, 80), ("pairs", 3, 40)):
+        some = _SomeTables.of(
+            Hot(name=name, width=width, n_hot=n_hot, weighted=True), effects, np.array([False, True, False])
+        )
+        *codes, weights = some.weighed(effects.codes(cells), errors).T
+        found = sum(np.bincount(of[of >= 0].astype(int), weights[of >= 0], minlength=width) for of in codes)
+        assert not found[len(some.entries) :].any()
+        sums[some.entries] = found[: len(some.entries)] / some.weight
+    assert sums == pytest.approx(exact)

@@ -51,6 +51,10 @@ _GRADIENTS = (2, 10)
 _NUMBER_LOOKS = 2
 _MOST_PARTS, _ALL_PARTS, _MOST_EFFECTS = 512, 2048, 2560
 _PAIRS_SHARE = 0.4
+#: Categories have as many parts as there are so many rows for each, times mu, when precision is shared among columns.
+_ROWS_PER_PART = 32.0
+#: The blocks of the teacher of numbers: parts of columns, those of long categories, and cells of pairs.
+PARTS, LONG_PARTS, PAIRS = "parts", "long parts", "pairs"
 #: Cells of the pairs that are looked at more closely: so many pairs, and so many levels of either column.
 MOST_FOUND, FINE_LEVELS = 4, 12
 
@@ -370,10 +374,32 @@ class Blueprint:
         if self.sums_pairs:
             n_pairs = len(all_pairs(self.k))
             cells = max(self._pair_cells(LEVELS), min(n_pairs, MOST_FOUND) * FINE_LEVELS**2)
-            pairs = (Hot(name="pairs", width=cells, n_hot=n_pairs, weighted=True, share=of_pairs),)
-        share = 1 - of_pairs - _TREES_SHARE
-        parts = Hot(name="parts", width=max(self.all_parts, self.k), n_hot=self.k, weighted=True, share=share)
-        return parts, *pairs, Dense(name="along", width=1, l2_bound=1.0, share=_TREES_SHARE)
+            pairs = (Hot(name=PAIRS, width=cells, n_hot=n_pairs, weighted=True, share=of_pairs),)
+        along = Dense(name="along", width=1, l2_bound=1.0, share=_TREES_SHARE)
+        return *self._parts_blocks(1 - of_pairs - _TREES_SHARE), *pairs, along
+
+    def _parts_blocks(self, share: float) -> tuple[Hot, ...]:
+        """Sums at a row's parts; those of long categories are a block of their own, since they need more.
+
+        What noise of one size does to a rule with p parts grows like p squared, so precision as p leaves the least error; but
+        no more of them are reckoned with than the rows can tell apart.
+        """
+        most = self.evidence.rows * self.evidence.mu / _ROWS_PER_PART
+        blocks, needs = [], []
+        for name, is_long in ((PARTS, False), (LONG_PARTS, True)):
+            sizes = [
+                [self._parts(feature) for feature in features if self.has_many_parts(feature.cells) == is_long]
+                for features in (self.plain, self.joined)
+            ]
+            n_hot = max(map(len, sizes))
+            if n_hot:
+                blocks.append(Hot(name=name, width=max(*map(sum, sizes), n_hot), n_hot=n_hot, weighted=True))
+                needs.append(max(sum(min(size, most) for size in some) for some in sizes))
+        return tuple(replace(block, share=share * need / sum(needs)) for block, need in zip(blocks, needs, strict=True))
+
+    def has_many_parts(self, cells: Cells) -> bool:
+        """Whether a category has more parts than a column would have bins."""
+        return cells.column.is_coded and min(cells.count, self.most_parts) > CATEGORY_BINS
 
     def _gradient(self) -> tuple[Block, ...]:
         """The errors at a row's bins, one number at all of them or one for each class; the errors; and along the trees."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import CODES, RULE
-from sfumato.mechanisms.table.blueprint import FINE_LEVELS, MOST_FOUND, Blueprint
+from sfumato.mechanisms.table.blueprint import FINE_LEVELS, LONG_PARTS, MOST_FOUND, PAIRS, PARTS, Blueprint
 from sfumato.mechanisms.table.counting import weighed, weight_of
 from sfumato.mechanisms.table.dealing import dealt
 from sfumato.mechanisms.table.effects import Effects, column_parts, pair_cells
@@ -22,6 +22,7 @@ from sfumato.mechanisms.table.ordering import LEVELS
 from sfumato.mechanisms.table.pairs import all_pairs
 from sfumato.mechanisms.table.regression import Heard, Learned, learn_effects
 from sfumato.mechanisms.table.to_generator import Generator
+from sfumato.public.block import Hot
 from sfumato.public.doors import Doors, Measured
 from sfumato.public.schema import Batch
 
@@ -120,7 +121,9 @@ class NumberStage:
 
         self.view.prepare(RULE, said)
         taught = replace(standing.untaught(generator), is_all=self.plan.evidence.is_small)
-        columns = column_parts(generator.binned.binnings, most=self.plan.most_parts)
+        binnings = generator.binned.binnings
+        columns = column_parts(binnings, most=self.plan.most_parts)
+        is_long = np.array([self.plan.has_many_parts(binning.cells) for binning in binnings])
         total = standing.known * generator.binned.total
         found: list[tuple[int, int]] = []
         for _ in range(self.plan.gradients):
@@ -131,7 +134,7 @@ class NumberStage:
                     generator, found or self._pairs(generator), levels=levels, of_categories=self.plan.category_levels
                 ),
             )
-            heard = self._ask(taught, asked)
+            heard = self._ask(taught, asked, is_long)
             kept = range(len(asked.pairs)) if found else _standing_out(asked, heard)
             found = [(asked.pairs[at].left, asked.pairs[at].right) for at in kept]
             one = learn_effects(
@@ -147,33 +150,23 @@ class NumberStage:
     def _pairs(self, generator: Generator) -> list[tuple[int, int]]:
         return all_pairs(len(generator.binned.binnings)) if self.plan.sums_pairs else []
 
-    def _ask(self, taught: TaughtNumbers, effects: Effects) -> Heard:
+    def _ask(self, taught: TaughtNumbers, effects: Effects, is_long: NDArray[np.bool_]) -> Heard:
         """One look: the errors of the rule as it is now."""
-        blocks = dict(zip(("parts", "pairs"), self.plan.hots("teacher"), strict=False))
-        n_columns, n_pairs = len(effects.columns), len(effects.pairs)
-        width = Effects(effects.columns, ()).layout.width
-        weights = {"parts": weight_of(blocks["parts"], n_columns)}
-        if "pairs" in blocks:
-            weights["pairs"] = weight_of(blocks["pairs"], n_pairs)
+        blocks = [_SomeTables.of(block, effects, is_long) for block in self.plan.hots("teacher")]
 
         def missed(batch: Batch) -> dict[str, NDArray[np.float64]]:
             errors, said = self._errors(taught, batch)
             codes = effects.codes(_cells(batch))
-            sums = {"parts": weighed(blocks["parts"], codes[:, :n_columns], weights["parts"], errors)}
-            if "pairs" in blocks:
-                sums["pairs"] = weighed(blocks["pairs"], codes[:, n_columns:] - width, weights["pairs"], errors)
+            sums = {some.block.name: some.weighed(codes, errors) for some in blocks}
             return {**sums, "along": (errors * taught.deviations(said))[:, None]}
 
         noisy = self.view.noisy_sum("teacher", missed)
-        parts = scaled(noisy["parts"], 1 / weights["parts"])
-        sums, stddevs = [parts.values[:width]], [np.full(width, parts.stddev)]
-        if n_pairs:
-            pairs = scaled(noisy["pairs"], 1 / weights["pairs"])
-            of_pairs = effects.layout.width - width
-            sums.append(pairs.values[:of_pairs])
-            stddevs.append(np.full(of_pairs, pairs.stddev))
+        sums, stddevs = np.empty(effects.layout.width), np.empty(effects.layout.width)
+        for some in blocks:
+            heard = scaled(noisy[some.block.name], 1 / some.weight)
+            sums[some.entries], stddevs[some.entries] = heard.values[: len(some.entries)], heard.stddev
         along = noisy["along"]
-        return Heard(np.concatenate(sums), np.concatenate(stddevs), float(along.values[0]), along.stddev)
+        return Heard(sums, stddevs, float(along.values[0]), along.stddev)
 
     def _errors(self, taught: TaughtNumbers, batch: Batch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What the rule misses of each row, cut to [-1, 1], none where the target is missing; and what it says uncorrected."""
@@ -196,6 +189,36 @@ class NumberStage:
         found = (float(noisy.values[1]) / total * own**2 + own * noise**2) / (own**2 + noise**2)  # shrunk to its own
         spread = math.sqrt(min(max(found / own, _LEAST_SPREAD**2), 1.0))
         return replace(taught, spread=spread, gain=Measured(noisy.values[:1], noisy.stddev))
+
+
+@dataclass(frozen=True)
+class _SomeTables:
+    """The tables of effects whose sums are one block, and where their entries lie among all."""
+
+    block: Hot
+    tables: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    place: NDArray[np.int64] = field(repr=False)  # of every entry in the block
+
+    @staticmethod
+    def of(block: Hot, effects: Effects, is_long: NDArray[np.bool_]) -> "_SomeTables":
+        """The columns with many parts, the other columns, or the pairs."""
+        pairs = np.arange(len(effects.columns), len(effects.columns) + len(effects.pairs))
+        tables = {PARTS: np.flatnonzero(~is_long), LONG_PARTS: np.flatnonzero(is_long), PAIRS: pairs}[block.name]
+        sizes, starts = effects.layout.sizes, effects.layout.starts
+        entries = np.concatenate([np.arange(starts[at], starts[at] + sizes[at]) for at in tables] or [pairs[:0]])
+        place = np.full(effects.layout.width, -1)
+        place[entries] = np.arange(len(entries))
+        return _SomeTables(block, tables, entries, place)
+
+    @property
+    def weight(self) -> float:
+        """What each of a row's entries may weigh."""
+        return weight_of(self.block, len(self.tables))
+
+    def weighed(self, codes: NDArray[np.int64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows of the block, from the entries that they have of all tables."""
+        return weighed(self.block, self.place[codes[:, self.tables]], self.weight, errors)
 
 
 @dataclass(frozen=True)
