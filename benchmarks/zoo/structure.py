@@ -6,7 +6,9 @@ import pandas as pd
 import sfumato as sf
 
 from .case import made
-from .drawing import Drawn, Rng, category, coded, factor_normals, flag, number, table, whole, yes, zipf
+from .drawing import (
+    Drawn, Rng, category, classes_at, coded, factor_normals, flag, number, sigmoid, table, whole, yes, zipf,
+)  # fmt: skip
 
 _YEAR = 365 * 86_400
 _START = int(pd.Timestamp("2021-01-01").timestamp())
@@ -82,3 +84,44 @@ def missing(n: int, rng: Rng) -> Drawn:
         category("job", 7, missing=True), whole("age", 0, 120), number("weight", 0, 300), flag("ill"),
     ]  # fmt: skip
     return table(values, columns, "ill")
+
+
+@made("half-missing", 20_000, "three classes by ten numbers, of which a fifth to four fifths are missing by chance")
+def half_missing(n: int, rng: Rng) -> Drawn:
+    z = factor_normals(rng, n, 10)
+    scores = np.stack([1.5 * z[:, 0], 1.2 * z[:, 1] - z[:, 2], z[:, 3]], axis=1)
+    x = np.where(rng.random(z.shape) < rng.uniform(0.2, 0.8, size=10), np.nan, z)
+    values = {f"x{j}": x[:, j] for j in range(10)}
+    values["y"] = coded("y", classes_at(rng, scores, np.array([0.5, 0.3, 0.2])), 3)
+    return table(values, [*(number(f"x{j}", -8, 8, missing=True) for j in range(10)), category("y", 3)], "y")
+
+
+@made("panels", 20_000, "tests that are made together or not at all, by what else is known of a row")
+def panels(n: int, rng: Rng) -> Drawn:
+    z = factor_normals(rng, n, 12, strength=1.0)
+    first, second = rng.random(n) < sigmoid(z[:, 0] - 0.5), rng.random(n) < sigmoid(-z[:, 1] - 0.3)
+    x = z.copy()
+    x[~first, 3:6] = np.nan
+    x[~second, 6:9] = np.nan
+    x[:, 9:][rng.random((n, 3)) < 0.1] = np.nan
+    score = 1.2 * np.nan_to_num(x[:, 3]) - np.nan_to_num(x[:, 6]) + 0.8 * z[:, 1] + 0.8 * first
+    values = {f"x{j}": x[:, j] for j in range(12)} | {"y": yes(rng, score, rate=0.3)}
+    return table(values, [*(number(f"x{j}", -8, 8, missing=j >= 3) for j in range(12)), flag("y")], "y")
+
+
+@made("missing-number", 10_000, "a number as target; four of eight numbers are missing in two of five rows")
+def missing_number(n: int, rng: Rng) -> Drawn:
+    z = factor_normals(rng, n, 8, strength=1.0)
+    y = z[:, 0] + z[:, 4] - 0.7 * z[:, 5] * z[:, 1] + 0.5 * rng.normal(size=n)
+    x = z.copy()
+    x[:, 4:][rng.random((n, 4)) < 0.4] = np.nan
+    values = {f"x{j}": x[:, j] for j in range(8)} | {"y": y}
+    return table(values, [*(number(f"x{j}", -8, 8, missing=j >= 4) for j in range(8)), number("y", -15, 15)], "y")
+
+
+@made("missing-no-target", 10_000, "ten numbers that hang together, up to three fifths of which are missing; no target")
+def missing_no_target(n: int, rng: Rng) -> Drawn:
+    z = factor_normals(rng, n, 10, strength=1.0)
+    x = np.where(rng.random(z.shape) < np.linspace(0, 0.6, 10), np.nan, z)
+    columns = [number(f"x{j}", -8, 8, missing=j > 0) for j in range(10)]
+    return table({f"x{j}": x[:, j] for j in range(10)}, columns, None)

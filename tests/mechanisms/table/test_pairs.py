@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table.ordering import bin_orders, category_levels, class_line, halves, levels_of
+from sfumato.mechanisms.table.ordering import bin_lines, category_levels, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import Levels, Sums, all_pairs, departures
 from sfumato.public.doors import Measured
 
@@ -120,9 +120,9 @@ def test_categories_are_ordered_by_the_classes_that_they_go_with() -> None:
     from test_lifts import binnings
 
     joints = [np.full((2, 9), 1 / 18), np.array([[0.2, 0.0, 0.1, 0.2], [0.0, 0.3, 0.1, 0.1]]), np.full((2, 9), 1 / 18)]
-    orders = bin_orders(binnings(), joints, np.arange(2.0))
-    assert orders[0].tolist() == list(range(9))
-    assert orders[1].tolist() == [0, 3, 2, 1]
+    lines = bin_lines(binnings(), joints, np.arange(2.0))
+    assert lines[0].order.tolist() == list(range(9))
+    assert lines[1].order.tolist() == [0, 3, 2, 1]
 
 
 def test_classes_with_similar_rows_lie_side_by_side() -> None:

@@ -5,11 +5,12 @@ import pytest
 
 from sfumato.mechanisms.table import population as module
 from sfumato.mechanisms.table.links import Link
+from sfumato.mechanisms.table.ordering import Line
 from sfumato.mechanisms.table.pairs import Levels
 from sfumato.mechanisms.table.population import Population, draw_each, first_population, raked, with_links
 
 RATES = np.array([0.7, 0.28, 0.02])
-ORDERS = [np.arange(5), np.array([2, 0, 1])]
+LINES = [Line(np.arange(5)), Line(np.array([2, 0, 1]))]
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,7 @@ def joints(seed: int = 0):
 
 def first(correlation: float = 0.0) -> Population:
     matrix = np.array([[1.0, correlation], [correlation, 1.0]])
-    return first_population(RATES, joints(), ORDERS, np.repeat(matrix[None], 3, axis=0), n_rows=100_000, seed=0)
+    return first_population(RATES, joints(), LINES, np.repeat(matrix[None], 3, axis=0), n_rows=100_000, seed=0)
 
 
 def held(population: Population, j: int, size: int):
@@ -42,7 +43,7 @@ def test_a_rare_class_has_rows_to_choose_from() -> None:
 
 def test_correlations_order_the_bins_of_two_columns() -> None:
     rows = first(0.9)
-    place = np.argsort(ORDERS[1])[rows.rows[:, 1]]
+    place = np.argsort(LINES[1].order)[rows.rows[:, 1]]
     assert np.corrcoef(rows.rows[:, 0], place)[0, 1] > 0.6
     assert abs(np.corrcoef(first().rows.T)[0, 1]) < 0.15
 
@@ -102,22 +103,40 @@ def test_one_draw_for_each_row_at_its_quantile() -> None:
 def test_links_draw_a_column_from_its_parent() -> None:
     rates = np.array([0.5, 0.5])
     even = [np.full((2, 4), 1 / 8)] * 2
-    orders = [np.arange(4)] * 2
+    lines = [Line(np.arange(4))] * 2
     correlation = np.repeat(np.eye(2)[None], 2, axis=0)
-    before = first_population(rates, even, orders, correlation, n_rows=100_000, seed=0)
+    before = first_population(rates, even, lines, correlation, n_rows=100_000, seed=0)
     levels = Levels([np.arange(4)] * 2, np.array([0, 1]))
-    after = with_links(before, [Link(0, 1, np.eye(4) / 4)], even, orders, correlation, levels)
+    after = with_links(before, [Link(0, 1, np.eye(4) / 4)], even, lines, correlation, levels)
     assert (after.rows[:, 0] == after.rows[:, 1]).mean() > 0.99
+
+
+def test_missing_values_are_drawn_by_chance_whatever_the_gaussian_says() -> None:
+    """The last bin of the first column, by class; links say which rows have them."""
+    rates, correlation = np.array([0.6, 0.4]), np.repeat(np.array([[1.0, 0.8], [0.8, 1.0]])[None], 2, axis=0)
+    some_missing = np.array([[0.3, 0.1, 0.2], [0.1, 0.1, 0.2]])
+    joints, lines = [some_missing, some_missing], [Line(np.arange(3), has_missing=True)] * 2
+    before = first_population(rates, joints, lines, correlation, n_rows=200_000, seed=0)
+    gone = before.rows == 2
+    for c in (0, 1):
+        mine = before.labels == c
+        assert gone[mine].mean(axis=0) == pytest.approx(0.2 / rates[c] * np.ones(2), abs=0.01)
+        assert (gone[mine, 0] & gone[mine, 1]).mean() == pytest.approx((0.2 / rates[c]) ** 2, abs=0.01)
+    table = np.zeros((3, 3))
+    table[:2, :2], table[2, 2] = np.array([[0.3, 0.1], [0.1, 0.1]]), 0.4
+    levels = Levels([np.arange(3)] * 2, np.array([0, 0]))
+    after = with_links(before, [Link(0, 1, table)], joints, lines, correlation, levels)
+    assert ((after.rows[:, 0] == 2) == (after.rows[:, 1] == 2)).mean() > 0.99
 
 
 def test_links_keep_what_each_class_has_in_both_columns() -> None:
     """Parent and child both lean with the class: what the parent brings along is not added to the child once more."""
     lean = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]]) / 2
-    orders, correlation = [np.arange(4)] * 2, np.repeat(np.eye(2)[None], 2, axis=0)
-    before = first_population(np.array([0.5, 0.5]), [lean] * 2, orders, correlation, n_rows=100_000, seed=0)
+    lines, correlation = [Line(np.arange(4))] * 2, np.repeat(np.eye(2)[None], 2, axis=0)
+    before = first_population(np.array([0.5, 0.5]), [lean] * 2, lines, correlation, n_rows=100_000, seed=0)
     link = Link(0, 1, 0.7 * np.eye(4) / 4 + 0.3 / 16)
     levels = Levels([np.arange(4)] * 2, np.array([0, 1]))
-    after = with_links(before, [link], [lean] * 2, orders, correlation, levels)
+    after = with_links(before, [link], [lean] * 2, lines, correlation, levels)
     for c in (0, 1):
         held = np.bincount(after.rows[after.labels == c, 1], minlength=4) / (after.labels == c).sum()
         assert held == pytest.approx(2 * lean[c], abs=0.01)

@@ -46,8 +46,13 @@ class Binning:
 
     @property
     def ordered(self) -> int:
-        """How many bins lie along a line: all but the one for missing numbers, or none."""
-        return self.size - int(self.cells.has_missing_cell) if self.cells.is_ordered else 0
+        """How many bins lie along a line: all but the one for missing values, or none."""
+        return self.size - int(self.has_missing_bin) if self.cells.is_ordered else 0
+
+    @property
+    def has_missing_bin(self) -> bool:
+        """Whether the last bin is of missing values and the others lie along a line."""
+        return self.cells.is_ordered and self.cells.column.missing
 
     def cells_in(self, bins: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """A cell in each bin, by its mass."""

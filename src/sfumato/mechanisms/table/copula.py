@@ -3,6 +3,9 @@
 Within a class every bin of a column has a normal score: what a standard normal variable is on average, when it falls
 where the bin lies among the class's rows. The products of two columns' scores, summed over a class, say how the two go
 together there: that is a Gaussian copula by class, and what differs between classes is an interaction with the target.
+
+A missing value may be any, so its score is 0, and products say how known values go together. That as many are known of both
+columns as would be by chance is assumed here; tables of pairs say it better.
 """
 
 from collections.abc import Sequence
@@ -12,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from sfumato.mechanisms.table.ordering import Line
 from sfumato.mechanisms.table.persons import Number, regained
 from sfumato.public.budget import PrivacyUnit
 
@@ -25,9 +29,11 @@ _LEAST_EIGENVALUE = 0.02
 
 #: A correlation that stands out by itself is kept from this many standard deviations on.
 _SURE = 4.0
-#: Numbers that are drawn to see what shortening does, in so many rows; and how often the correlations follow.
+#: Numbers that are drawn to see what shortening does, in so many rows; and how often the correlations follow: until about so much
+#: of what they have lost is still to be found.
 _SIMULATED, _FEWEST_SIMULATED, _MOST_SIMULATED = 1_000_000, 4_000, 40_000
-_TURNS = 3
+_TURNS = (3, 12)
+_STILL_LOST = 0.01
 
 #: How large correlations may be, as variances.
 _VARIANCES = np.array([0.0, *np.geomspace(1e-4, 0.3, 24)])
@@ -51,41 +57,47 @@ class Scores:
 
 @dataclass(frozen=True)
 class _Along:
-    """Of all classes together, along the order of a column's bins: which part of the rows lies up to each, and its score."""
+    """Of all classes together, along the order of a column's bins: which part of the rows lies up to each, and its score.
+
+    `known` is the part of all rows that have a value.
+    """
 
     upto: NDArray[np.float64]
     score: NDArray[np.float64]
+    known: float
 
     @classmethod
     def of(cls, joint: NDArray[np.float64], order: NDArray[np.int64]) -> "_Along":
         margin = joint.sum(axis=0, keepdims=True)
         upto = np.cumsum(margin[0, order])
-        return cls(upto / max(float(upto[-1]), 1e-300), _normal_scores(margin, order)[0, order])
+        known = float(upto[-1] / max(float(margin.sum()), 1e-300))
+        return cls(upto / max(float(upto[-1]), 1e-300), _normal_scores(margin, order)[0, order], known)
 
     def at(self, quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores at these quantiles."""
         return self.score[np.minimum(np.searchsorted(self.upto, quantiles), len(self.score) - 1)]
 
 
-def scores_of(
-    joints: Sequence[NDArray[np.float64]], orders: Sequence[NDArray[np.int64]], rates: NDArray[np.float64]
-) -> Scores:
-    """From the probabilities of (class, bin), along the order of each column's bins."""
-    tables = [_normal_scores(joint, order) for joint, order in zip(joints, orders, strict=True)]
+def scores_of(joints: Sequence[NDArray[np.float64]], lines: Sequence[Line], rates: NDArray[np.float64]) -> Scores:
+    """From the probabilities of (class, bin), along the known bins of each column."""
+    tables = [_normal_scores(joint, line.known) for joint, line in zip(joints, lines, strict=True)]
     given = [joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300) for joint in joints]
     variances = np.stack([(p * z**2).sum(axis=1) for p, z in zip(given, tables, strict=True)], axis=1) + 1e-3
     longest_square = max(_CLIP * float(rates @ variances.sum(axis=1)), 1e-6)
-    of_all = [_Along.of(joint, order) for joint, order in zip(joints, orders, strict=True)]
+    of_all = [_Along.of(joint, line.known) for joint, line in zip(joints, lines, strict=True)]
     return Scores(tables, variances, longest_square, of_all)
 
 
 def _normal_scores(joint: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
-    p = joint[:, order] / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+    """Among the bins that have a place in the order; 0 of the others."""
+    known = np.zeros_like(joint)
+    known[:, order] = joint[:, order]
+    p = known[:, order] / np.maximum(known.sum(axis=1, keepdims=True), 1e-300)
     upper = np.clip(np.cumsum(p, axis=1), 0.0, 1.0)
     lower = np.concatenate([np.zeros((len(p), 1)), upper[:, :-1]], axis=1)
     middle = ndtri(np.clip((lower + upper) / 2, 1e-3, 1 - 1e-3))
     mean = (_density(lower) - _density(upper)) / np.maximum(p, 1e-9)
-    scores = np.empty_like(p)
+    scores = np.zeros_like(joint)
     scores[:, order] = np.clip(np.where(p > 1e-9, mean, middle), -_FARTHEST, _FARTHEST)
     return np.asarray(scores)
 
@@ -130,11 +142,14 @@ def correlations(
     size, of_rows = scores.longest_square, float(per_class @ scores.variances.sum(axis=1))
     squares = Number(size * float(np.trace(moments.sum(axis=0))), size * stddev * float(np.sqrt(moments.shape[0] * k)))
     in_common, gain = _shrunk(over_all, noise_over_all), 1.0
-    for _ in range(_TURNS):
+    fewest, most = _TURNS
+    for turn in range(1, most + 1):
         # Long rows are those along the strongest correlations: these have lost more than others.
         seen = _shortening(_matrix(in_common, k), scores)
         gain = regained(unit, rows=Number(seen.squares_left * of_rows, 0.0), counted=squares)
         in_common = np.clip(_shrunk(gain * over_all + seen.lost, gain * noise_over_all), -_LARGEST, _LARGEST)
+        if turn >= fewest and (1 - seen.products_left) ** turn < _STILL_LOST:
+            break
     left = seen.products_left / gain
     if not by_class or n_classes == 1:
         return np.broadcast_to(_matrix(in_common, k), (n_classes, k, k))
@@ -192,6 +207,7 @@ def _shortening(matrix: NDArray[np.float64], scores: Scores) -> _Shortening:
     n_rows = int(np.clip(_SIMULATED // k, _FEWEST_SIMULATED, _MOST_SIMULATED))
     quantiles = ndtr(np.random.default_rng(0).standard_normal((n_rows, k)) @ np.linalg.cholesky(matrix).T)
     rows = np.stack([along.at(column) for along, column in zip(scores.of_all, quantiles.T, strict=True)], axis=1)
+    rows *= np.random.default_rng(1).random(rows.shape) <= np.array([along.known for along in scores.of_all])
     square = (rows**2).sum(axis=1)
     short = rows * np.minimum(1.0, np.sqrt(scores.longest_square / np.maximum(square, 1e-12)))[:, None]
     upper = np.triu_indices(k, 1)

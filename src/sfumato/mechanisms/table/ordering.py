@@ -1,6 +1,7 @@
 """Along which line the values of a column lie: numbers by size, categories by the classes that they go with."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,19 +34,32 @@ def class_line(joints: Sequence[NDArray[np.float64]], rates: NDArray[np.float64]
     return np.asarray(line if line[np.abs(line).argmax()] > 0 else -line)
 
 
-def bin_orders(
+@dataclass(frozen=True)
+class Line:
+    """The bins of a column in order. The last may be of missing values, which may be any: it has no place among the others."""
+
+    order: NDArray[np.int64]
+    has_missing: bool = False
+
+    @property
+    def known(self) -> NDArray[np.int64]:
+        """Bins with a place."""
+        return self.order[:-1] if self.has_missing else self.order
+
+
+def bin_lines(
     binnings: Sequence[Binning], joints: Sequence[NDArray[np.float64]], line: NDArray[np.float64]
-) -> list[NDArray[np.int64]]:
+) -> list[Line]:
     """For every column its bins in order: categories by the mean place of their classes, or by size without any."""
-    orders = []
+    lines = []
     for binning, joint in zip(binnings, joints, strict=True):
         if binning.cells.is_ordered:
-            orders.append(np.arange(binning.size))
+            lines.append(Line(np.arange(binning.size), binning.has_missing_bin))
             continue
         margin = joint.sum(axis=0)
         place = line @ joint / np.maximum(margin, 1e-12) if len(line) > 1 else -margin
-        orders.append(np.argsort(np.round(place, _DIGITS), kind="stable"))
-    return orders
+        lines.append(Line(np.argsort(np.round(place, _DIGITS), kind="stable")))
+    return lines
 
 
 def halves(line: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from sfumato.mechanisms.table.balance import balanced_walk
 from sfumato.mechanisms.table.compiled import scale_at, weights_at
 from sfumato.mechanisms.table.links import Link
+from sfumato.mechanisms.table.ordering import Line
 from sfumato.mechanisms.table.pairs import Levels
 from sfumato.mechanisms.table.smooth import fit_margins
 
@@ -84,10 +85,25 @@ def draw_each(table: NDArray[np.float64], at: NDArray[np.int64], uniform: NDArra
     return np.asarray(np.clip(drawn, 0, table.shape[1] - 1))
 
 
+def draw_along(
+    line: Line,
+    table: NDArray[np.float64],
+    at: NDArray[np.int64],
+    quantile: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """A bin for each row, at the quantile of the table's row `at`; missing ones by chance, whatever the quantile."""
+    known = np.asarray(line.known[draw_each(table[:, line.known], at, quantile)])
+    if not line.has_missing:
+        return known
+    last = line.order[-1]
+    return np.where(rng.random(len(at)) * table.sum(axis=1)[at] <= table[at, last], last, known)
+
+
 def first_population(
     rates: NDArray[np.float64],
     joints: Sequence[NDArray[np.float64]],
-    orders: Sequence[NDArray[np.int64]],
+    lines: Sequence[Line],
     correlation: NDArray[np.float64],
     *,
     n_rows: int,
@@ -107,8 +123,8 @@ def first_population(
             gauss[mine] = gauss[mine] @ np.linalg.cholesky(correlation[c]).T
     quantiles = ndtr(gauss)
     rows = np.zeros((n_rows, len(joints)), dtype=np.int64)
-    for j, (joint, order) in enumerate(zip(joints, orders, strict=True)):
-        rows[:, j] = order[draw_each(joint[:, order], labels, quantiles[:, j])]
+    for j, (joint, line) in enumerate(zip(joints, lines, strict=True)):
+        rows[:, j] = draw_along(line, joint, labels, quantiles[:, j], rng)
     weights = (rates / np.maximum(odds, 1e-300))[labels]
     return Population(labels, rows, weights / weights.sum(), gauss)
 
@@ -117,7 +133,7 @@ def with_links(
     before: Population,
     links: Sequence[Link],
     joints: Sequence[NDArray[np.float64]],
-    orders: Sequence[NDArray[np.int64]],
+    lines: Sequence[Line],
     correlation: NDArray[np.float64],
     levels: Levels,
 ) -> Population:
@@ -126,17 +142,17 @@ def with_links(
     The table of a link is one for all classes. For each class it is multiplied by what the two columns have in common
     beyond all rows, at the level of `levels`, and brought to what the class has in either of them.
     """
-    rows = before.rows.copy()
+    rows, rng = before.rows.copy(), np.random.default_rng(1)
     for j, parent, link in _from_the_roots(len(joints), links):
         if link is None:
             continue
         table = link.given(parent)
         by_class = table * _dependence_by_class(before, levels, parent, j, n_classes=len(joints[j]))
         by_class = fit_margins(by_class, joints[parent], joints[j], rounds=_MARGIN_ROUNDS)
-        given = by_class.reshape(-1, table.shape[1])[:, orders[j]]
+        given = by_class.reshape(-1, table.shape[1])
         own = correlation[before.labels, j, parent]
         left = (before.gauss[:, j] - own * before.gauss[:, parent]) / np.sqrt(1 - np.minimum(own**2, 0.98))
-        rows[:, j] = orders[j][draw_each(given, before.labels * len(table) + rows[:, parent], ndtr(left))]
+        rows[:, j] = draw_along(lines[j], given, before.labels * len(table) + rows[:, parent], ndtr(left), rng)
     return Population(before.labels, rows, before.weights, before.gauss)
 
 

@@ -15,7 +15,7 @@ from sfumato.mechanisms.table.counting import count_codes, count_stddev
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.lifts import ClassTable, joint_tables
 from sfumato.mechanisms.table.links import Link, fine_link, link_coder, link_layout, spanning_tree
-from sfumato.mechanisms.table.ordering import LEVELS, bin_orders, class_line, halves, levels_of, most_levels
+from sfumato.mechanisms.table.ordering import LEVELS, Line, bin_lines, class_line, halves, levels_of, most_levels
 from sfumato.mechanisms.table.pairs import Goal, Levels, Sums, all_pairs, departures
 from sfumato.mechanisms.table.persons import Number, classes_regained, regained, rows_of
 from sfumato.mechanisms.table.population import Population, Table, first_population, population_rows, raked, with_links
@@ -43,7 +43,7 @@ class Generator:
     binned: Binned
     rates: NDArray[np.float64]
     joints: list[NDArray[np.float64]]
-    orders: list[NDArray[np.int64]]
+    lines: list[Line]
     levels: Levels
     correlation: NDArray[np.float64]
     population: Population = field(repr=False)
@@ -53,6 +53,11 @@ class Generator:
     def margins(self) -> list[NDArray[np.float64]]:
         """The probability of each bin."""
         return [joint.sum(axis=0) for joint in self.joints]
+
+    @property
+    def orders(self) -> list[NDArray[np.int64]]:
+        """The bins of each column in order."""
+        return [line.order for line in self.lines]
 
     @property
     def thinned(self) -> NDArray[np.float64]:
@@ -75,20 +80,24 @@ class GeneratorStage:
         line = np.arange(len(rates), dtype=np.float64)
         if binned.target is not None and not binned.target.cells.is_ordered and len(rates) > 2:
             line = class_line(joints, rates)
-        orders = bin_orders(binned.binnings, joints, line)
+        lines = bin_lines(binned.binnings, joints, line)
         half = halves(line, rates)
         levels = Levels(
             [
-                levels_of(j.sum(axis=0), o, most=most_levels(b.cells, LEVELS, of_categories=self.plan.category_levels))
-                for b, j, o in zip(binned.binnings, joints, orders, strict=True)
+                levels_of(
+                    j.sum(axis=0),
+                    along.order,
+                    most=most_levels(b.cells, LEVELS, of_categories=self.plan.category_levels),
+                )
+                for b, j, along in zip(binned.binnings, joints, lines, strict=True)
             ],
             half,
         )
-        correlation = self._correlation(binned, joints, orders, per_class)
+        correlation = self._correlation(joints, lines, per_class)
         population = first_population(
-            rates, joints, orders, correlation, n_rows=population_rows(self.plan.evidence.rows), seed=0
+            rates, joints, lines, correlation, n_rows=population_rows(self.plan.evidence.rows), seed=0
         )
-        generator = Generator(binned, rates, joints, orders, levels, correlation, population, rare_stddev)
+        generator = Generator(binned, rates, joints, lines, levels, correlation, population, rare_stddev)
         tables: list[Table] = [
             (population.labels * size + population.rows[:, j], joint.ravel())
             for j, (size, joint) in enumerate(zip(binned.sizes, joints, strict=True))
@@ -183,16 +192,12 @@ class GeneratorStage:
         )
 
     def _correlation(
-        self,
-        binned: Binned,
-        joints: Sequence[NDArray[np.float64]],
-        orders: Sequence[NDArray[np.int64]],
-        per_class: NDArray[np.float64],
+        self, joints: Sequence[NDArray[np.float64]], lines: Sequence[Line], per_class: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         k, n_classes = len(joints), len(per_class)
         if not self.plan.has("moments") or k < 2:
             return np.broadcast_to(np.eye(k), (n_classes, k, k))
-        scores = scores_of(joints, orders, per_class / per_class.sum())
+        scores = scores_of(joints, lines, per_class / per_class.sum())
         by_class, most = self.plan.moments_by_class and self.plan.n_classes > 1, self.plan.k
 
         def products(batch: Batch) -> dict[str, NDArray[np.float64]]:
@@ -218,9 +223,7 @@ class GeneratorStage:
         chosen = chosen if self.plan.has("links") else []
         links = self._links(generator, {goal.columns: goal for goal in goals}, chosen) if chosen else []
         if links:
-            population = with_links(
-                population, links, generator.joints, generator.orders, generator.correlation, levels
-            )
+            population = with_links(population, links, generator.joints, generator.lines, generator.correlation, levels)
         rest = goals[: _GOALS * len(binned.sizes)]
         levelled = levels.of_rows(population.rows, population.labels)
         tables: list[Table] = [(levelled.code(goal.columns), goal.table) for goal in rest]
