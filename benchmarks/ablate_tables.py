@@ -33,7 +33,10 @@ STAGES = {
     "triples": ("utility", ("xor-3",)),
     "teacher": ("utility", ("insurance-whi", "xor-2", "diamonds-cut", "slopes", "persons-8")),
     "codes": ("utility", ("codes-5000", "codes-3-classes", "wide-codes")),
-    "rare class": ("utility", ("rare-200", "rare-linear", "rare-ends", "rare-some-columns", "persons-alike-rows")),
+    "rare class": (
+        "utility",
+        ("rare-200", "rare-linear", "rare-ends", "rare-linked", "persons-alike", "persons-alike-rows", "mixed-800"),
+    ),
     "judge": ("utility", ("slopes", "insurance-whi")),  # numbers as target are not taught without it
 }
 #: Stages that say nothing without another.

@@ -7,8 +7,20 @@ import sfumato as sf
 
 from .case import made
 from .drawing import (
-    Drawn, Rng, category, classes_at, coded, factor_normals, flag, number, sigmoid, table, whole, yes, zipf,
-)  # fmt: skip
+    Drawn,
+    Rng,
+    category,
+    classes_at,
+    coded,
+    factor_normals,
+    flag,
+    number,
+    sigmoid,
+    table,
+    whole,
+    yes,
+    zipf,
+)
 
 _YEAR = 365 * 86_400
 _START = int(pd.Timestamp("2021-01-01").timestamp())

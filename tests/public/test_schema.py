@@ -1,8 +1,10 @@
 """Schema files: read, written, and refused with a sentence."""
 
 from dataclasses import replace
+from datetime import UTC, date, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,6 +127,26 @@ BAD = {
     "a word that is none": ('[columns.a]\ntype = "boolean"\nfalse = [{}]', "false must be texts"),
     "missing as text": ('[columns.a]\ntype = "boolean"\nmissing = "yes"', "true or false"),
 }
+
+
+@pytest.mark.parametrize(
+    "low",
+    [
+        "2020-01-31", "2020-01-31T00:00Z", "2020-01-31 01:00+01:00", date(2020, 1, 31), datetime(2020, 1, 31),
+        datetime(2020, 1, 31, tzinfo=UTC), pd.Timestamp("2020-01-31"), np.datetime64("2020-01-31"), 1580428800,
+    ],
+)  # fmt: skip
+def test_bounds_of_dates_may_be_dates(low) -> None:
+    assert Column(name="d", kind="datetime", bounds=(low, "2021-01-01")).bounds == (1580428800.0, 1609459200.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [("datetime", "soon"), ("numeric", "2020-01-31"), ("numeric", "5"), ("integer", None), ("numeric", 10**400)],
+)
+def test_bounds_that_are_neither_numbers_nor_dates_are_refused_in_a_sentence(kind, bad) -> None:
+    with pytest.raises(SchemaError, match="bounds must be numbers, or dates such as 2020-01-31"):
+        Column(name="d", kind=kind, bounds=(0, bad))
 
 
 @pytest.mark.parametrize("case", BAD, ids=str)

@@ -3,7 +3,9 @@
 import math
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 import numpy as np
@@ -32,9 +34,26 @@ def plain_word(text: str) -> str:
     return whole[1] if whole else folded
 
 
+def bound_of(column: str, kind: str, value: Any) -> float:
+    """A bound as a number; a date, or the text of one where the column is of dates, as its seconds since 1970-01-01 UTC."""
+    if isinstance(value, str) and kind == "datetime":
+        with suppress(ValueError):
+            value = datetime.fromisoformat(value)
+    if isinstance(value, np.datetime64):
+        value = pd.Timestamp(value)
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
+    if not isinstance(value, str):
+        with suppress(TypeError, ValueError, OverflowError):
+            return float(value) + 0.0
+    raise SchemaError(f"column {column!r}: bounds must be numbers, or dates such as 2020-01-31; {value!r} is neither.")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column. `datetime` bounds are seconds since 1970-01-01 UTC.
+    """One column. `datetime` bounds are seconds since 1970-01-01 UTC; dates, and texts such as "2021-01-31", become that.
 
     `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words.
     `special` numbers are codes and no amounts: 999 for "not asked". A row that holds one has the place of a missing value,
@@ -47,6 +66,8 @@ class Column:
     3
     >>> Column(name="ill", kind="boolean", true_words=("positive",), false_words=("negative",)).categories
     ('false', 'true')
+    >>> Column(name="seen", kind="datetime", bounds=("1970-01-02", "1970-01-03T12:00")).bounds
+    (86400.0, 216000.0)
     >>> days = Column(name="days", kind="integer", bounds=(0, 30), special=(999, -1))
     >>> days.missing, days.decode(np.array([7.0, np.nan])).tolist()
     (True, [7, 999])
@@ -69,7 +90,8 @@ class Column:
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
         if self.bounds is not None:  # floats always, so that equal schemas have equal digests
-            object.__setattr__(self, "bounds", (float(self.bounds[0]) + 0.0, float(self.bounds[1]) + 0.0))
+            low, high = (bound_of(self.name, self.kind, side) for side in self.bounds)
+            object.__setattr__(self, "bounds", (low, high))
         if self.kind not in KINDS:
             near = did_you_mean(self.kind, KINDS)
             raise SchemaError(f"column {self.name!r} has type {self.kind!r}.{near} Use one of {', '.join(KINDS)}.")

@@ -7,14 +7,14 @@ import json
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.category_file import read_categories
-from sfumato.public.column import CODED_KINDS, Column
+from sfumato.public.column import CODED_KINDS, Column, bound_of
 from sfumato.public.one_of import Groups, groups_declared
 from sfumato.public.schema_faults import Faults
 from sfumato.public.schema_whole import contradictions
@@ -197,9 +197,11 @@ def _whole(name: str, entry: Mapping[str, Any], key: str) -> int:
 
 def _numbers(name: str, entry: Mapping[str, Any], key: str) -> tuple[float, ...]:
     values = _list(name, entry, key)
-    if not values or any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+    if not values or not all(
+        type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max) for value in values
+    ):
         raise SchemaError(f"column {name!r}: {key} must be a list of numbers, such as [999, -1].")
-    return tuple(_bound(name, value) for value in values)
+    return tuple(map(float, values))
 
 
 def _names(name: str, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
@@ -240,18 +242,10 @@ def _bounds(name: str, entry: Mapping[str, Any], key: str) -> tuple[float, float
     value = entry[key]
     if not isinstance(value, list) or len(value) != 2:
         raise SchemaError(f"column {name!r}: bounds must be [low, high].")
-    low, high = (_bound(name, side) for side in value)
+    if any(isinstance(side, bool) for side in value):
+        raise SchemaError(f"column {name!r}: bounds must be numbers, or dates such as 2020-01-31.")
+    low, high = (bound_of(name, entry["type"], side) for side in value)
     return low, high
-
-
-def _bound(name: str, value: Any) -> float:
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-    if isinstance(value, float) or (type(value) is int and abs(value) <= sys.float_info.max):
-        return float(value)
-    raise SchemaError(f"column {name!r}: bounds must be numbers, or dates such as 2020-01-31.")
 
 
 #: For each key of a column, the argument that it becomes and how it is read.
