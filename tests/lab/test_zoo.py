@@ -23,6 +23,8 @@ FLOORS = {
     "slopes": {"utility": 0.82, "tvd_1": 0.05, "class_rates": 0.05},
     "steps": {"utility": 0.70, "tvd_1": 0.12},
     "lognormals-5000": {"tvd_1": 0.10, "correlation": 0.06},
+    "missing-no-target": {"tvd_1": 0.07, "correlation": 0.06},
+    "panels": {"utility": 0.76, "tvd_1": 0.05, "correlation": 0.08},
 }
 
 
