@@ -142,11 +142,23 @@ def test_bounds_of_dates_may_be_dates(low) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "bad"),
-    [("datetime", "soon"), ("numeric", "2020-01-31"), ("numeric", "5"), ("integer", None), ("numeric", 10**400)],
+    [
+        ("datetime", "soon"),
+        ("numeric", "2020-01-31"),
+        ("numeric", "5"),
+        ("integer", None),
+        pytest.param("numeric", 10**5000, id="huge"),
+    ],
 )
 def test_bounds_that_are_neither_numbers_nor_dates_are_refused_in_a_sentence(kind, bad) -> None:
     with pytest.raises(SchemaError, match="bounds must be numbers, or dates such as 2020-01-31"):
         Column(name="d", kind=kind, bounds=(0, bad))
+
+
+@pytest.mark.parametrize("bounds", [(), (0,), (0, 1, 2), "01"])
+def test_bounds_are_two(bounds) -> None:
+    with pytest.raises(SchemaError, match=r"bounds must be \(low, high\)"):
+        Column(name="n", kind="numeric", bounds=bounds)
 
 
 @pytest.mark.parametrize("case", BAD, ids=str)

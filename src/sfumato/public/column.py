@@ -48,7 +48,7 @@ def bound_of(column: str, kind: str, value: Any) -> float:
     if not isinstance(value, str):
         with suppress(TypeError, ValueError, OverflowError):
             return float(value) + 0.0
-    raise SchemaError(f"column {column!r}: bounds must be numbers, or dates such as 2020-01-31; {value!r} is neither.")
+    raise SchemaError(f"column {column!r}: bounds must be numbers, or dates such as 2020-01-31.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +90,8 @@ class Column:
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
         if self.bounds is not None:  # floats always, so that equal schemas have equal digests
+            if isinstance(self.bounds, str) or len(self.bounds) != 2:
+                raise SchemaError(f"column {self.name!r}: bounds must be (low, high).")
             low, high = (bound_of(self.name, self.kind, side) for side in self.bounds)
             object.__setattr__(self, "bounds", (low, high))
         if self.kind not in KINDS:

@@ -51,7 +51,7 @@ _GRADIENTS = (2, 10)
 _NUMBER_LOOKS = 2
 _MOST_PARTS, _ALL_PARTS, _MOST_EFFECTS = 512, 2048, 2560
 _PAIRS_SHARE = 0.4
-#: Categories have as many parts as there are so many rows for each, times mu, when precision is shared among columns.
+#: Precision is shared among columns by their parts. Of no column more count than rows times mu over this.
 _ROWS_PER_PART = 32.0
 #: The blocks of the teacher of numbers: parts of columns, those of long categories, and cells of pairs.
 PARTS, LONG_PARTS, PAIRS = "parts", "long parts", "pairs"
@@ -398,7 +398,7 @@ class Blueprint:
         return tuple(replace(block, share=share * need / sum(needs)) for block, need in zip(blocks, needs, strict=True))
 
     def has_many_parts(self, cells: Cells) -> bool:
-        """Whether a category has more parts than a column would have bins."""
+        """Whether a category has so many parts that their sums are a block of their own."""
         return cells.column.is_coded and min(cells.count, self.most_parts) > CATEGORY_BINS
 
     def _gradient(self) -> tuple[Block, ...]:

@@ -161,7 +161,7 @@ class NumberStage:
             return {**sums, "along": (errors * taught.deviations(said))[:, None]}
 
         noisy = self.view.noisy_sum("teacher", missed)
-        sums, stddevs = np.empty(effects.layout.width), np.empty(effects.layout.width)
+        sums, stddevs = np.full((2, effects.layout.width), np.nan)  # every table is in one of the blocks
         for some in blocks:
             heard = scaled(noisy[some.block.name], 1 / some.weight)
             sums[some.entries], stddevs[some.entries] = heard.values[: len(some.entries)], heard.stddev
