@@ -12,7 +12,7 @@ from timing import best_seconds, in_child, memory_of, report, slope
 
 from sfumato import Budget, Column, DPMix, IndependentHistograms, NoiseSource, Schema, Sensitive, fit, plan
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.kernel.view import View
+from sfumato.private.view import View
 
 PIXELS, CLASSES, DEGREE = (28, 28), 10, 256
 ROWS, FIXED_MIXTURES = (15_000, 30_000, 60_000, 120_000), 2_000

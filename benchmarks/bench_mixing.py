@@ -16,7 +16,7 @@ from sfumato import Budget, Column, DPMix, NoiseSource, Plan, Schema, Sensitive,
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark.catalogue import find
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.kernel.view import View
+from sfumato.private.view import View
 
 ROWS, PIXELS, CLASSES = 60_000, 784, 10
 MIXTURES, DEGREE = 10_000, 256

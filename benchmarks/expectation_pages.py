@@ -9,7 +9,7 @@ from sfumato.mechanism import mechanism_for
 from sfumato.outlook.expectations import Law
 from sfumato.public.accounting import mu_of_budget
 from sfumato.public.budget import default_delta
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "src" / "sfumato" / "outlook" / "expectations.json"

@@ -30,7 +30,7 @@ from sfumato.lab.benchmark import load, run
 from sfumato.lab.benchmark.examples import real_examples
 from sfumato.lab.benchmark.metrics import utility
 from sfumato.mechanism import learner_names, mechanism_for, registered_names
-from sfumato.public.non_private import BASELINES
+from sfumato.public.certificate.non_private import BASELINES
 
 RESULTS = Path(__file__).parent / "results"
 RUNS, PAGE = RESULTS / "mechanisms.jsonl", RESULTS / "mechanisms.md"

@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 
 import sfumato as sf
-from sfumato.contents import archive_of, arrays_of, read_synthetic, settled_file, sha256_of
 from sfumato.fitting import fit_with
-from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA, report_of
+from sfumato.folder.contents import archive_of, arrays_of, read_synthetic, settled_file, sha256_of
+from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA, report_of
 from sfumato.mechanism import mechanism_from
 from sfumato.model import notes_of
 from sfumato.outlook.warnings import release_warnings
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import event_to_json
-from sfumato.public.certificate import Certificate, grid_of
-from sfumato.public.claim import Claim, claim_of
-from sfumato.public.discovery import plan_discovery
-from sfumato.public.plan import make_plan
-from sfumato.public.schema_file import load_schema, schema_to_toml
+from sfumato.public.certificate.certificate import Certificate, grid_of
+from sfumato.public.certificate.claim import Claim, claim_of
+from sfumato.public.plan.discovery import plan_discovery
+from sfumato.public.plan.plan import make_plan
+from sfumato.public.schema.schema_file import load_schema, schema_to_toml
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 TABLE = sf.Schema(

@@ -12,7 +12,7 @@ from forger import BUDGET, OPEN
 from sfumato.check.rows import made_up, read
 from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
 from sfumato.public.accounting import epsilon_of, event_to_json
-from sfumato.public.discovery import discovered_rows, plan_discovery
+from sfumato.public.plan.discovery import discovered_rows, plan_discovery
 
 
 def table(n_rows: int = 3000, seed: int = 0) -> pd.DataFrame:

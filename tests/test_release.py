@@ -15,9 +15,9 @@ import pytest
 import schemas
 import sfumato as sf
 from sfumato.check.rows import made_up, read
-from sfumato.contents import settled_file, synthetic_of
 from sfumato.errors import ReleaseError, VerificationError
-from sfumato.folder import CERTIFICATE
+from sfumato.folder.contents import settled_file, synthetic_of
+from sfumato.folder.releasing import CERTIFICATE
 from sfumato.model import Synthetic
 from sfumato.present.loading import load_lines
 
@@ -113,7 +113,7 @@ def test_a_failure_in_the_middle_leaves_nothing(fitted: sf.Fitted, tmp_path: Pat
     def broken(*args: object, **options: object) -> None:
         raise failure
 
-    monkeypatch.setattr(sys.modules["sfumato.disk"].os, "fsync", broken)
+    monkeypatch.setattr(sys.modules["sfumato.folder.disk"].os, "fsync", broken)
     with pytest.raises(ReleaseError if isinstance(failure, OSError) else KeyboardInterrupt) as caught:
         sf.release(fitted, to=tmp_path / "release")
     assert not isinstance(failure, OSError) or "the disk is full" in str(caught.value)
@@ -126,7 +126,7 @@ def test_a_library_that_is_missing_is_no_full_disk(fitted: sf.Fitted, tmp_path: 
     def broken(*args: object, **options: object) -> str:
         raise OSError("libgomp.so.1: cannot open shared object file")
 
-    monkeypatch.setattr(sys.modules["sfumato.folder"], "public_report", broken)
+    monkeypatch.setattr(sys.modules["sfumato.folder.releasing"], "public_report", broken)
     with pytest.raises(OSError, match="libgomp"):
         sf.release(fitted, to=tmp_path / "release")
     assert list(tmp_path.iterdir()) == []
@@ -142,7 +142,7 @@ def test_a_stop_between_the_two_moves_keeps_the_old_release(fitted: sf.Fitted, t
             raise KeyboardInterrupt
         os.rename(source, target)
 
-    monkeypatch.setattr(sys.modules["sfumato.disk"].os, "replace", stopped)
+    monkeypatch.setattr(sys.modules["sfumato.folder.disk"].os, "replace", stopped)
     with pytest.raises(KeyboardInterrupt):
         sf.release(fitted, to=tmp_path / "release", rows=9, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["release"]

@@ -14,7 +14,7 @@ import forger
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.errors import ReleaseError, SfumatoError, VerificationError
-from sfumato.signing import SIGNATURE, load_public_key
+from sfumato.folder.signing import SIGNATURE, load_public_key
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ import pytest
 import schemas
 import sfumato as sf
 from sfumato.check.rows import made_up, read
-from sfumato.contents import sha256_of
 from sfumato.errors import ModelError, SfumatoError, SourceError
-from sfumato.folder import CERTIFICATE, REPORT, model_report_of
-from sfumato.public.certificate import Certificate
-from sfumato.safetensors_file import WEIGHTS, weights_file, weights_of
+from sfumato.folder.contents import sha256_of
+from sfumato.folder.releasing import CERTIFICATE, REPORT, model_report_of
+from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
+from sfumato.public.certificate.certificate import Certificate
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 

@@ -16,9 +16,9 @@ from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.private.kernel import clip
 from sfumato.private.kernel.clip import FINE_NORM
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.kernel.view import View
-from sfumato.public import grid
-from sfumato.public.doors import Measured
+from sfumato.private.view import View
+from sfumato.public.plan import grid
+from sfumato.public.plan.doors import Measured
 
 
 class Silent(Primitives):
@@ -189,7 +189,7 @@ def tosses_no_coins(monkeypatch):
         each = max(1, round(step.sampling.rate * step.mixtures))
         return lambda first, n: (np.repeat(np.arange(n), each), np.tile(np.arange(each), n))
 
-    monkeypatch.setattr("sfumato.private.kernel.view.members_of", first_ones)
+    monkeypatch.setattr("sfumato.private.view.members_of", first_ones)
 
 
 def counts_outside_its_table(monkeypatch):
@@ -223,12 +223,12 @@ def leaves_persons_apart(monkeypatch):
             yield {**batch, person: start + runs}
             start += runs[-1]
 
-    monkeypatch.setattr("sfumato.private.sensitive.brought_together", apart)
+    monkeypatch.setattr("sfumato.private.intake.sensitive.brought_together", apart)
 
 
 def tears_persons_at_the_ends_of_batches(monkeypatch):
     """Whoever has rows in two batches is clipped in each of them."""
-    monkeypatch.setattr("sfumato.private.kernel.view.of_whole_persons", lambda batches: batches)
+    monkeypatch.setattr("sfumato.private.view.of_whole_persons", lambda batches: batches)
 
 
 def weighs_every_code_as_if_alone(monkeypatch):

@@ -2,8 +2,8 @@
 
 from mutants.mutant import Mutant
 
-_STEP, _PLAN, _ACCOUNTANT = "public/step.py", "public/plan.py", "public/accounting/accountant.py"
-_GRID, _PLD = "public/grid.py", "public/accounting/pld.py"
+_STEP, _PLAN, _ACCOUNTANT = "public/plan/step.py", "public/plan/plan.py", "public/accounting/accountant.py"
+_GRID, _PLD = "public/plan/grid.py", "public/accounting/pld.py"
 _FORGERY_FREE = ("tests/public/test_accounting.py",)
 _REPLAY = ("tests/verification/test_replay.py", "-k", "agrees or never_below")
 
@@ -174,14 +174,14 @@ ACCOUNTING = (
     _mutant(
         "a vote counts on one query",
         "a teacher changes its votes on all queries",
-        ("public/block.py", "return math.sqrt(2 * self.queries)", "return math.sqrt(2)"),
+        ("public/plan/block.py", "return math.sqrt(2 * self.queries)", "return math.sqrt(2)"),
         tests=("tests/private/test_votes.py", "-k", "costs"),
     ),
     _mutant(
         "discovered texts booked for one row",
         "a person holds several",
         (
-            "public/discovery.py",
+            "public/plan/discovery.py",
             "return math.floor(NOISE_STDDEV * self.mu_texts / (self.plan.unit.max_rows * math.sqrt(len(self.texts))))",
             "return math.floor(NOISE_STDDEV * self.mu_texts / math.sqrt(len(self.texts)))",
         ),

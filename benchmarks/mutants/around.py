@@ -3,7 +3,7 @@
 
 from mutants.mutant import Mutant
 
-_HISTOGRAMS, _MIX = "mechanisms/histograms.py", "mechanisms/dpmix.py"
+_HISTOGRAMS, _MIX = "mechanisms/marginals/histograms.py", "mechanisms/mixing/dpmix.py"
 _FORGERIES = ("tests/verification/test_forgeries.py", "-k")
 _COUNTED = '        noisy = view.noisy_sum("histograms", codes)\n'
 _MIXED = '        noisy = view.noisy_mixtures("mixtures", centred, group_of=group_of)\n'
@@ -99,7 +99,7 @@ INTAKE = (
         "intake",
         "rows are counted where their number is private",
         "n shows",
-        ("private/sensitive.py", 'if schema.unit.relation != "replace_one":', "if False:"),
+        ("private/intake/sensitive.py", 'if schema.unit.relation != "replace_one":', "if False:"),
         tests=("tests/private/test_sensitive.py", "-k", "number_of_rows"),
     ),
     _mutant(
@@ -107,7 +107,7 @@ INTAKE = (
         "a raw count in the text of a dataset",
         "n shows in every notebook",
         (
-            "private/sensitive.py",
+            "private/intake/sensitive.py",
             'return "<Sensitive: rows withheld>"',
             'return f"<Sensitive: {sum(1 for _ in open_batches(self, rows=1))} rows>"',
         ),

@@ -3,7 +3,7 @@
 
 from mutants.mutant import Mutant
 
-_PRIMITIVES, _CLIP, _VIEW = "private/kernel/primitives.py", "private/kernel/clip.py", "private/kernel/view.py"
+_PRIMITIVES, _CLIP, _VIEW = "private/kernel/primitives.py", "private/kernel/clip.py", "private/view.py"
 _RANDOMNESS, _SAMPLING, _CHOICE = (f"private/kernel/{name}.py" for name in ("randomness", "sampling", "choice"))
 _NOISY = "return private_sum + self.noise(private_sum.shape)"
 _DRAWN = "return rounded_gaussian(int(np.prod(shape)), source=self.source).reshape(shape)"
@@ -317,7 +317,7 @@ KERNEL = (
     _mutant(
         "responses twice as true",
         "a label is told twice as often as accounted",
-        ("private/doors/responses.py", "source=source) < parts", "source=source) < 2 * parts"),
+        ("private/kernel/responses.py", "source=source) < parts", "source=source) < 2 * parts"),
         tests=("tests/private/test_reports.py", "-k", "odds"),
         probes=("reports",),
     ),
@@ -325,7 +325,7 @@ KERNEL = (
         "a category that is never thrown",
         "whoever names it holds it",
         (
-            "private/doors/responses.py",
+            "private/kernel/responses.py",
             "thrown = uniform_below(categories, count=count, source=source)",
             "thrown = uniform_below(max(1, categories - 1), count=count, source=source)",
         ),
@@ -399,7 +399,7 @@ KERNEL = (
         "no silence",
         "a library's complaint tells of a row",
         (
-            "private/quiet.py",
+            "private/intake/quiet.py",
             "with _ONE_AT_A_TIME, nullcontext() if _depth else _all_silent():",
             "with _ONE_AT_A_TIME, nullcontext():",
         ),
@@ -410,7 +410,7 @@ KERNEL = (
         "maps are not tried",
         "a map that mixes rows has no bound",
         (
-            "private/row_alone.py",
+            "private/rows/row_alone.py",
             "            if one.keys() == two.keys() and all(_same(one[name][kept], two[name][places]) for name in one):\n",
             "            if True:\n",
         ),
@@ -420,7 +420,7 @@ KERNEL = (
         "a map's exception comes out",
         "a message holds a private value",
         (
-            "private/row_alone.py",
+            "private/rows/row_alone.py",
             "            values = self._values(batch)\n        except (Exception, SystemExit):  # noqa: BLE001 - whatever a map raises over private rows would be an output\n            return None\n",
             "            values = self._values(batch)\n        except MemoryError:\n            return None\n",
         ),
@@ -429,14 +429,14 @@ KERNEL = (
     _mutant(
         "batches are not filled up",
         "the bits of a row follow the number of rows",
-        ("private/prepared.py", "        if n_rows < self.rows:\n", "        if n_rows < 0:\n"),
+        ("private/rows/prepared.py", "        if n_rows < self.rows:\n", "        if n_rows < 0:\n"),
         tests=("tests/private/test_row_alone.py", "-k", "one_shape"),
     ),
     _mutant(
         "rows can be written into",
         "one map changes the rows of the next",
         (
-            "private/row_alone.py",
+            "private/rows/row_alone.py",
             "        values.flags.writeable = False\n",
             "        values.flags.writeable = values.flags.writeable\n",
         ),
@@ -445,14 +445,14 @@ KERNEL = (
     _mutant(
         "texts without a threshold",
         "a name that one row holds is let out",
-        ("private/kernel/discovery.py", "[noisy > planned.threshold]", "[noisy > planned.units_per_row]"),
+        ("private/doors/discovery.py", "[noisy > planned.threshold]", "[noisy > planned.units_per_row]"),
         tests=("tests/private/test_discovery.py", "-k", "common or single"),
     ),
     _mutant(
         "texts without noise",
         "the threshold shows one row",
         (
-            "private/kernel/discovery.py",
+            "private/doors/discovery.py",
             'noisy = primitives.noisy(private_units * planned.units_per_row, step="discovered categories", block=name)',
             "noisy = private_units * planned.units_per_row",
         ),

@@ -5,7 +5,7 @@ import numpy as np
 import sfumato as sf
 from sfumato.lab.benchmark.any_target import each_column
 from sfumato.lab.benchmark.any_target import score as utility
-from sfumato.public.schema import Batch
+from sfumato.public.schema.schema import Batch
 
 __all__ = ["every_column", "utility"]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 import sfumato as sf
 from sfumato.lab.benchmark.association import cramer, spearman
-from sfumato.public.schema import Batch
+from sfumato.public.schema.schema import Batch
 
 Codes = NDArray[np.int64]
 

@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.lab.benchmark.metrics import class_rate_error
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.tables import frame_source
-from sfumato.public.schema import Batch
+from sfumato.public.schema.schema import Batch
 
 from .case import Split
 from .learning import every_column, utility

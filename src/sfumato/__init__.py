@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
-from sfumato.folder import Release, load_release, release
+from sfumato.folder.releasing import Release, load_release, release
+from sfumato.folder.signing import load_signing_key, new_keys
 from sfumato.mechanism import Learner, Measurements, Mechanism, register
 from sfumato.mechanism import mechanism_for as method
 from sfumato.mechanisms import (
@@ -32,17 +33,16 @@ from sfumato.mechanisms import (
 )
 from sfumato.model import Classifier, FixedModel, Model, Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
+from sfumato.private.intake.sensitive import Sensitive
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.sensitive import Sensitive
-from sfumato.public.block import Block, Choice, Dense, Hot, Outer, Response, Votes
 from sfumato.public.budget import Budget, PrivacyUnit
-from sfumato.public.certificate import Certificate
-from sfumato.public.choice import Expected
-from sfumato.public.claim import Claim
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Column, Schema
-from sfumato.public.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
-from sfumato.signing import load_signing_key, new_keys
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.certificate.claim import Claim
+from sfumato.public.plan.block import Block, Choice, Dense, Hot, Outer, Response, Votes
+from sfumato.public.plan.choice import Expected
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.schema.schema import Column, Schema
 from sfumato.synthesizing import Synthesis, synthesize
 from sfumato.training import Trained, TrainedModel, load_model, train
 from sfumato.verification.verifying import Verification, verify

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.errors import SchemaError, SourceError
 from sfumato.mechanism import Mechanism
 from sfumato.outlook.row_counts import AskedRows
-from sfumato.public.certificate import Certificate
-from sfumato.public.schema import Schema
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.schema.schema import Schema
 from sfumato.synthesizing import synthesize
 
 

@@ -7,10 +7,10 @@ from sfumato.errors import ModelError
 from sfumato.mechanism import Measurements, Mechanism
 from sfumato.model import Classifier, Product, Synthetic
 from sfumato.outlook.row_counts import AskedRows, rows_to_release
-from sfumato.public.answers import AnsweredDoors, Answers
-from sfumato.public.certificate import Certificate
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Schema
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.plan.answers import AnsweredDoors, Answers
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.schema import Schema
 
 
 @dataclass(frozen=True, repr=False)

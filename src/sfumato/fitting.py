@@ -8,18 +8,18 @@ from sfumato.fitted import Fitted
 from sfumato.mechanism import Mechanism, as_mechanism, record_of
 from sfumato.private.discovering import discover
 from sfumato.private.doors_only import doors_of
-from sfumato.private.freed import give_back
+from sfumato.private.intake.sensitive import Sensitive, opened
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.private.sensitive import Sensitive, opened
-from sfumato.public.answers import Answers
+from sfumato.private.rows.freed import give_back
+from sfumato.private.view import View
 from sfumato.public.budget import Budget, budget_of
-from sfumato.public.certificate import DiscoveryRecord, make_certificate
-from sfumato.public.plan import make_plan, refuse_sampling
-from sfumato.public.schema import Schema, sketch
-from sfumato.public.software import installed_software
-from sfumato.public.threads import few_threads
+from sfumato.public.certificate.certificate import DiscoveryRecord, make_certificate
+from sfumato.public.certificate.software import installed_software
+from sfumato.public.machine.threads import few_threads
+from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.plan import make_plan, refuse_sampling
+from sfumato.public.schema.schema import Schema, sketch
 
 
 def fit(

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 from sfumato.errors import PlanError
 from sfumato.model import Classifier, Product, Weights
 from sfumato.public.budget import Budget
-from sfumato.public.certificate import MechanismRecord
-from sfumato.public.doors import Doors
-from sfumato.public.non_private import BASELINES, why_no_mechanism
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.certificate.certificate import MechanismRecord
+from sfumato.public.certificate.non_private import BASELINES, why_no_mechanism
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 from sfumato.public.strict_json import read_fields
 
 #: What `measure` makes of the doors' answers, by name: a function of these noisy numbers and of public facts alone.

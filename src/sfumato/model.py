@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import ModelError
-from sfumato.public.schema import Batch
+from sfumato.public.schema.schema import Batch
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sfumato.contents import settled_file
 from sfumato.errors import ModelError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
-from sfumato.folder import Release, certificate_of, release
+from sfumato.folder.contents import settled_file
+from sfumato.folder.releasing import Release, certificate_of, release
+from sfumato.folder.signing import SigningKey
 from sfumato.frames.kinds import FrameKind, kind_of
 from sfumato.mechanism import Mechanism, as_mechanism, refuse_learner
 from sfumato.model import Classifier, Model, Synthetic
 from sfumato.outlook.row_counts import AskedRows
+from sfumato.private.intake.sensitive import opened
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.sensitive import opened
 from sfumato.public.budget import budget_of
-from sfumato.public.certificate import Certificate
-from sfumato.public.layout import as_html
-from sfumato.public.schema import Schema
-from sfumato.signing import SigningKey
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.certificate.layout import as_html
+from sfumato.public.schema.schema import Schema
 
 _SHOWN = 5
 

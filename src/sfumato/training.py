@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from sfumato.errors import ModelError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
-from sfumato.folder import load_release
+from sfumato.folder.releasing import load_release
 from sfumato.mechanism import Learner, Mechanism, learner_for
 from sfumato.model import Classifier
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.sources import open_source
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import Budget, PrivacyUnit
-from sfumato.public.schema import Batch, Schema
+from sfumato.public.schema.schema import Batch, Schema
 
 _ROWS_AT_ONCE = 4096
 

@@ -21,12 +21,12 @@ import numpy as np
 from sfumato import Budget, IndependentHistograms, register
 from sfumato.errors import PlanError
 from sfumato.private import doors_only as kernel_doors
-from sfumato.private.kernel.view import View
-from sfumato.private.sensitive import open_batches
-from sfumato.public.block import Dense
-from sfumato.public.doors import Measured
-from sfumato.public.probe import random_batch
-from sfumato.public.step import Step
+from sfumato.private.intake.sensitive import open_batches
+from sfumato.private.view import View
+from sfumato.public.plan.block import Dense
+from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.probe import random_batch
+from sfumato.public.plan.step import Step
 
 STEPS = "steps are public and settled"
 SPENDING = "spending stays within the plan"

@@ -11,8 +11,8 @@ from sfumato import Budget, Column, DPMix, PrivacyUnit, Schema
 from sfumato.check.rows import read
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.public.plan import make_plan
+from sfumato.private.view import View
+from sfumato.public.plan.plan import make_plan
 
 N_ROWS, WIDTH, DELTA, RELEASES = 60, 24, 1e-3, 2500
 SCHEMA = Schema(columns=(Column(name="image", kind="image", shape=(4, 6), bounds=(0, 1)),), rows=N_ROWS)
@@ -22,7 +22,7 @@ MIX = DPMix(mixtures=40, degree=3)
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch):
     """Many releases of few rows: a batch need not hold a thousand of them."""
-    monkeypatch.setattr("sfumato.private.prepared._MOST_ROWS", 64)
+    monkeypatch.setattr("sfumato.private.rows.prepared._MOST_ROWS", 64)
 
 
 def scores(primitives: type[Primitives], *, epsilon: float, canary: bool) -> np.ndarray:

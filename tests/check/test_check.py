@@ -15,7 +15,7 @@ from sfumato.check.clauses import doors
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, SfumatoError
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.grid import NOISE_STDDEV
+from sfumato.public.plan.grid import NOISE_STDDEV
 
 MIX = DPMix(mixtures=60, degree=30)
 CHOOSER = choosing.TellingColumns()

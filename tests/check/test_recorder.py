@@ -13,11 +13,11 @@ from sfumato.check.recorder import Record, Recorder
 from sfumato.check.rows import read, taken
 from sfumato.check.watch import watched
 from sfumato.errors import ContractError
+from sfumato.private.intake.sensitive import open_persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.sensitive import open_persons
-from sfumato.public.block import Hot
-from sfumato.public.step import Poisson, SecretBins, Step
+from sfumato.public.plan.block import Hot
+from sfumato.public.plan.step import Poisson, SecretBins, Step
 
 STEP = Step(name="mixtures", blocks=(Hot(name="counts", width=1),), sampling=Poisson(0.3), mixtures=4)
 BINS = Step(name="bins", blocks=(Hot(name="counts", width=1),), sampling=SecretBins(), mixtures=4)

@@ -20,7 +20,7 @@ from command_line import SCHEMA, answer_of, patients, release_it, run
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark.catalogue import CATALOGUE, find
 from sfumato.private.intake.drafts import draft_schema
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 SECRET = "Zanzibar-7431"
 SECRET_NUMBER = 271828182
@@ -607,7 +607,7 @@ def test_ctrl_c_while_the_folder_is_written(place, monkeypatch):
         raise KeyboardInterrupt
 
     # By its name in sys.modules: the package has a function of the same name.
-    monkeypatch.setattr(sys.modules["sfumato.folder"], "public_report", interrupted)
+    monkeypatch.setattr(sys.modules["sfumato.folder.releasing"], "public_report", interrupted)
     assert "nothing was written" in refused(release_it(), code=130)
     assert not left_behind(place)
 

@@ -22,7 +22,7 @@ from sfumato.outlook.stages import WORDS, fit_stages
 SPOKEN = """
 import os, sys, time
 from sfumato.cli.console import progress
-from sfumato.private.quiet import silence
+from sfumato.private.intake.quiet import silence
 
 with progress(title="release", stages={"before": 1, "counting the cells": 1, "after": 1}) as step:
     step("before")

@@ -8,7 +8,7 @@ import pytest
 
 from command_line import SCHEMA, answer_of, patients, run
 from sfumato.cli.refusals import INTERRUPTED, NOT_VERIFIED, REFUSED
-from sfumato.safetensors_file import WEIGHTS
+from sfumato.folder.tensors import WEIGHTS
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from sfumato.lab.audit.reference import schema_for
 from sfumato.mechanism import registered, registered_names
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import epsilon_of_mu, mu_of_budget
-from sfumato.public.plan import make_plan
+from sfumato.public.plan.plan import make_plan
 
 BUDGET = sf.Budget(epsilon=4.0, delta=1e-3)
 MIX = sf.DPMix(mixtures=60, degree=30)

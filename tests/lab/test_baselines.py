@@ -14,7 +14,7 @@ import sfumato as sf
 from command_line import answer_of, patients, run
 from sfumato import mechanism
 from sfumato.errors import ModelError, PlanError, SchemaError, SourceError, VerificationError
-from sfumato.folder import CERTIFICATE, REPORT
+from sfumato.folder.releasing import CERTIFICATE, REPORT
 from sfumato.lab.baselines import AdsGan, Baseline, baseline_for, release_non_private
 from sfumato.lab.baselines.ads_gan import ConditionedModel
 from sfumato.lab.baselines.identifiability import entropy_weights, identified
@@ -23,7 +23,7 @@ from sfumato.lab.benchmark import BenchmarkError, datasets
 from sfumato.lab.benchmark import run as run_protocol
 from sfumato.lab.benchmark.datasets import make_benchmark
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.public.non_private import BASELINES, NOT_PRIVATE
+from sfumato.public.certificate.non_private import BASELINES, NOT_PRIVATE
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of generators are skipped")
 
@@ -290,6 +290,6 @@ def test_a_training_that_diverges_makes_nothing() -> None:
 
 
 def test_torch_is_asked_for_by_its_extra(monkeypatch) -> None:
-    monkeypatch.setattr("sfumato.public.torch_extra.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("sfumato.public.machine.torch_extra.importlib.util.find_spec", lambda name: None)
     with pytest.raises(PlanError, match=r"ads-gan needs torch.*sfumato\[deep\]"):
         QUICK.fit(people(20), SCHEMA)

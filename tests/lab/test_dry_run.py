@@ -12,7 +12,7 @@ from sfumato import Column, PrivacyUnit, Schema
 from sfumato.lab.dry_run.finding import NOT_PRIVATE
 from sfumato.lab.dry_run.looks import look_of
 from sfumato.lab.dry_run.reading import dry_run
-from sfumato.public.schema_file import parse_schema
+from sfumato.public.schema.schema_file import parse_schema
 
 N = 2_000
 PLAIN = parse_schema(SCHEMA.replace("rows = 400", f"rows = {N}"))

@@ -29,12 +29,12 @@ from sfumato.lab.studies.threea.clustmix_scaling import Scaling, scaled
 from sfumato.lab.studies.threea.clustmix_search import Choice, best_choice
 from sfumato.lab.studies.threea.clustmix_witness import _pair, find_witness
 from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
-from sfumato.mechanisms.clustmix.classifier_pull import BIAS, KernelSums, adapted, rule_of
-from sfumato.mechanisms.clustmix.cluster_means import without_noise
-from sfumato.mechanisms.clustmix.cluster_space import ClusterSpace
-from sfumato.mechanisms.clustmix.tilt import CELLS, middles, tilted
 from sfumato.mechanisms.common.dp_em import responsibilities
 from sfumato.mechanisms.common.prepared import PLACE
+from sfumato.mechanisms.mixing.clustmix.classifier_pull import BIAS, KernelSums, adapted, rule_of
+from sfumato.mechanisms.mixing.clustmix.cluster_means import without_noise
+from sfumato.mechanisms.mixing.clustmix.cluster_space import ClusterSpace
+from sfumato.mechanisms.mixing.clustmix.tilt import CELLS, middles, tilted
 from sfumato.public.accounting import delta_of_mu, least_cluster_size, rows_within
 
 BUDGET = sf.Budget(1.0, 1e-6)

@@ -10,9 +10,9 @@ import schemas
 import sfumato as sf
 from sfumato.mechanisms.table import population, to_labels
 from sfumato.mechanisms.table.wide_path import method as wide
-from sfumato.public.answers import AnsweredDoors
-from sfumato.public.probe import random_batch, take
-from sfumato.public.schema import n_rows_of
+from sfumato.public.plan.answers import AnsweredDoors
+from sfumato.public.plan.probe import random_batch, take
+from sfumato.public.schema.schema import n_rows_of
 
 BUDGET = sf.Budget(epsilon=2.0, delta=1e-6)
 WIDE = sf.Schema(

@@ -16,12 +16,12 @@ from sfumato.errors import ContractError, ModelError, PlanError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.generator import Outputs
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.mechanisms.gan.beginning import generator_of
-from sfumato.mechanisms.gan.discriminator import Discriminator
+from sfumato.mechanisms.generators.gan.beginning import generator_of
+from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.encoding import one_hot
-from sfumato.public.plan import make_plan
-from sfumato.public.probe import random_batch
+from sfumato.public.plan.plan import make_plan
+from sfumato.public.plan.probe import random_batch
+from sfumato.public.schema.encoding import one_hot
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of generators are skipped")
 

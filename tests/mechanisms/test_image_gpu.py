@@ -8,7 +8,7 @@ import pytest
 import sfumato.mechanisms.image.synthetic_inputs as looking
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.learn.oriented_torch import torch_features
-from sfumato.public import torch_extra
+from sfumato.public.machine import torch_extra
 
 torch = pytest.importorskip("torch")
 RNG = np.random.default_rng(0)

@@ -29,7 +29,7 @@ from sfumato.mechanisms.image.sizes import signal_of, sizes_for
 from sfumato.mechanisms.image.warm_start import fitted_rule
 from sfumato.mechanisms.image.whitening import whitening_of
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public import threads
+from sfumato.public.machine import threads
 from sfumato.verification.comparison import share_different
 from sfumato.verification.rebuilt import MOST_DIFFERENT
 
@@ -66,7 +66,7 @@ def frame(images: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
 @pytest.fixture
 def _small_batches(monkeypatch):
     """The same doors with fewer rows at a time: the contract suite measures some fifty times."""
-    set_constant(monkeypatch, "sfumato.private.prepared._MOST_ROWS", 32)
+    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
 
 
 @pytest.mark.usefixtures("_small_batches")

@@ -16,7 +16,7 @@ from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.learn import ntk
 from sfumato.learn.tangents import tangent_features
 from sfumato.mechanisms.common.prepared import VECTOR
-from sfumato.mechanisms.kip.inducing import Space
+from sfumato.mechanisms.kernels.inducing import Space
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 
@@ -84,8 +84,8 @@ class TestKernel:
 
 @pytest.mark.parametrize("schema", [schemas.IMAGES, schemas.TABLE], ids=["images", "table"])
 def test_vectors_come_back_into_the_box(schema: Schema) -> None:
-    from sfumato.public.encoding import Encoder
-    from sfumato.public.probe import random_batch
+    from sfumato.public.plan.probe import random_batch
+    from sfumato.public.schema.encoding import Encoder
 
     space, batch = Space(schema, 36), random_batch(schema, n_rows=9, seed=0)
     vectors = space.vectors(batch)

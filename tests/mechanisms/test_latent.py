@@ -22,8 +22,8 @@ from sfumato.mechanisms.latent.network import Network, Training
 from sfumato.mechanisms.latent.principal import Principal, leading
 from sfumato.mechanisms.latent.rows import rows_of
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.doors import Measured
-from sfumato.public.probe import random_batch
+from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.probe import random_batch
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 SIZES = {"latent": 3, "components": 2, "rounds": 2, "coefficients": 12}

@@ -18,7 +18,7 @@ from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.mechanisms.learners.network import Network
 from sfumato.mechanisms.learners.progress import looks_of
-from sfumato.public.plan import make_plan
+from sfumato.public.plan.plan import make_plan
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 PICTURES = sf.Schema(
@@ -41,7 +41,7 @@ def run_clause(clause: str, learner, schema: sf.Schema, primitives=None, n_rows:
 @pytest.fixture
 def _small_batches(monkeypatch):
     """The same doors with fewer rows at a time, and fewer looks: the contract suite measures some fifty times."""
-    set_constant(monkeypatch, "sfumato.private.prepared._MOST_ROWS", 16)
+    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 16)
     for module in ("cnn", "scattering"):
         set_constant(monkeypatch, f"sfumato.mechanisms.learners.{module}._LOOKS", 1)
 

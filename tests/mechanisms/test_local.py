@@ -23,11 +23,11 @@ from sfumato.mechanisms.local.calibration import calibrated
 from sfumato.mechanisms.local.decoding import decoded
 from sfumato.mechanisms.local.directions import N_DIRECTIONS, Directions, NearDirections, best_cap, lifted, truth
 from sfumato.mechanisms.local.space import Space
-from sfumato.private.doors import responses
+from sfumato.private.kernel import responses
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.encoding import Encoder
-from sfumato.public.grid import RESPONSE_PARTS, truth_in_parts
-from sfumato.public.probe import random_batch
+from sfumato.public.plan.grid import RESPONSE_PARTS, truth_in_parts
+from sfumato.public.plan.probe import random_batch
+from sfumato.public.schema.encoding import Encoder
 
 REPLACE = sf.PrivacyUnit(relation="replace_one")
 IMAGES = replace(schemas.IMAGES, unit=REPLACE)

@@ -15,13 +15,13 @@ from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.mechanisms.merf import training
-from sfumato.mechanisms.merf.mean_embedding import MeanEmbedding, contribution
-from sfumato.mechanisms.merf.waves import ExpectedWaves, draw_waves
+from sfumato.mechanisms.generators.merf import training
+from sfumato.mechanisms.generators.merf.mean_embedding import MeanEmbedding, contribution
+from sfumato.mechanisms.generators.merf.waves import ExpectedWaves, draw_waves
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.doors import Measured
-from sfumato.public.encoding import one_hot
-from sfumato.public.probe import random_batch
+from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.probe import random_batch
+from sfumato.public.schema.encoding import one_hot
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of generators are skipped")
 
@@ -285,7 +285,7 @@ def test_settings_that_do_not_work_and_a_missing_extra_are_refused(monkeypatch: 
         with pytest.raises(PlanError, match="must be above 0"):
             broken.steps(schemas.TABLE, BUDGET)
     data, asked = Sensitive.read(people(), PEOPLE), []
-    monkeypatch.setattr("sfumato.public.torch_extra.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("sfumato.public.machine.torch_extra.importlib.util.find_spec", lambda name: None)
     with pytest.raises(PlanError, match=r"dp-merf needs torch.*sfumato\[deep\]"):
         fit(SMALL, data, BUDGET, on_step=asked.append)
     assert "embedding" not in asked

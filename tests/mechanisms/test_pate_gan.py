@@ -19,11 +19,11 @@ from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
-from sfumato.mechanisms.gan import teachers
-from sfumato.mechanisms.gan.teachers import GENERATED, PRIVATE, Features, Spread, Teaching
+from sfumato.mechanisms.generators.gan import teachers
+from sfumato.mechanisms.generators.gan.teachers import GENERATED, PRIVATE, Features, Spread, Teaching
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.doors import Measured
-from sfumato.public.plan import make_plan
+from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.plan import make_plan
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of generators are skipped")
 

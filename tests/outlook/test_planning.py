@@ -9,7 +9,7 @@ import schemas
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.errors import PlanError
-from sfumato.public.schema_file import schema_to_toml
+from sfumato.public.schema.schema_file import schema_to_toml
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 OPEN = sf.Schema(

@@ -17,7 +17,7 @@ from sfumato.cli import app
 from sfumato.errors import ModelError
 from sfumato.model import rows_counted
 from sfumato.outlook.row_counts import planned_rows
-from sfumato.public.schema_file import schema_to_toml
+from sfumato.public.schema.schema_file import schema_to_toml
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 SCHEMA = sf.Schema(

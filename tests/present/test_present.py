@@ -22,7 +22,7 @@ from sfumato.present.marginals import marginal
 from sfumato.present.plots import picture_grid
 from sfumato.present.promise import plain_promise
 from sfumato.present.report import public_report, summarize
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 EVIL = '<script>alert("$x$")</script>'
 SCHEMA = Schema(

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.outlook.forecast import LITTLE_USE
-from sfumato.public.schema_file import schema_to_toml
+from sfumato.public.schema.schema_file import schema_to_toml
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 SCHEMA = sf.Schema(

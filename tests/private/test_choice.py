@@ -18,18 +18,18 @@ from sfumato import Budget, Choice, Expected, Hot, PrivacyUnit, Step
 from sfumato.check import CHECKS
 from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
-from sfumato.contents import arrays_of
 from sfumato.errors import ContractError, PlanError, ReleaseError
-from sfumato.folder import ANSWERS
+from sfumato.folder.contents import arrays_of
+from sfumato.folder.releasing import ANSWERS
 from sfumato.private.kernel import choice
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.public.answers import AnsweredDoors, Answers
-from sfumato.public.choice import LOSS, PARTS, ROW, WEIGHTS, on_offer
-from sfumato.public.grid import NOISE_STDDEV
-from sfumato.public.plan import make_plan
-from sfumato.public.step import Poisson, step_from_json
+from sfumato.private.view import View
+from sfumato.public.plan.answers import AnsweredDoors, Answers
+from sfumato.public.plan.choice import LOSS, PARTS, ROW, WEIGHTS, on_offer
+from sfumato.public.plan.grid import NOISE_STDDEV
+from sfumato.public.plan.plan import make_plan
+from sfumato.public.plan.step import Poisson, step_from_json
 from sfumato.verification.answer_checks import _unplanned
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)

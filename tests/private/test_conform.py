@@ -16,8 +16,8 @@ from sfumato.errors import SourceError
 from sfumato.private.intake.conforming import LARGEST, conform
 from sfumato.private.intake.truth import FALSE_WORDS, TRUE_WORDS
 from sfumato.private.intake.values import Coded, to_numbers, to_texts
-from sfumato.public.column import plain_word
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.column import plain_word
+from sfumato.public.schema.schema import Column, Schema
 
 AGE = Column(name="age", kind="integer", bounds=(17, 90))
 PAY = Column(name="pay", kind="numeric", bounds=(-1.5, 1.5), missing=True)

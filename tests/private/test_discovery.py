@@ -8,11 +8,11 @@ import pytest
 from sfumato import Budget, Column, PrivacyUnit, Schema, Sensitive
 from sfumato.errors import BudgetError, SchemaError
 from sfumato.private.discovering import discover
-from sfumato.private.kernel.discovery import frequent_texts
+from sfumato.private.doors.discovery import frequent_texts
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.public.discovery import DiscoveryPlan, discovered_bounds, discovered_rows, plan_discovery
-from sfumato.public.grid import NOISE_STDDEV
+from sfumato.public.plan.discovery import DiscoveryPlan, discovered_bounds, discovered_rows, plan_discovery
+from sfumato.public.plan.grid import NOISE_STDDEV
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 TOWN = Column(name="town", kind="categorical", discover=True)

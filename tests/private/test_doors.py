@@ -43,10 +43,10 @@ from sfumato.private.kernel.clip import (
 )
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.private.prepared import PreparedRows
-from sfumato.public.grid import norm_in_units, units_per_one
-from sfumato.public.plan import Plan, make_plan
+from sfumato.private.rows.prepared import PreparedRows
+from sfumato.private.view import View
+from sfumato.public.plan.grid import norm_in_units, units_per_one
+from sfumato.public.plan.plan import Plan, make_plan
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 ONE_COLUMN = Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 1)),), rows=100)
@@ -281,7 +281,7 @@ def test_prepared_columns_are_kept_and_act_on_each_row_alone() -> None:
 
 
 def test_rows_that_do_not_fit_are_read_again(monkeypatch) -> None:
-    monkeypatch.setattr("sfumato.private.prepared.MOST_BYTES", 1000)
+    monkeypatch.setattr("sfumato.private.rows.prepared.MOST_BYTES", 1000)
     step = Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),), uses=2)
     view, _ = open_view(ONE_COLUMN, {"x": np.full(9000, 0.5)}, (step,))
     view.prepare("same", lambda b: b["x"])
@@ -333,7 +333,7 @@ def test_mixtures_of_several_batches_equal_those_of_one(monkeypatch) -> None:
     raw = made_up(schema, n_rows=1000, seed=3)
     results = []
     for cells in (1 << 22, 700):
-        monkeypatch.setattr("sfumato.private.kernel.view._CELLS_PER_BATCH", cells)
+        monkeypatch.setattr("sfumato.private.view._CELLS_PER_BATCH", cells)
         view, _ = open_view(schema, raw, mechanism.steps(schema, BUDGET))
         results.append(mechanism.measure(view, schema)["features"])
     assert (results[0] == results[1]).all()

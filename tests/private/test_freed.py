@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.private.freed import give_back
+from sfumato.private.rows.freed import give_back
 
 
 def resident_bytes() -> int:

@@ -33,13 +33,13 @@ from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.model import FixedModel
-from sfumato.private.kernel import gradients as inside
+from sfumato.private.doors import gradients as inside
 from sfumato.private.kernel.clip import clip_tensor_to_grid, clip_to_grid
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.public.grid import norm_in_units
-from sfumato.public.plan import make_plan
+from sfumato.private.view import View
+from sfumato.public.plan.grid import norm_in_units
+from sfumato.public.plan.plan import make_plan
 
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of gradients are skipped")
 
@@ -333,7 +333,7 @@ class TestRefusals:
 
     def test_without_torch_the_door_says_how_to_get_it(self, monkeypatch) -> None:
         view, _ = open_view(rows(), step())
-        monkeypatch.setattr("sfumato.public.torch_extra.importlib.util.find_spec", lambda name: None)
+        monkeypatch.setattr("sfumato.public.machine.torch_extra.importlib.util.find_spec", lambda name: None)
         with pytest.raises(PlanError, match=r"pip install 'sfumato\[deep\]'"):
             view.noisy_gradients("gradients", loss, parameters())
 

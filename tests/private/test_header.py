@@ -9,7 +9,7 @@ from sfumato.cli import app
 from sfumato.errors import SourceError
 from sfumato.private.intake.drafts import draft_schema
 from sfumato.private.intake.header import looks_like_names
-from sfumato.public.schema_file import parse_schema
+from sfumato.public.schema.schema_file import parse_schema
 
 HEADERS = [
     "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,capital-gain,income",

@@ -14,6 +14,8 @@ from sfumato.private.kernel.randomness import NoiseSource
 
 PACKAGE = Path(sfumato.__file__).parent
 KERNEL = PACKAGE / "private" / "kernel"
+DOORS = PACKAGE / "private" / "doors"
+VIEW = PACKAGE / "private" / "view.py"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernel.md"
 
 
@@ -37,12 +39,13 @@ def code_lines(path: Path) -> int:
 
 
 def test_the_kernel_has_under_900_lines_of_code() -> None:
-    assert sum(code_lines(path) for path in KERNEL.glob("*.py")) < 900
+    """The View, which stands above it, is counted with it: whoever trusts the one has to read the other."""
+    assert sum(code_lines(path) for path in (*KERNEL.glob("*.py"), VIEW)) < 900
 
 
 def test_every_door_beside_the_kernel_has_under_120_lines_of_code_and_is_described() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for path in (PACKAGE / "private" / "doors").glob("*.py"):
+    for path in DOORS.glob("*.py"):
         assert code_lines(path) < 120, path.name
         assert path.stem == "__init__" or f"doors/{path.name}" in page, path.name
 
@@ -58,7 +61,12 @@ def test_only_the_doors_know_the_ways_into_private_rows() -> None:
             words = {token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.NAME}
         if words & WAYS_IN:
             known.add(path.relative_to(PACKAGE).as_posix())
-    inside = {"private/sensitive.py", "private/prepared.py", "private/kernel/discovery.py", "private/kernel/view.py"}
+    inside = {
+        "private/intake/sensitive.py",
+        "private/rows/prepared.py",
+        "private/doors/discovery.py",
+        "private/view.py",
+    }
     assert known == inside | {"private/kernel/membership.py", "check/rows.py"}
 
 
@@ -97,9 +105,10 @@ def test_the_page_names_every_module_and_every_promise_has_its_function() -> Non
     named = set(re.findall(r"`(\w+)\.(\w+)", page))
     for module in (path.stem for path in KERNEL.glob("*.py") if path.stem != "__init__"):
         assert any(module == first for first, _ in named), f"docs/kernel.md does not speak of {module}"
+    private = {path.stem: path for path in (*KERNEL.glob("*.py"), *DOORS.glob("*.py"), VIEW) if path.stem != "__init__"}
     for module, name in named:
-        path = KERNEL / f"{module}.py"
-        if path.exists() and name != "py":
+        path = private.get(module)
+        if path and name != "py":
             assert re.search(rf"(def|class) {name}\b|^{name} =", path.read_text(encoding="utf-8"), re.M), (module, name)
 
 

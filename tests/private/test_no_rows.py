@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.private.intake.sources import open_source
-from sfumato.public.schema_file import parse_schema
+from sfumato.public.schema.schema_file import parse_schema
 
 COLUMNS = """
 [columns.age]

@@ -11,8 +11,8 @@ from sfumato.private.kernel.gaussian import _decide, cell_table, rounded_gaussia
 from sfumato.private.kernel.inversion import InversionTable
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.public.block import Hot
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Hot
+from sfumato.public.plan.step import Step
 
 FALSE_ALARM = 1e-6
 

@@ -13,7 +13,7 @@ from sfumato.lab.dry_run.reading import dry_run
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.drafts import draft_schema
 from sfumato.private.intake.sources import open_source
-from sfumato.public.schema_file import parse_schema
+from sfumato.public.schema.schema_file import parse_schema
 
 SECRET = "zq7secret"
 SCHEMA = parse_schema(

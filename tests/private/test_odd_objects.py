@@ -20,7 +20,7 @@ from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.scalars import number_of, text_of
 from sfumato.private.intake.sources import open_source
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 COLUMNS = (
     Column(name="numeric", kind="numeric", bounds=(0, 10), missing=True),

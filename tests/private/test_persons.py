@@ -29,15 +29,15 @@ from sfumato.check import CHECKS
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, PrivacyError
 from sfumato.private.intake import together
+from sfumato.private.intake.sensitive import open_persons
 from sfumato.private.kernel import sums
 from sfumato.private.kernel.persons import of_whole_persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.private.sensitive import open_persons
-from sfumato.public.gradient_step import gradient_block
-from sfumato.public.grid import norm_in_units
-from sfumato.public.plan import make_plan
+from sfumato.private.view import View
+from sfumato.public.plan.gradient_step import gradient_block
+from sfumato.public.plan.grid import norm_in_units
+from sfumato.public.plan.plan import make_plan
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 UNIT = PrivacyUnit(person="who", max_rows=4)

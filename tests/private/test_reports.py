@@ -18,15 +18,16 @@ import twins
 from sfumato import Budget, Dense, EachRow, Hot, PrivacyUnit, Response, Step
 from sfumato.check.rows import made_up, read
 from sfumato.errors import PlanError
-from sfumato.private.doors import reports, responses
+from sfumato.private.doors import reports
+from sfumato.private.kernel import responses
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
+from sfumato.private.view import View
 from sfumato.public.accounting import event_to_json
-from sfumato.public.answers import Answers
-from sfumato.public.grid import RESPONSE_PARTS, truth_in_parts
-from sfumato.public.plan import make_plan
-from sfumato.public.step import step_from_json
+from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.grid import RESPONSE_PARTS, truth_in_parts
+from sfumato.public.plan.plan import make_plan
+from sfumato.public.plan.step import step_from_json
 from sfumato.verification.answer_checks import _responded, _unplanned
 from sfumato.verification.noise_checks import Responded, implausible_responses
 from sfumato.verification.replay import replay_epsilon

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from sfumato import Column, Dense, Hot, Outer, Poisson, Schema, Sensitive, Step
 from sfumato.errors import ContractError, PrivacyError
 from sfumato.private.doors_only import doors_of
+from sfumato.private.intake.quiet import silence
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.private.prepared import PreparedRows, batch_rows
-from sfumato.private.quiet import silence
-from sfumato.private.row_alone import RowMap
+from sfumato.private.rows.prepared import PreparedRows, batch_rows
+from sfumato.private.rows.row_alone import RowMap
+from sfumato.private.view import View
 from sfumato.public.budget import Budget
-from sfumato.public.plan import make_plan
-from sfumato.public.probe import random_batch
+from sfumato.public.plan.plan import make_plan
+from sfumato.public.plan.probe import random_batch
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 NUMBER = Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 1)),), rows=1000)

@@ -12,11 +12,11 @@ import pytest
 
 from sfumato.errors import PrivacyError, SourceError
 from sfumato.private.intake.persons import LimitedSource
+from sfumato.private.intake.sensitive import Sensitive, count_rows, open_batches
 from sfumato.private.intake.sources import open_source
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.sensitive import Sensitive, count_rows, open_batches
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 ROW = Column(name="row", kind="integer", bounds=(0, 10_000_000))
 SCHEMA = Schema(columns=(ROW,))

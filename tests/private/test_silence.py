@@ -21,10 +21,10 @@ from PIL import Image
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.quiet import silence
 from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.utf8 import Utf8Stream
-from sfumato.private.quiet import silence
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 SECRET = "SECRET-7781"
 TABLE = Schema(

@@ -19,8 +19,8 @@ from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.drafts import draft_schema
 from sfumato.private.intake.sources import open_source
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.schema import Column, Schema
-from sfumato.public.schema_file import parse_schema
+from sfumato.public.schema.schema import Column, Schema
+from sfumato.public.schema.schema_file import parse_schema
 
 SECRET = "zq7secret"
 SCHEMA = Schema(

@@ -19,10 +19,10 @@ from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.private.doors import votes
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.kernel.view import View
-from sfumato.public.answers import Answers
-from sfumato.public.plan import make_plan
-from sfumato.public.step import step_from_json
+from sfumato.private.view import View
+from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.plan import make_plan
+from sfumato.public.plan.step import step_from_json
 from sfumato.verification.answer_checks import _answered, _unplanned
 from sfumato.verification.noise_checks import implausible_noise
 

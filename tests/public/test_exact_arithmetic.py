@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sfumato.public.exact_arithmetic import (
+from sfumato.public.machine.exact_arithmetic import (
     GRID,
     exact_products,
     grid_products,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sfumato import Column, Schema
 from sfumato.errors import SchemaError
-from sfumato.public.one_of import OneOf
-from sfumato.public.schema_file import parse_schema, schema_to_toml
+from sfumato.public.schema.one_of import OneOf
+from sfumato.public.schema.schema_file import parse_schema, schema_to_toml
 
 NAMES = ("a", "b", "c")
 PLAIN = Schema(columns=tuple(Column(name=name, kind="boolean") for name in (*NAMES, "d", "y")), target="y")

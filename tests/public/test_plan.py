@@ -19,8 +19,8 @@ from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import load_expectations
 from sfumato.outlook.forecast import HOPELESS, Outlook, outlook
 from sfumato.outlook.words import NUMBER_NOT_SIMULATED, in_units
-from sfumato.public.reading import ASSUMED_ROWS, column_noise, readings_of
-from sfumato.public.schema import Column, Schema
+from sfumato.public.plan.reading import ASSUMED_ROWS, column_noise, readings_of
+from sfumato.public.schema.schema import Column, Schema
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 ROOT = Path(__file__).resolve().parents[2]

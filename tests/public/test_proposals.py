@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 from command_line import answer_of, run
 from sfumato.cli import app
 from sfumato.private.intake.drafts import draft_schema
-from sfumato.public.proposals import propose
-from sfumato.public.schema_file import parse_schema
-from sfumato.public.spelling import words_of
+from sfumato.public.schema.proposals import propose
+from sfumato.public.schema.schema_file import parse_schema
+from sfumato.public.schema.spelling import words_of
 
 GUESSES = {
     "age": ("integer", "[0, 110]"),

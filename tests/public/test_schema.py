@@ -13,11 +13,11 @@ import schemas
 import sfumato as sf
 from sfumato import Budget, Column, PrivacyUnit, Schema
 from sfumato.errors import BudgetError, SchemaError
-from sfumato.public.column import plain_word
-from sfumato.public.encoding import Encoder
-from sfumato.public.one_of import is_yes_or_no
-from sfumato.public.probe import random_batch
-from sfumato.public.schema_file import load_schema, parse_schema, schema_to_toml
+from sfumato.public.plan.probe import random_batch
+from sfumato.public.schema.column import plain_word
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.one_of import is_yes_or_no
+from sfumato.public.schema.schema_file import load_schema, parse_schema, schema_to_toml
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=12)
 numbers = st.floats(-1e12, 1e12, allow_nan=False)

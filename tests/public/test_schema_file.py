@@ -8,10 +8,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import SchemaError
-from sfumato.public.following import followed
-from sfumato.public.schema_faults import lines_of
-from sfumato.public.schema_file import load_schema, parse_schema, schema_to_toml
-from sfumato.public.spelling import did_you_mean
+from sfumato.public.schema.faults import lines_of
+from sfumato.public.schema.following import followed
+from sfumato.public.schema.schema_file import load_schema, parse_schema, schema_to_toml
+from sfumato.public.schema.spelling import did_you_mean
 
 FAULTY = """\
 [dataset]

@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 
-from sfumato.public import threads
-from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matrix
-from sfumato.public.threads import in_threads
+from sfumato.public.machine import threads
+from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
+from sfumato.public.machine.threads import in_threads
 
 
 @pytest.fixture

@@ -19,16 +19,16 @@ import pytest
 
 import forger
 import sfumato as sf
-from sfumato.contents import archive_of, read_synthetic
 from sfumato.errors import SfumatoError
-from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA
+from sfumato.folder.contents import archive_of, read_synthetic
+from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA
 from sfumato.model import Synthetic
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import epsilon_of, event_from_json, event_to_json
-from sfumato.public.certificate import SECRET_RANDOMNESS
-from sfumato.public.grid import NOISE_STDDEV
-from sfumato.public.plan import event_of
-from sfumato.public.step import step_from_json
+from sfumato.public.certificate.certificate import SECRET_RANDOMNESS
+from sfumato.public.plan.grid import NOISE_STDDEV
+from sfumato.public.plan.plan import event_of
+from sfumato.public.plan.step import step_from_json
 
 KEY = "histograms/0/counts"
 

@@ -17,7 +17,7 @@ import forger
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.errors import SfumatoError
-from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA
+from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA
 
 FILES = (ANSWERS, CERTIFICATE, REPORT, SCHEMA, "synthetic.parquet")
 _SUPPRESSED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

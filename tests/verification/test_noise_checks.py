@@ -6,9 +6,9 @@ import pytest
 import sfumato as sf
 from sfumato.private.kernel.gaussian import rounded_gaussian
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.kernel.view import View
-from sfumato.public.grid import NOISE_STDDEV
-from sfumato.public.plan import make_plan
+from sfumato.private.view import View
+from sfumato.public.plan.grid import NOISE_STDDEV
+from sfumato.public.plan.plan import make_plan
 from sfumato.verification.answer_checks import _answered
 from sfumato.verification.noise_checks import Answered, _place, implausible_noise, unit_of
 

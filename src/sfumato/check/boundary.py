@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.probe import take
-from sfumato.public.schema import Batch, Schema
+from sfumato.public.plan.probe import take
+from sfumato.public.schema.schema import Batch, Schema
 
 Values = dict[str, NDArray[Any]]
 Sides = tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]

@@ -28,10 +28,10 @@ from sfumato.check.outcome import Outcome, outcome_of
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism, mechanism_to_json
 from sfumato.model import Classifier, Product
-from sfumato.public.answers import AnsweredDoors, Answers
-from sfumato.public.plan import Plan
-from sfumato.public.probe import random_batch
-from sfumato.public.schema import Schema
+from sfumato.public.plan.answers import AnsweredDoors, Answers
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.probe import random_batch
+from sfumato.public.schema.schema import Schema
 
 #: Public constants that were changed in this process, by dotted name: a fresh one changes them, too. For tests.
 CONSTANTS: dict[str, Any] = {}

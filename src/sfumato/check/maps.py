@@ -12,10 +12,10 @@ from sfumato.check.boundary import place_shows
 from sfumato.check.canonical import Leaf, digest, leaves
 from sfumato.check.noted import NotedMap, NotedTeacher
 from sfumato.errors import ContractError
-from sfumato.private.prepared import batch_rows
-from sfumato.private.quiet import silence
-from sfumato.public.probe import random_batch, take
-from sfumato.public.schema import Batch, Schema
+from sfumato.private.intake.quiet import silence
+from sfumato.private.rows.prepared import batch_rows
+from sfumato.public.plan.probe import random_batch, take
+from sfumato.public.schema.schema import Batch, Schema
 
 Values = dict[str, NDArray[Any]]
 #: Batches of ordinary rows, by the seed that they are drawn with; the other batches are datasets of one kind.

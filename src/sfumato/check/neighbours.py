@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.check import rows as made
-from sfumato.private.prepared import batch_rows
-from sfumato.public.schema import Schema
+from sfumato.private.rows.prepared import batch_rows
+from sfumato.public.schema.schema import Schema
 
 Place = Literal["front", "middle", "end"]
 #: Rows that both hold, how many of them (b: rows of a batch, n: as asked for), what is new, and where.

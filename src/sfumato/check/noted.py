@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from sfumato.check.canonical import Leaf, digest, leaves
 from sfumato.public.budget import Budget
-from sfumato.public.choice import Expected
-from sfumato.public.doors import Device, Doors, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train
-from sfumato.public.schema import Batch
+from sfumato.public.plan.choice import Expected
+from sfumato.public.plan.doors import Device, Doors, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train
+from sfumato.public.schema.schema import Batch
 
 
 @dataclass

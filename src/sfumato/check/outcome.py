@@ -9,7 +9,7 @@ from sfumato.check.noted import NotedDoors, NotedMap
 from sfumato.check.watch import watched
 from sfumato.errors import ContractError
 from sfumato.mechanism import Measurements, Mechanism
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from sfumato.errors import ContractError
 from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.block import Dense, Outer, Response
-from sfumato.public.choice import ROW
-from sfumato.public.doors import Tensor
-from sfumato.public.grid import NOISE_STDDEV
-from sfumato.public.plan import Plan
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Dense, Outer, Response
+from sfumato.public.plan.choice import ROW
+from sfumato.public.plan.doors import Tensor
+from sfumato.public.plan.grid import NOISE_STDDEV
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.step import Step
 
 Integers = NDArray[np.int64]
 

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.sensitive import Sensitive, open_batches
-from sfumato.public.probe import random_batch
-from sfumato.public.schema import Batch, Column, Schema
+from sfumato.private.intake.sensitive import Sensitive, open_batches
+from sfumato.public.plan.probe import random_batch
+from sfumato.public.schema.schema import Batch, Column, Schema
 
 Raw = dict[str, NDArray[Any]]
 #: uniform: anything that the schema allows. low, high: every row at the minima, or maxima. corners: each value at one of the

@@ -16,11 +16,11 @@ from sfumato.mechanism import Mechanism
 from sfumato.private.doors_only import doors_of
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.public.answers import AnsweredDoors, Answers
+from sfumato.private.view import View
 from sfumato.public.budget import Budget
-from sfumato.public.plan import Plan, make_plan
-from sfumato.public.schema import Schema
+from sfumato.public.plan.answers import AnsweredDoors, Answers
+from sfumato.public.plan.plan import Plan, make_plan
+from sfumato.public.schema.schema import Schema
 
 #: The public seed of every model that a check builds.
 MODEL_SEED = 7

@@ -10,7 +10,7 @@ from sfumato.mechanism import Mechanism
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 
 @dataclass(frozen=True)

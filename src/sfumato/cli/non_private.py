@@ -13,12 +13,12 @@ from rich.text import Text
 from sfumato.cli.console import answer, progress, warn
 from sfumato.cli.settings import with_settings
 from sfumato.errors import PlanError, SfumatoError
-from sfumato.folder import CERTIFICATE, check_target
+from sfumato.folder.releasing import CERTIFICATE, check_target
 from sfumato.lab.baselines import Baseline, baseline_for, release_non_private
 from sfumato.outlook.method_list import KINDS, Method, figures_of
 from sfumato.outlook.row_counts import AskedRows
-from sfumato.public.non_private import BASELINES, NOT_PRIVATE
-from sfumato.public.schema import Schema
+from sfumato.public.certificate.non_private import BASELINES, NOT_PRIVATE
+from sfumato.public.schema.schema import Schema
 
 NonPrivate = Annotated[
     bool,

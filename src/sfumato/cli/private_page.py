@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from sfumato.disk import check_file_target, whole_file
 from sfumato.errors import ReleaseError
-from sfumato.folder import Release
+from sfumato.folder.disk import check_file_target, whole_file
+from sfumato.folder.releasing import Release
 from sfumato.lab.assess.beside import compare
 from sfumato.present.beside import STAMP, private_page
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 PrivatePage = Annotated[
     Path | None,

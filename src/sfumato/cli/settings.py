@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, cast
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Mechanism, learner_for, mechanism_for, refuse_learner
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 M = TypeVar("M")
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli.console import table_of
-from sfumato.public.layout import Grid, Section
+from sfumato.public.certificate.layout import Grid, Section
 
 _COLOURS = {"warning": "bold red", "advice": "yellow"}
 

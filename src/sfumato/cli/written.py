@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from sfumato.folder import REPORT, Release
+from sfumato.folder.releasing import REPORT, Release
 from sfumato.outlook.warnings import verdict_on
 
 #: The stage that comes after all others.

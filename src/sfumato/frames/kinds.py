@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sfumato.frames.arrow_kind import ArrowKind, PolarsKind
 from sfumato.frames.pandas_kind import PandasKind
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 
 class FrameKind(Protocol):

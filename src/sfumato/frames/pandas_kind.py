@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.frames.witnesses import witness
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 #: What pandas raises over a type that cannot hold a value.
 _CANNOT = (TypeError, ValueError, OverflowError, NotImplementedError)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sfumato.public.schema import Column
+from sfumato.public.schema.schema import Column
 
 _INNER = 0.3819660112501051  # a place between the bounds that is no round number
 

@@ -18,8 +18,8 @@ from scipy.optimize import linear_sum_assignment
 
 from sfumato.errors import PlanError
 from sfumato.learn.augment import Images, turned
-from sfumato.public.doors import Tensor
-from sfumato.public.torch_extra import default_device, need_torch
+from sfumato.public.machine.torch_extra import default_device, need_torch
+from sfumato.public.plan.doors import Tensor
 
 _WHAT = "invariant information clustering"
 _LEAST = 1e-9  # of a joint probability, so that its logarithm is finite

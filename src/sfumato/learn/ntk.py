@@ -12,8 +12,8 @@ T_{l+1} = T_l k0(S_l) + S_{l+1}. Here it is divided by T_L(1) = L + 1.
 import math
 from typing import Any
 
-from sfumato.public.doors import Tensor
-from sfumato.public.torch_extra import need_torch
+from sfumato.public.machine.torch_extra import need_torch
+from sfumato.public.plan.doors import Tensor
 
 _WITHIN = 1 - 1e-4  # slopes are taken this far from the ends, where they grow without bound
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sfumato.learn.gabor import ORIENTATIONS, STRIDE, Scale, filter_bank
 from sfumato.learn.oriented_loops import CELLS, SECOND_CELLS, describe
-from sfumato.public.exact_arithmetic import on_grid, rounded_matrix
-from sfumato.public.threads import in_threads
+from sfumato.public.machine.exact_arithmetic import on_grid, rounded_matrix
+from sfumato.public.machine.threads import in_threads
 
 SIDE = 28  # images are brought to this side, so that one filter bank serves all
 FINE, COARSE = Scale(7, 1.3, 1.7), Scale(11, 2.4, 0.85)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.exact_arithmetic import exact_products
+from sfumato.public.machine.exact_arithmetic import exact_products
 
 _SEED = 11
 

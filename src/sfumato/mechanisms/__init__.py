@@ -1,13 +1,11 @@
 """The mechanisms that come with the package. Importing this registers them."""
 
-from sfumato.mechanisms.clustmix.mechanism import ClustMix
-from sfumato.mechanisms.dpmix import DPMix
-from sfumato.mechanisms.gan.mechanism import DPGan
-from sfumato.mechanisms.gan.pate_gan import PateGan
-from sfumato.mechanisms.histograms import IndependentHistograms
+from sfumato.mechanisms.generators.gan.mechanism import DPGan
+from sfumato.mechanisms.generators.gan.pate_gan import PateGan
+from sfumato.mechanisms.generators.merf.mechanism import DPMerf
 from sfumato.mechanisms.image.mechanism import ThreeAImage
-from sfumato.mechanisms.kip.dp_kip import DPKip
-from sfumato.mechanisms.kip.kip import Kip
+from sfumato.mechanisms.kernels.dp_kip import DPKip
+from sfumato.mechanisms.kernels.kip import Kip
 from sfumato.mechanisms.latent.dp_syn import DPSyn
 from sfumato.mechanisms.latent.p3gm import P3GM
 from sfumato.mechanisms.learners.cnn import Cnn
@@ -16,9 +14,11 @@ from sfumato.mechanisms.learners.scattering import Scattering
 from sfumato.mechanisms.local.dp_pro import DPPro
 from sfumato.mechanisms.local.local_reports import LocalReports
 from sfumato.mechanisms.marginals.aim import Aim
+from sfumato.mechanisms.marginals.histograms import IndependentHistograms
 from sfumato.mechanisms.marginals.mst import Mst
 from sfumato.mechanisms.marginals.privbayes import PrivBayes
-from sfumato.mechanisms.merf.mechanism import DPMerf
+from sfumato.mechanisms.mixing.clustmix.mechanism import ClustMix
+from sfumato.mechanisms.mixing.dpmix import DPMix
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
 __all__ = [

@@ -16,8 +16,8 @@ from sfumato.mechanism import Mechanism
 from sfumato.model import Synthetic
 from sfumato.outlook.forecast import LITTLE_USE
 from sfumato.outlook.preview import noise_of
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Column, Schema
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.schema import Column, Schema
 
 #: A class drowns when its rows are fewer than so many standard deviations of a count.
 _DROWNED = 3.0

@@ -6,8 +6,8 @@ from typing import Any
 
 from sfumato.mechanism import Mechanism
 from sfumato.outlook.method_list import figures_of
-from sfumato.public.hardware import OnGpu
-from sfumato.public.schema import Schema
+from sfumato.public.machine.hardware import OnGpu
+from sfumato.public.schema.schema import Schema
 
 _NO_GPU = "A GPU makes no difference to it."
 

@@ -9,9 +9,9 @@ from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import Expectations, Range, load_expectations
 from sfumato.public.accounting import epsilon_of_mu, mu_of_budget
 from sfumato.public.budget import Budget
-from sfumato.public.discovery import BUDGET_SHARE
-from sfumato.public.plan import Plan, noise_growth
-from sfumato.public.schema import Schema, sketch
+from sfumato.public.plan.discovery import BUDGET_SHARE
+from sfumato.public.plan.plan import Plan, noise_growth
+from sfumato.public.schema.schema import Schema, sketch
 
 #: Below this share in the middle of all runs, with even classes, a release is advised against.
 HOPELESS = 0.5

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.errors import SfumatoError
 from sfumato.mechanism import Learner, registered, registered_names
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 FIGURES = "method_figures.json"
 

@@ -23,12 +23,12 @@ from sfumato.outlook.sections import (
 from sfumato.outlook.unused_keys import keys_without_effect
 from sfumato.public.accounting import Spent
 from sfumato.public.budget import Budget, budget_of
-from sfumato.public.claim import claim_of
-from sfumato.public.layout import Section, as_html, as_text
-from sfumato.public.outline import Outline, outline_of
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Schema, sketch
-from sfumato.public.step import Step
+from sfumato.public.certificate.claim import claim_of
+from sfumato.public.certificate.layout import Section, as_html, as_text
+from sfumato.public.plan.outline import Outline, outline_of
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema, sketch
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,7 +181,7 @@ def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget | float) -> 
     Refuses what `fit` would refuse, and reads a number as `fit` does: as an epsilon. Where the schema leaves bounds or
     categories open it says what is to be discovered instead of the steps.
 
-    >>> from sfumato.public.schema import Column
+    >>> from sfumato.public.schema.schema import Column
     >>> age = Column(name="age", kind="integer", bounds=(0, 99))
     >>> planned = plan("auto", Schema(columns=(age,), rows=10_000), Budget(epsilon=1.0, delta=1e-6))
     >>> planned

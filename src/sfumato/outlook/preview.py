@@ -6,13 +6,13 @@ from typing import Any
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Mechanism, Named
-from sfumato.public.block import Block, Hot
 from sfumato.public.budget import Budget
-from sfumato.public.discovery import BUDGET_SHARE, DELTA_SHARE, plan_discovery
-from sfumato.public.plan import Plan, make_plan
-from sfumato.public.reading import column_noise, readings_of
-from sfumato.public.schema import Schema, sketch
-from sfumato.public.step import Poisson, Step, WithoutReplacement
+from sfumato.public.plan.block import Block, Hot
+from sfumato.public.plan.discovery import BUDGET_SHARE, DELTA_SHARE, plan_discovery
+from sfumato.public.plan.plan import Plan, make_plan
+from sfumato.public.plan.reading import column_noise, readings_of
+from sfumato.public.plan.step import Poisson, Step, WithoutReplacement
+from sfumato.public.schema.schema import Schema, sketch
 
 #: Columns of fewer categories than this are not spoken of by them.
 _MANY_CATEGORIES = 20

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from sfumato.errors import ModelError
 from sfumato.mechanism import Learner
 from sfumato.model import FixedModel, Model, check_row_count
-from sfumato.public.row_counts import Holding, Recommended, Recommending
-from sfumato.public.schema import Schema
+from sfumato.public.plan.row_counts import Holding, Recommended, Recommending
+from sfumato.public.schema.schema import Schema
 
 #: A number of rows; `many`, as many as serve a learner best; or nothing, for as many as were declared.
 AskedRows = int | Literal["many"] | None

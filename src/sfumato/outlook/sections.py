@@ -14,11 +14,11 @@ from sfumato.outlook.words import (
     percent,
     simulated_another,
 )
-from sfumato.public.claim import claim_of
-from sfumato.public.layout import Grid, Section
-from sfumato.public.outline import Outline
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Schema
+from sfumato.public.certificate.claim import claim_of
+from sfumato.public.certificate.layout import Grid, Section
+from sfumato.public.plan.outline import Outline
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.schema import Schema
 
 #: Columns that are shown; to_json and --json have them all.
 _SHOWN = 12

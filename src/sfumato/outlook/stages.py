@@ -2,8 +2,8 @@
 
 from sfumato.mechanism import Mechanism
 from sfumato.public.budget import Budget
-from sfumato.public.discovery import BOUNDS, ROWS
-from sfumato.public.schema import Schema, sketch
+from sfumato.public.plan.discovery import BOUNDS, ROWS
+from sfumato.public.schema.schema import Schema, sketch
 
 #: Every step that a mechanism of the package plans. Mechanisms of others show the names that they have.
 WORDS = {

@@ -1,7 +1,7 @@
 """What a schema says of released rows and a mechanism cannot heed: told in the plan, so that nobody counts on it in vain."""
 
 from sfumato.mechanism import Learner, Mechanism
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 #: Mechanisms whose rows are encoded mixtures.
 _ENCODED = ("dpmix", "kip", "dp-kip")

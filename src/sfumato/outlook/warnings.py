@@ -12,8 +12,8 @@ from sfumato.mechanisms.learners.progress import MOST_LOSS, Watched
 from sfumato.model import Classifier, Counted, FixedModel, Model, Product, Synthetic
 from sfumato.outlook.collapse import collapsed_classes, collapsed_columns, count_noise
 from sfumato.outlook.forecast import LITTLE_USE, outlook
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Schema
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.schema import Schema
 
 #: A declared size that is rounded to one digit is off by a factor of less than this, and must not be called wrong.
 _FACTOR = 1.5

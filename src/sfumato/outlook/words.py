@@ -5,8 +5,8 @@ from typing import Any
 
 from sfumato.outlook.expectations import Range
 from sfumato.outlook.forecast import LIKE_A_NUMBER, Outlook
-from sfumato.public.reading import ASSUMED_ROWS
-from sfumato.public.schema import Column, Schema
+from sfumato.public.plan.reading import ASSUMED_ROWS
+from sfumato.public.schema.schema import Column, Schema
 
 _DAY = 86_400.0
 

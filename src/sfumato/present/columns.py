@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from sfumato.present.histogram_drawing import histogram_svg
 from sfumato.present.marginals import Marginal, is_number, marginal, numbers_of
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 #: A page that holds more of them would be too long to send; the others are in the rows.
 MOST_COLUMNS = 1_000

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from sfumato.model import Synthetic
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 
 def load_lines(synthetic: Synthetic, schema: Schema, *, folder: str | Path = ".") -> dict[str, str]:
@@ -17,7 +17,7 @@ def load_lines(synthetic: Synthetic, schema: Schema, *, folder: str | Path = "."
         folder: Where the file lies, seen from where the line is run.
 
     >>> table = pd.DataFrame({"age": [41], "ill": [True]})
-    >>> from sfumato.public.schema import Column
+    >>> from sfumato.public.schema.schema import Column
     >>> schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 99)),))
     >>> load_lines(Synthetic(table=table), schema)["pandas"]
     'import pandas; rows = pandas.read_parquet("synthetic.parquet")'

@@ -8,9 +8,9 @@ from sfumato.present.pages import render
 from sfumato.present.plots import curve_svg
 from sfumato.present.promise import plain_promise
 from sfumato.present.report import common_facts
-from sfumato.public.answers import Answers
-from sfumato.public.certificate import Certificate
-from sfumato.public.schema import Schema
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.plan.answers import Answers
+from sfumato.public.schema.schema import Schema
 
 
 def public_model_report(certificate: Certificate, *, schema: Schema, answers: Answers) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 from sfumato.model import Synthetic
 from sfumato.present.pages import render
 from sfumato.present.report import facts_of_rows
-from sfumato.public.non_private import NOT_PRIVATE
-from sfumato.public.schema import Schema
+from sfumato.public.certificate.non_private import NOT_PRIVATE
+from sfumato.public.schema.schema import Schema
 
 
 def non_private_page(facts: Mapping[str, Any], *, schema: Schema, synthetic: Synthetic) -> str:

@@ -2,8 +2,8 @@
 
 import math
 
-from sfumato.public.certificate import Certificate
-from sfumato.public.schema import Schema
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.schema.schema import Schema
 
 #: Where an attacker may become surer than this, the promise says little by itself.
 _LITTLE = 0.95

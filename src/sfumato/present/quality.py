@@ -8,9 +8,9 @@ from sfumato.outlook.forecast import outlook
 from sfumato.outlook.preview import noise_of
 from sfumato.outlook.warnings import verdict_on
 from sfumato.outlook.words import in_sentences, noise_by_column, noise_notes, simulated_another
-from sfumato.public.outline import outline_of
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Schema
+from sfumato.public.plan.outline import outline_of
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.schema import Schema
 
 
 def quality_of(mechanism: Named, *, schema: Schema, plan: Plan, warnings: Sequence[str]) -> dict[str, Any]:

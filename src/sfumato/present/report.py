@@ -18,9 +18,9 @@ from sfumato.present.pages import render
 from sfumato.present.plots import picture_grid
 from sfumato.present.promise import plain_promise
 from sfumato.present.quality import quality_of
-from sfumato.public.certificate import Certificate
-from sfumato.public.claim import exact_text
-from sfumato.public.schema import Schema
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.certificate.claim import exact_text
+from sfumato.public.schema.schema import Schema
 
 _MOST_ROWS, _MOST_COLUMNS = 5, 10
 _MOST_CLASSES, _OF_A_CLASS, _UNLABELLED = 20, 12, 60

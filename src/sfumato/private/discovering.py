@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.kernel.discovery import frequent_texts
+from sfumato.private.doors.discovery import frequent_texts
+from sfumato.private.intake.sensitive import Sensitive, with_schema
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.kernel.view import View
-from sfumato.private.sensitive import Sensitive, with_schema
-from sfumato.public.answers import Answers
+from sfumato.private.view import View
 from sfumato.public.budget import Budget
-from sfumato.public.discovery import (
+from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.discovery import (
     BOUNDS,
     ROWS,
     DiscoveryPlan,
@@ -21,7 +21,7 @@ from sfumato.public.discovery import (
     plan_discovery,
     with_categories,
 )
-from sfumato.public.schema import Batch, Schema, n_rows_of
+from sfumato.public.schema.schema import Batch, Schema, n_rows_of
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from typing import NoReturn
 from weakref import WeakKeyDictionary
 
 from sfumato.errors import PrivacyError
-from sfumato.private.kernel.view import View
+from sfumato.private.view import View
 from sfumato.public.budget import Budget
-from sfumato.public.choice import Expected
-from sfumato.public.doors import Device, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train
+from sfumato.public.plan.choice import Expected
+from sfumato.public.plan.doors import Device, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train
 
 
 class DoorsOnly:

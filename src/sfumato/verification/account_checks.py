@@ -18,9 +18,9 @@ import math
 
 from sfumato.errors import SfumatoError
 from sfumato.public.accounting import epsilon_of, event_to_json
-from sfumato.public.certificate import Certificate
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Schema
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.schema import Schema
 from sfumato.verification.findings import Findings
 from sfumato.verification.replay import replay_epsilon
 

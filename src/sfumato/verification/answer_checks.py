@@ -2,17 +2,17 @@
 
 import math
 
-from sfumato.contents import archive_of
 from sfumato.errors import SfumatoError
-from sfumato.folder import ANSWERS, answers_of
-from sfumato.public.answers import Answers
-from sfumato.public.block import Block, Response
-from sfumato.public.certificate import Certificate
-from sfumato.public.discovery import discovered_bounds
-from sfumato.public.grid import RESPONSE_PARTS, truth_in_parts
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.folder.contents import archive_of
+from sfumato.folder.releasing import ANSWERS, answers_of
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.block import Block, Response
+from sfumato.public.plan.discovery import discovered_bounds
+from sfumato.public.plan.grid import RESPONSE_PARTS, truth_in_parts
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 from sfumato.verification.findings import Findings
 from sfumato.verification.noise_checks import (
     FALSE_ALARM,

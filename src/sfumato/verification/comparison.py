@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.model import Synthetic
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 #: Numbers this close are the same, in units of their column's bounds.
 CLOSE = 1e-6
@@ -24,7 +24,7 @@ ONE_STEP = 1 / 250
 def share_different(a: Synthetic, b: Synthetic, schema: Schema) -> float:
     """The part of all cells in which two sets of rows differ by more than a rounding error; 1 where shapes differ.
 
-    >>> from sfumato.public.schema import Column
+    >>> from sfumato.public.schema.schema import Column
     >>> schema = Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 100)),))
     >>> rows = [Synthetic(table=pd.DataFrame({"x": [1.0, 2.0, 3.0, third]})) for third in (4.0, 4.00001, 5.0)]
     >>> share_different(rows[0], rows[1], schema), share_different(rows[0], rows[2], schema)

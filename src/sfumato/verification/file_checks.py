@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-from sfumato.contents import ARRAYS, TABLE, read_plain, sha256_of, why_not_plain
 from sfumato.errors import SfumatoError, VerificationError
-from sfumato.folder import ANSWERS, CERTIFICATE, REPORT, SCHEMA
-from sfumato.public.certificate import Certificate
-from sfumato.public.schema import Schema
-from sfumato.public.schema_file import parse_schema, schema_to_toml
-from sfumato.safetensors_file import WEIGHTS
-from sfumato.signing import SIGNATURE
+from sfumato.folder.contents import ARRAYS, TABLE, read_plain, sha256_of, why_not_plain
+from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA
+from sfumato.folder.signing import SIGNATURE
+from sfumato.folder.tensors import WEIGHTS
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema_file import parse_schema, schema_to_toml
 from sfumato.verification.findings import Findings
 
 _MOST_NAMED = 20

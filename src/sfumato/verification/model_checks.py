@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.folder import GARBLED, Release
+from sfumato.folder.releasing import GARBLED, Release
+from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.model import Classifier, Weights, notes_of
 from sfumato.outlook.warnings import model_warnings
-from sfumato.public.certificate import Certificate
-from sfumato.safetensors_file import WEIGHTS, weights_file, weights_of
+from sfumato.public.certificate.certificate import Certificate
 from sfumato.verification.findings import Findings
 from sfumato.verification.plan_checks import Recomputed
 from sfumato.verification.rebuilt import Rebuilt, settle_rebuilt

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import gammaln, ndtr
 
-from sfumato.public.block import Hot, Votes
-from sfumato.public.grid import NOISE_STDDEV
+from sfumato.public.plan.block import Hot, Votes
+from sfumato.public.plan.grid import NOISE_STDDEV
 
 #: An honest release fails one of the tests this often at most, over all of them together.
 FALSE_ALARM = 1e-9

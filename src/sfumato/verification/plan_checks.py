@@ -8,15 +8,15 @@ from typing import Any
 import dp_accounting as dpa
 
 from sfumato.errors import SfumatoError
-from sfumato.folder import GARBLED
+from sfumato.folder.releasing import GARBLED
 from sfumato.mechanism import Learner, Mechanism, mechanism_from, record_of
 from sfumato.public.accounting import event_to_json
-from sfumato.public.assumptions import ASSUMPTIONS
-from sfumato.public.certificate import SECRET_RANDOMNESS, Certificate, DiscoveryRecord, grid_of
-from sfumato.public.discovery import DiscoveryPlan, plan_discovery
-from sfumato.public.plan import Plan, event_of, refuse_sampling
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.certificate.assumptions import ASSUMPTIONS
+from sfumato.public.certificate.certificate import SECRET_RANDOMNESS, Certificate, DiscoveryRecord, grid_of
+from sfumato.public.plan.discovery import DiscoveryPlan, plan_discovery
+from sfumato.public.plan.plan import Plan, event_of, refuse_sampling
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 from sfumato.verification.findings import Findings
 
 #: Discovery and persons take a root or a binomial on the way to their noise: another processor rounds it otherwise.

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sfumato.public.certificate import Certificate
+from sfumato.public.certificate.certificate import Certificate
 from sfumato.verification.findings import Findings
 
 #: Rounding may change this part of all cells. It is far more than was ever seen, and far less than any other seed does.

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable
 
 from sfumato.errors import SfumatoError
-from sfumato.folder import GARBLED, REPORT, model_report_of, report_of
+from sfumato.folder.releasing import GARBLED, REPORT, model_report_of, report_of
 from sfumato.model import Synthetic
-from sfumato.public.answers import Answers
-from sfumato.public.certificate import Certificate
-from sfumato.public.schema import Schema
-from sfumato.public.software import DRAWN_BY, others_than_here
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.certificate.software import DRAWN_BY, others_than_here
+from sfumato.public.plan.answers import Answers
+from sfumato.public.schema.schema import Schema
 from sfumato.verification.findings import Findings
 
 

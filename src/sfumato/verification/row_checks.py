@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from sfumato.contents import ARRAYS, TABLE, settled_file, synthetic_file, synthetic_of
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.folder import GARBLED, Release
+from sfumato.folder.contents import ARRAYS, TABLE, settled_file, synthetic_file, synthetic_of
+from sfumato.folder.releasing import GARBLED, Release
 from sfumato.model import Classifier, Synthetic, notes_of
 from sfumato.outlook.warnings import release_warnings
-from sfumato.public.certificate import Certificate
-from sfumato.public.software import WRITTEN_BY, others_than_here
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.certificate.software import WRITTEN_BY, others_than_here
 from sfumato.verification.comparison import share_different
 from sfumato.verification.findings import Findings
 from sfumato.verification.plan_checks import Recomputed

@@ -5,9 +5,9 @@ from typing import Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from sfumato.contents import read_plain
 from sfumato.errors import SfumatoError
-from sfumato.signing import SIGNATURE, Signature, fingerprint, load_public_key
+from sfumato.folder.contents import read_plain
+from sfumato.folder.signing import SIGNATURE, Signature, fingerprint, load_public_key
 from sfumato.verification.findings import Findings
 
 #: absent; by some key, nobody asked whose; by the signer who was asked for; not what it says.

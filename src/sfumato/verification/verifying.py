@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import VerificationError
-from sfumato.folder import CERTIFICATE, Release
-from sfumato.public.certificate import Certificate
-from sfumato.public.claim import exact_text
-from sfumato.public.layout import Section, as_html
-from sfumato.safetensors_file import WEIGHTS
+from sfumato.folder.releasing import CERTIFICATE, Release
+from sfumato.folder.tensors import WEIGHTS
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.public.certificate.claim import exact_text
+from sfumato.public.certificate.layout import Section, as_html
 from sfumato.verification.account_checks import check_account, check_delta
 from sfumato.verification.answer_checks import check_answers
 from sfumato.verification.file_checks import check_files, check_schema, read_certificate

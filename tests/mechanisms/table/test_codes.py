@@ -14,7 +14,7 @@ from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.codes import CodeTable, added_lifts
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 N_CODES = 2_000
 CODE = Column(name="code", kind="categorical", categories=tuple(f"k{i}" for i in range(N_CODES)))

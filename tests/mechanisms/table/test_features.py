@@ -4,7 +4,7 @@ import numpy as np
 
 from sfumato import Column
 from sfumato.mechanisms.table.features import candidate_groups, exactly_one, features_of, one_of
-from sfumato.public.one_of import OneOf
+from sfumato.public.schema.one_of import OneOf
 
 
 def booleans(*names: str) -> list[Column]:

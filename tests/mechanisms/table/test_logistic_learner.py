@@ -29,13 +29,13 @@ CASES = {
 @pytest.mark.parametrize("case", ["gradients", "persons"])
 @pytest.mark.usefixtures("tiny")
 def test_it_keeps_the_contract(case: str, monkeypatch) -> None:
-    set_constant(monkeypatch, "sfumato.private.prepared._MOST_ROWS", 32)
+    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
     schema, budget = CASES[case]
     check_mechanism(sf.Logistic(), schema, n_rows=100, budget=budget)
 
 
 def test_it_keeps_the_contract_on_wide_tables(monkeypatch) -> None:
-    set_constant(monkeypatch, "sfumato.private.prepared._MOST_ROWS", 32)
+    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
     set_constant(monkeypatch, "sfumato.mechanisms.table.wide_path.method._MORE_THAN", 5)
     set_constant(monkeypatch, "sfumato.mechanisms.table.wide_path.gauss._HESSIAN_ROWS", 100)
     for module in ("table.wide_path.teacher", "table.wide_path.method", "learners.linear_rule"):

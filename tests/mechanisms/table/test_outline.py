@@ -12,7 +12,7 @@ from sfumato import Budget, Column, IndependentHistograms, Schema, ThreeATable, 
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.outline import _LACKS, outline_table
 from sfumato.mechanisms.table.wide_path.method import is_wide
-from sfumato.public.outline import outline_of
+from sfumato.public.plan.outline import outline_of
 
 ROOT = Path(__file__).parents[3]
 BUDGET = Budget(epsilon=1.0, delta=1e-6)

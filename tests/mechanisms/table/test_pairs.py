@@ -5,7 +5,7 @@ import pytest
 
 from sfumato.mechanisms.table.ordering import bin_lines, category_levels, class_line, halves, levels_of
 from sfumato.mechanisms.table.pairs import Levels, Sums, all_pairs, departures
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 LEVELS = Levels([np.array([0, 0, 1, 2]), np.array([0, 1, 1]), np.arange(4)], np.array([0, 1, 1]))
 TOTAL = 20_000

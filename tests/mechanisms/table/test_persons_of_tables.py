@@ -11,7 +11,7 @@ from schemas import PERSONS, TABLE
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.persons import _NORMS, Number, classes_regained, mean_norm, norm_of, regained, rows_of
 from sfumato.mechanisms.table.to_bins import BinStage
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 MUCH = sf.Budget(epsilon=50.0, delta=1e-6)

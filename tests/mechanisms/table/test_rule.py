@@ -10,7 +10,7 @@ from sfumato.mechanisms.table.prior import Prior
 from sfumato.mechanisms.table.rule import BELIEVED, FARTHEST, Bins, learn_rule
 from sfumato.mechanisms.table.teacher import corrected, no_corrections, pupils, teach
 from sfumato.mechanisms.table.usual import Usual
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 SIZES = (4, 4, 4)
 BINS = Bins(Layout(SIZES))

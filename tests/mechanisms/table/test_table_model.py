@@ -16,7 +16,7 @@ from sfumato.mechanisms.table.regression import Learned
 from sfumato.mechanisms.table.table_model import FittedTable, TableModel
 from sfumato.mechanisms.table.to_labels import Labels
 from sfumato.mechanisms.table.to_numbers import TaughtNumbers
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 X = Column(name="x", kind="integer", bounds=(0, 1))
 CLASS = Column(name="y", kind="categorical", categories=("no", "yes"))

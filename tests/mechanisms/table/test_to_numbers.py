@@ -10,8 +10,8 @@ import sfumato as sf
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.effects import ColumnParts, Effects, PairCells
 from sfumato.mechanisms.table.to_numbers import _departure, _SomeTables
-from sfumato.public.block import Hot
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Hot
+from sfumato.public.plan.step import Step
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-5)
 N = 20_000

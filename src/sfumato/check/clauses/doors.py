@@ -11,10 +11,10 @@ from sfumato.check.recorder import Drawn, whitened_distance
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.public.block import Response
-from sfumato.public.choice import LOSS
-from sfumato.public.grid import NOISE_STDDEV, RESPONSE_PARTS, truth_in_parts
-from sfumato.public.step import Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.plan.block import Response
+from sfumato.public.plan.choice import LOSS
+from sfumato.public.plan.grid import NOISE_STDDEV, RESPONSE_PARTS, truth_in_parts
+from sfumato.public.plan.step import Poisson, SecretBins, Step, WithoutReplacement
 
 FALSE_ALARM = 1e-6
 _RUNGS, _CHOICES, _RESPONSES = 5, 2000, 20_000

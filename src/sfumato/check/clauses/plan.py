@@ -11,7 +11,7 @@ from sfumato.errors import ContractError
 from sfumato.mechanism import mechanism_to_json
 from sfumato.model import Classifier
 from sfumato.private.doors_only import doors_of
-from sfumato.public.probe import random_batch
+from sfumato.public.plan.probe import random_batch
 
 
 def steps_are_public(setting: Setting) -> None:

@@ -12,11 +12,11 @@ from sfumato.check.setting import Setting
 from sfumato.check.watch import watched
 from sfumato.errors import ContractError
 from sfumato.fitted import Fitted
-from sfumato.folder import load_release, release
+from sfumato.folder.releasing import load_release, release
 from sfumato.model import Classifier, Product
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.one_of import is_yes_or_no
-from sfumato.public.probe import random_batch
+from sfumato.public.plan.probe import random_batch
+from sfumato.public.schema.one_of import is_yes_or_no
 from sfumato.verification.verifying import verify
 
 

@@ -11,7 +11,7 @@ from sfumato.cli.options import Delta, Settings
 from sfumato.cli.refusals import FAULTS_FOUND, refusing
 from sfumato.cli.settings import with_settings
 from sfumato.errors import PlanError
-from sfumato.folder import load_release
+from sfumato.folder.releasing import load_release
 from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism
 from sfumato.lab.audit.classwise import NAME, audit_classwise
 from sfumato.lab.audit.drawing import trade_off_file
@@ -19,8 +19,8 @@ from sfumato.lab.audit.leaks import Leak, leak_panel
 from sfumato.lab.audit.reference import schema_for
 from sfumato.mechanism import Mechanism, mechanism_from, registered
 from sfumato.public.budget import Budget, default_delta
-from sfumato.public.schema import Schema
-from sfumato.public.schema_file import load_schema
+from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema_file import load_schema
 
 
 @refusing

@@ -11,7 +11,7 @@ from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.refusals import FAULTS_FOUND, refusing
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding
 from sfumato.lab.dry_run.reading import DryRun, dry_run
-from sfumato.public.schema_file import load_schema
+from sfumato.public.schema.schema_file import load_schema
 
 
 @refusing

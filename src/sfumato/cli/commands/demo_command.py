@@ -10,8 +10,8 @@ from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
 from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
 from sfumato.cli.show_plan import grid_as_table
-from sfumato.disk import check_file_target, whole_file
-from sfumato.folder import check_target
+from sfumato.folder.disk import check_file_target, whole_file
+from sfumato.folder.releasing import check_target
 from sfumato.lab.demo.story import Story, stages, tell
 from sfumato.outlook.sections import steps_grid
 from sfumato.outlook.warnings import verdict_on

@@ -10,7 +10,7 @@ from sfumato.cli.console import AsJson, answer
 from sfumato.cli.options import PassphraseFile
 from sfumato.cli.refusals import refusing
 from sfumato.errors import ReleaseError
-from sfumato.signing import SigningKey, fingerprint, is_encrypted, load_public_key, load_signing_key, new_keys
+from sfumato.folder.signing import SigningKey, fingerprint, is_encrypted, load_public_key, load_signing_key, new_keys
 
 keys = typer.Typer(help="Keys to sign releases with.", no_args_is_help=True)
 

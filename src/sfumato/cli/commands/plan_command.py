@@ -15,8 +15,8 @@ from sfumato.cli.show_plan import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.public.budget import budget_of
-from sfumato.public.non_private import BASELINES
-from sfumato.public.schema_file import load_schema
+from sfumato.public.certificate.non_private import BASELINES
+from sfumato.public.schema.schema_file import load_schema
 
 
 @refusing

@@ -9,8 +9,8 @@ from rich.markup import escape
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
-from sfumato.disk import check_file_target, whole_file
 from sfumato.errors import ReleaseError
+from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.training import load_model
 from sfumato.verification.verifying import verify as verify_release
 

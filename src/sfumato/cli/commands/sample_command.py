@@ -11,9 +11,9 @@ from rich.markup import escape
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
 from sfumato.cli.refusals import refusing
-from sfumato.disk import check_file_target, whole_file
 from sfumato.errors import ModelError, ReleaseError
-from sfumato.folder import load_release
+from sfumato.folder.disk import check_file_target, whole_file
+from sfumato.folder.releasing import load_release
 from sfumato.mechanism import Learner, mechanism_from
 from sfumato.model import Classifier, Synthetic
 from sfumato.outlook.row_counts import rows_to_release

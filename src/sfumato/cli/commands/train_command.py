@@ -21,13 +21,13 @@ from sfumato.cli.options import (
 from sfumato.cli.refusals import refusing
 from sfumato.cli.settings import chosen_learner
 from sfumato.cli.written import WRITING, describe_release, how_to_check, show_written
-from sfumato.folder import check_target
-from sfumato.folder import release as write_release
+from sfumato.folder.releasing import check_target
+from sfumato.folder.releasing import release as write_release
 from sfumato.outlook.planning import plan
 from sfumato.outlook.stages import fit_stages
-from sfumato.private.sensitive import Sensitive
+from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import budget_of
-from sfumato.public.schema_file import load_schema
+from sfumato.public.schema.schema_file import load_schema
 from sfumato.training import train as train_model
 
 

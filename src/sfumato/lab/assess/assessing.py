@@ -15,7 +15,7 @@ from sfumato.lab.attacks.membership import by_closest, by_neighbours, closest, d
 from sfumato.lab.attacks.shadows import check_shadows, likelihood_ratio
 from sfumato.lab.attacks.sheets import from_batches
 from sfumato.present.report import other_world
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 #: Rows of each set that learners see.
 MOST_ROWS = 50_000

@@ -17,7 +17,7 @@ from sfumato.present.columns import column_cards, columns_in_order
 from sfumato.present.correlations import correlations_of, correlations_svg
 from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.values import to_texts
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 #: The part of the real rows that a learner is tested on where nobody gives others.
 _HELD_BACK = 0.3

@@ -15,7 +15,7 @@ from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS, train_and_predict, train_to_ask
 from sfumato.lab.benchmark.metrics import brier
 from sfumato.lab.benchmark.metrics import utility as score_of
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 _SETS = ("real", "synthetic")
 #: Test rows on which a column is shuffled to see what it is worth, and classes up to which all are shown.

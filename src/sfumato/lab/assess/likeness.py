@@ -15,7 +15,7 @@ from sfumato.lab.benchmark.association import spearman
 from sfumato.lab.benchmark.fidelity import each_distance
 from sfumato.lab.boosted_trees import boosting
 from sfumato.present.marginals import Marginal, marginal
-from sfumato.public.schema import Batch
+from sfumato.public.schema.schema import Batch
 
 Fit = Callable[[NDArray[Any], NDArray[np.int64]], Any]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import ReleaseError
-from sfumato.folder import Release, load_release
+from sfumato.folder.releasing import Release, load_release
 from sfumato.lab.baselines.baseline import read_rows
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.model import Synthetic
-from sfumato.public.schema import Batch, Schema, n_rows_of
+from sfumato.public.schema.schema import Batch, Schema, n_rows_of
 
 
 @dataclass(frozen=True)

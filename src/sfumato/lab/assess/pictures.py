@@ -10,7 +10,7 @@ from sfumato.lab.attacks.inversion import given_away, invert
 from sfumato.lab.attacks.roc import Interval
 from sfumato.learn.oriented import oriented_features
 from sfumato.present.plots import picture_grid
-from sfumato.public.schema import Batch
+from sfumato.public.schema.schema import Batch
 
 #: Pictures of each set whose features are compared, and released ones whose neighbours are shown.
 MOST_PICTURES, _SHOWN = 2_000, 12

@@ -15,7 +15,7 @@ from sfumato.lab.benchmark.learners import tree_matrix
 from sfumato.lab.boosted_trees import Boosting, boosting
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.tables import frame_source
-from sfumato.public.schema import Batch, Schema
+from sfumato.public.schema.schema import Batch, Schema
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from sfumato.disk import write_files
 from sfumato.errors import ReleaseError
-from sfumato.folder import CERTIFICATE
+from sfumato.folder.disk import write_files
+from sfumato.folder.releasing import CERTIFICATE
 from sfumato.lab.assess.likeness import QUANTILES
 from sfumato.lab.assess.summary import Assessment, Learned, Shape
 from sfumato.lab.attacks.roc import Attack, Interval

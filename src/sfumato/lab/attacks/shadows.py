@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
 from sfumato.fitting import fit
-from sfumato.folder import Release
+from sfumato.folder.releasing import Release
 from sfumato.lab.attacks.membership import MOST_SYNTHETIC, reach
 from sfumato.lab.attacks.roc import Attack, measure
 from sfumato.lab.attacks.sheets import from_batches, places
 from sfumato.lab.baselines.baseline import read_rows
 from sfumato.mechanism import mechanism_from
-from sfumato.private.sensitive import Sensitive
-from sfumato.public.schema import Batch, n_rows_of
+from sfumato.private.intake.sensitive import Sensitive
+from sfumato.public.schema.schema import Batch, n_rows_of
 
 #: Members whose membership is guessed, and as many others.
 _TARGETS = 1_000

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.private.intake.scalars import MISSING_TEXTS
-from sfumato.public.schema import Batch, Schema
+from sfumato.public.schema.schema import Batch, Schema
 
 #: Categories of a column that distances tell apart; the rest count as one.
 _MOST_CATEGORIES = 40

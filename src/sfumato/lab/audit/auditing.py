@@ -17,8 +17,8 @@ from sfumato.mechanism import Mechanism
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import Budget
-from sfumato.public.plan import Plan, make_plan
-from sfumato.public.schema import Schema
+from sfumato.public.plan.plan import Plan, make_plan
+from sfumato.public.schema.schema import Schema
 
 #: An honest release is called refuted once in 10,000 audits at most; the bound at the usual 95 % is given beside it.
 CONFIDENCE, USUAL = 1 - 1e-4, 0.95

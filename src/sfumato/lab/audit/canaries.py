@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.block import Block, Choice, Dense, Hot, Outer, Response, Votes
-from sfumato.public.schema import Batch, Column, Schema
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Block, Choice, Dense, Hot, Outer, Response, Votes
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch, Column, Schema
 
 #: What a made-up row is: nothing at all, the canary, or the row that lies farthest from it.
 PLAIN, CANARY, OPPOSITE = 0.0, 1.0, 2.0

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, judge
 from sfumato.lab.audit.bounds import Scores
-from sfumato.public.block import Dense
 from sfumato.public.budget import Budget, PrivacyUnit
-from sfumato.public.plan import Plan, make_plan
-from sfumato.public.step import Step, WithoutReplacement
+from sfumato.public.plan.block import Dense
+from sfumato.public.plan.plan import Plan, make_plan
+from sfumato.public.plan.step import Step, WithoutReplacement
 
 NAME = "classwise-as-published"
 #: Rows of a class, rows of a mixture, mixtures of a class: those of the publication.

@@ -15,7 +15,7 @@ from sfumato.check.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 _ROWS = 120
 _UNIQUE = "zz-held-by-one-row"

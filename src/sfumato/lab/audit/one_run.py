@@ -20,9 +20,9 @@ from sfumato.lab.audit.bounds import Scores
 from sfumato.mechanism import Mechanism
 from sfumato.mechanisms import IndependentHistograms, Logistic
 from sfumato.model import Classifier
-from sfumato.private.sensitive import Sensitive
+from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 _GUESSED = 0.2  # the part of the canaries of which the attacker is surest
 _LARGEST = 64.0

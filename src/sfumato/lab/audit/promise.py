@@ -12,7 +12,7 @@ from sfumato.public.accounting import epsilon_of
 from sfumato.public.accounting.gdp import deltas_of_mu
 from sfumato.public.accounting.leaves import Leaves, flatten
 from sfumato.public.accounting.pld import compose
-from sfumato.public.plan import Plan, event_of
+from sfumato.public.plan.plan import Plan, event_of
 
 _FARTHEST = 2.0**8  # times as much or as little noise as planned
 _CLOSE = 1e-3  # of the noise, to the safe side

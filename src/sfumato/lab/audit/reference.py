@@ -5,7 +5,7 @@ from dataclasses import replace
 from sfumato.errors import PlanError, SfumatoError
 from sfumato.mechanism import Mechanism
 from sfumato.public.budget import Budget, PrivacyUnit
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 ROWS = 60_000
 _DIGITS = Column(name="digit", kind="categorical", categories=tuple("0123456789"))

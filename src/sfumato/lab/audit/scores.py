@@ -21,14 +21,14 @@ from sfumato.lab.audit import canaries
 from sfumato.lab.audit.bounds import Scores
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.kernel.view import View
-from sfumato.public.block import Response
-from sfumato.public.choice import Expected
-from sfumato.public.doors import Noisy
-from sfumato.public.grid import NOISE_STDDEV, RESPONSE_PARTS, truth_in_parts
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Batch
-from sfumato.public.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.private.view import View
+from sfumato.public.plan.block import Response
+from sfumato.public.plan.choice import Expected
+from sfumato.public.plan.doors import Noisy
+from sfumato.public.plan.grid import NOISE_STDDEV, RESPONSE_PARTS, truth_in_parts
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.step import Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.schema.schema import Batch
 
 MakePrimitives = Callable[[NoiseSource], Primitives]
 _NUMBERS_AT_ONCE = 1 << 18

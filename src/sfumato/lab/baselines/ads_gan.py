@@ -21,10 +21,10 @@ from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import draw_rows
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.settings import require_positive
-from sfumato.mechanisms.gan.discriminator import Discriminator
+from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.model import Synthetic, check_row_count
-from sfumato.public.schema import Schema
-from sfumato.public.torch_extra import need_torch, one_thread
+from sfumato.public.machine.torch_extra import need_torch, one_thread
+from sfumato.public.schema.schema import Schema
 
 _ROWS_AT_ONCE = 4096
 

@@ -12,7 +12,7 @@ from sfumato.outlook.row_counts import AskedRows, rows_to_release
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.sources import open_source
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.schema import Batch, Schema, n_rows_of
+from sfumato.public.schema.schema import Batch, Schema, n_rows_of
 
 _ROWS_AT_ONCE = 65_536
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ModelError
 from sfumato.mechanisms.common.generator import Generator
-from sfumato.mechanisms.gan.discriminator import Discriminator
-from sfumato.public.doors import Tensor
-from sfumato.public.torch_extra import default_device, need_torch
+from sfumato.mechanisms.generators.gan.discriminator import Discriminator
+from sfumato.public.machine.torch_extra import default_device, need_torch
+from sfumato.public.plan.doors import Tensor
 
 _BETAS = (0.5, 0.9)
 #: Of the critic's slope, which should be 1 between real and generated rows.

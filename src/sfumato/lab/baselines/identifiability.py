@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.public.schema import Batch
+from sfumato.public.schema.schema import Batch
 
 #: Of a column, in nats: one that hardly varies would otherwise be all that counts.
 _LEAST_ENTROPY = 0.1
@@ -19,7 +19,7 @@ _ASKED = 1_000
 def entropy_weights(rows: MixedRows, batch: Batch) -> NDArray[np.float64]:
     """One over the entropy of each column, for every entry of a row's vector: what few people share counts for more.
 
-    >>> from sfumato.public.schema import Column, Schema
+    >>> from sfumato.public.schema.schema import Column, Schema
     >>> rows = MixedRows(Schema(columns=(Column(name="ill", kind="boolean"),)))
     >>> entropy_weights(rows, {"ill": np.array([0, 1, 0, 1])}).round(3)
     array([1.443, 1.443])

@@ -7,5 +7,5 @@ KNOWN: dict[str, type[Baseline]] = {AdsGan.name: AdsGan}
 
 
 def baseline_for(name: str) -> Baseline:
-    """A baseline with its default settings; its name is one of `sfumato.public.non_private.BASELINES`."""
+    """A baseline with its default settings; its name is one of `sfumato.public.certificate.non_private.BASELINES`."""
     return KNOWN[name]()

@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from sfumato.contents import settled_file, sha256_of
-from sfumato.disk import write_files
-from sfumato.folder import CERTIFICATE, REPORT, SCHEMA, check_target
+from sfumato.folder.contents import settled_file, sha256_of
+from sfumato.folder.disk import write_files
+from sfumato.folder.releasing import CERTIFICATE, REPORT, SCHEMA, check_target
 from sfumato.lab.baselines.baseline import FittedBaseline
 from sfumato.mechanism import settings_of
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.present.non_private import non_private_page
-from sfumato.public.non_private import NonPrivatePaper
-from sfumato.public.schema_file import schema_to_toml
-from sfumato.public.software import installed_software
+from sfumato.public.certificate.non_private import NonPrivatePaper
+from sfumato.public.certificate.software import installed_software
+from sfumato.public.schema.schema_file import schema_to_toml
 
 
 def release_non_private(

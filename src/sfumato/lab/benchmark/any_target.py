@@ -12,7 +12,7 @@ from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.benchmark.learners import linear_design, train_and_predict, tree_matrix
 from sfumato.lab.boosted_trees import need_lightgbm
-from sfumato.public.schema import Batch, Column, Schema
+from sfumato.public.schema.schema import Batch, Column, Schema
 
 #: Learners of numbers, by the protocol's names for those of classes.
 NUMBER_LEARNERS = ("lightgbm", "linear", "forest")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.public.schema import Batch, Column
+from sfumato.public.schema.schema import Batch, Column
 
 
 def spearman(batch: Batch, names: Sequence[str]) -> NDArray[np.float64]:

@@ -21,9 +21,9 @@ from sfumato.lab.benchmark.datasets import Rows
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.mechanism import Mechanism
 from sfumato.model import Synthetic
-from sfumato.private.sensitive import Sensitive
+from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 Method = Mechanism | Baseline
 

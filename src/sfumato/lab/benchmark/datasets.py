@@ -14,7 +14,7 @@ from sfumato.errors import SourceError
 from sfumato.lab.benchmark.catalogue import find
 from sfumato.lab.benchmark.documented import documented_schema
 from sfumato.lab.benchmark.others import first_word, with_others
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 #: Rows in any form that `Sensitive.read` takes: a table, or pictures and their labels.
 Rows = pd.DataFrame | Mapping[str, NDArray[Any]]

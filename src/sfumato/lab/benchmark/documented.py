@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-from sfumato.public.schema import Schema
-from sfumato.public.schema_file import parse_schema
+from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema_file import parse_schema
 
 _RANGE = re.compile(r"(\D*)(\d+)\.\.(\D*)(\d+)")
 

@@ -12,7 +12,7 @@ from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.model import Synthetic
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.tables import frame_source
-from sfumato.public.schema import Batch, Schema
+from sfumato.public.schema.schema import Batch, Schema
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.lab.benchmark.examples import Examples
-from sfumato.public.schema import Batch, Column, Schema
+from sfumato.public.schema.schema import Batch, Column, Schema
 
 #: Cells of a number, between the smallest and the largest real value.
 BINS = 20

@@ -13,8 +13,8 @@ from sfumato.lab.benchmark.cnn import check_torch, cnn_probabilities
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.boosted_trees import need_lightgbm
-from sfumato.public.encoding import one_hot
-from sfumato.public.schema import Batch, Column, Schema
+from sfumato.public.schema.encoding import one_hot
+from sfumato.public.schema.schema import Batch, Column, Schema
 
 IMAGE_LEARNERS = ("cnn", "lightgbm", "logistic")
 TABLE_LEARNERS = ("lightgbm", "logistic", "forest")

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 #: The category of values that are not listed, in columns whose documentation has no full list.
 OTHER = "(other)"

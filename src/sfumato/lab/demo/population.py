@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.public.schema import Schema
-from sfumato.public.schema_file import parse_schema
+from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema_file import parse_schema
 
 TRAIN_ROWS, TEST_ROWS = 30_000, 10_000
 _TRAIN_SEED, _TEST_SEED = 1503, 1519

@@ -9,19 +9,19 @@ from typing import Any
 
 import pandas as pd
 
-from sfumato.disk import writing
 from sfumato.errors import SchemaError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
-from sfumato.folder import load_release, release
+from sfumato.folder.disk import writing
+from sfumato.folder.releasing import load_release, release
 from sfumato.lab.assess.beside import compare
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
 from sfumato.mechanism import mechanism_for
 from sfumato.outlook.stages import fit_stages
 from sfumato.present.beside import Lesson, demo_page
-from sfumato.private.sensitive import Sensitive
+from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import budget_of
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 from sfumato.verification.verifying import Verification, verify
 
 EPSILON = 1.0

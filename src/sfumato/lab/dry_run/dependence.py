@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.lab.dry_run.finding import Finding, found
-from sfumato.public.column import Column
+from sfumato.public.schema.column import Column
 
 #: Columns of more values, and tables of more columns, are not looked at.
 _MOST_VALUES, _MOST_COLUMNS = 2_000, 200

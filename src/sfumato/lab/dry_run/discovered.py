@@ -14,9 +14,9 @@ from sfumato.private.intake.scalars import parse_date, parse_number
 from sfumato.private.intake.truth import truth_table
 from sfumato.private.intake.values import Values
 from sfumato.public.budget import budget_of
-from sfumato.public.column import Column, plain_word
-from sfumato.public.discovery import plan_discovery
-from sfumato.public.schema import Schema
+from sfumato.public.plan.discovery import plan_discovery
+from sfumato.public.schema.column import Column, plain_word
+from sfumato.public.schema.schema import Schema
 
 #: The budget for which it is told what is too rare; others are not known before a release.
 _EPSILON = 1.0

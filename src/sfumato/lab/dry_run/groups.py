@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sfumato.lab.dry_run.finding import Finding, found
 from sfumato.mechanisms.table.features import candidate_groups
-from sfumato.public.one_of import OneOf
-from sfumato.public.schema import Schema
+from sfumato.public.schema.one_of import OneOf
+from sfumato.public.schema.schema import Schema
 
 _NEARLY_ALL = 0.999
 

@@ -19,7 +19,7 @@ from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
 from sfumato.private.intake.tables import CsvSource
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 #: Values that are held at once.
 _CHUNK_CELLS = 1 << 21
@@ -61,7 +61,7 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
         schema: what is public about the data.
 
     >>> import numpy as np
-    >>> from sfumato.public.schema import Column
+    >>> from sfumato.public.schema.schema import Column
     >>> schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 110)),))
     >>> [(f.what, f.rows) for f in dry_run({"age": np.array([41, 250])}, schema).findings]
     [('above the bounds, and cut to them', 1)]

@@ -12,7 +12,7 @@ from sfumato.lab.dry_run.texts import counted_texts
 from sfumato.private.intake.conforming import coder
 from sfumato.private.intake.scalars import MISSING_TEXTS, parse_date, parse_number
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
-from sfumato.public.column import Column
+from sfumato.public.schema.column import Column
 
 
 class Tally(Protocol):

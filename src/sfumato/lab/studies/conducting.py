@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.disk import cannot_write
+from sfumato.folder.disk import cannot_write
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.studies.page import page_of
 from sfumato.lab.studies.task import Figures, Found, Study

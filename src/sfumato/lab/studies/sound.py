@@ -6,7 +6,7 @@ from sfumato.fitting import fit
 from sfumato.lab.benchmark.datasets import Benchmark
 from sfumato.lab.benchmark.examples import Examples, synthetic_examples
 from sfumato.mechanism import Mechanism
-from sfumato.private.sensitive import Sensitive
+from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget, PrivacyUnit
 
 

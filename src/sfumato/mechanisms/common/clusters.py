@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.shrink import shrunk_means
-from sfumato.public.block import Block, Hot, Outer
-from sfumato.public.doors import Doors
-from sfumato.public.encoding import one_hot
-from sfumato.public.exact_arithmetic import squared_distances
-from sfumato.public.schema import Batch
+from sfumato.public.machine.exact_arithmetic import squared_distances
+from sfumato.public.plan.block import Block, Hot, Outer
+from sfumato.public.plan.doors import Doors
+from sfumato.public.schema.encoding import one_hot
+from sfumato.public.schema.schema import Batch
 
 Vectors = NDArray[np.float64]
 Labels = Callable[[Batch], NDArray[np.int64]]

@@ -3,7 +3,7 @@
 import math
 
 from sfumato.model import rows_counted
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 
 class CountedClasses:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.clusters import Labels, Vectors, set_aside
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.shrink import shrunk_means
-from sfumato.public.block import Block, Dense, Outer
-from sfumato.public.doors import Doors
-from sfumato.public.exact_arithmetic import squared_distances
-from sfumato.public.schema import Batch
+from sfumato.public.machine.exact_arithmetic import squared_distances
+from sfumato.public.plan.block import Block, Dense, Outer
+from sfumato.public.plan.doors import Doors
+from sfumato.public.schema.schema import Batch
 
 
 def soft_counts_and_sums(groups: int, width: int) -> tuple[Block, ...]:

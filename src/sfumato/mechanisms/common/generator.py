@@ -12,8 +12,8 @@ from sfumato.errors import ModelError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import n_channels
-from sfumato.public.schema import Column
-from sfumato.public.torch_extra import need_torch
+from sfumato.public.machine.torch_extra import need_torch
+from sfumato.public.schema.schema import Column
 
 #: Cosine coefficients of each channel that pictures are drawn with: finer ones would hold noise.
 MOST_COEFFICIENTS = 250

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.counted_classes import CountedClasses
 from sfumato.mechanisms.common.generator import Generator, Outputs
 from sfumato.model import Synthetic, check_row_count
-from sfumato.public.doors import Measured
-from sfumato.public.torch_extra import need_torch, one_thread
+from sfumato.public.machine.torch_extra import need_torch, one_thread
+from sfumato.public.plan.doors import Measured
 
 _ROWS_AT_ONCE = 4096
 

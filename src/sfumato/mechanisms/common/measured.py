@@ -1,6 +1,6 @@
 """Measurements in other units, with their noise."""
 
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 
 def scaled(measured: Measured, factor: float, *shape: int) -> Measured:

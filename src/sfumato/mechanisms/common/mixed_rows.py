@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.model import Synthetic
-from sfumato.public.schema import Batch, Column, Schema, n_rows_of
+from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
 
 _PRESENT, _ABSENT = 0, 1
 

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.model import Synthetic
-from sfumato.public.encoding import Encoder
-from sfumato.public.schema import Schema
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Schema
 
 
 def mixtures_as_synthetic(

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.dct import cosine_basis
-from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matrix
-from sfumato.public.schema import Batch, Column, Schema, n_rows_of
+from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
+from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
 
 #: Bounds that are whole numbers with fewer greys between them are those of fractions, such as [0, 1] and [-1, 1].
 _FEWEST_GREYS = 16

@@ -2,7 +2,7 @@
 
 from sfumato.public.accounting.gdp import mu_of_budget
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 #: How many rows are assumed where the schema declares none.
 ASSUMED_ROWS = 20_000

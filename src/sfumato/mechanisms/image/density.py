@@ -26,10 +26,10 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.pictures import cosine_coefficients, labels_of, n_channels, n_classes
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
-from sfumato.public.block import Outer
-from sfumato.public.doors import Doors
-from sfumato.public.schema import Batch, Column, Schema, n_rows_of
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Outer
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
 
 #: What clusters get where products get 1; what each histogram of lengths and the mean of all get where class means get 1.
 _CLUSTERS, _LENGTHS, _MEAN = 0.29, 0.14, 0.3

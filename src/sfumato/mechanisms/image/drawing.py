@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.oriented import SIDE, resized
 from sfumato.mechanisms.common.pictures import n_channels
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 #: Class counts, cluster means and weights, loadings: what `density.py` measures.
 Density = Mapping[str, NDArray[Any]]

@@ -15,9 +15,9 @@ from sfumato.mechanisms.image.drawing import class_rates, draw_images, pieces
 from sfumato.mechanisms.image.synthetic_inputs import teacher_inputs
 from sfumato.mechanisms.image.warm_start import softmax
 from sfumato.model import Synthetic, check_row_count, rows_counted
-from sfumato.public.encoding import one_hot
-from sfumato.public.schema import Schema
-from sfumato.public.threads import in_threads
+from sfumato.public.machine.threads import in_threads
+from sfumato.public.schema.encoding import one_hot
+from sfumato.public.schema.schema import Schema
 
 _SURPLUS = 1.3  # drawn for each row that is kept, so that the classes can be given their rates back
 

@@ -21,11 +21,11 @@ from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
 from sfumato.mechanisms.image.synthetic_inputs import of_norm_one
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
 from sfumato.mechanisms.image.whitening import whitening_of
-from sfumato.public.block import Outer
-from sfumato.public.doors import Doors, PerRecord
-from sfumato.public.exact_arithmetic import grid_products, on_grid, rounded_matrix
-from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Step
+from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
+from sfumato.public.plan.block import Outer
+from sfumato.public.plan.doors import Doors, PerRecord
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch, Schema
 
 _MOMENTUM = 0.8
 #: The steps together are as long as the noise allows, in units of mu n; and no longer than the curvature allows.

@@ -19,11 +19,11 @@ from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.linear_teacher import LinearTeacher
 from sfumato.mechanisms.image.sizes import Sizes, sizes_for
 from sfumato.public.budget import Budget
-from sfumato.public.doors import Doors
-from sfumato.public.reading import Reading
-from sfumato.public.row_counts import Recommended
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.reading import Reading
+from sfumato.public.plan.row_counts import Recommended
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 _MOST_PIXELS = 250_000_000
 #: The teacher practises on so many drawn images for each private one, and on no fewer than the first number.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sfumato.mechanisms.common.pictures import n_channels, n_classes
 from sfumato.mechanisms.common.precision import declared_rows, mu_of_a_row
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 #: Coefficients and clusters at a signal of 1, and the power with which they grow.
 _COEFFICIENTS, _FINER = 23.0, 1 / 4

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.learn.oriented import oriented_features
 from sfumato.learn.oriented_torch import torch_features
-from sfumato.public.torch_extra import is_out_of_memory, torch_with_gpu
+from sfumato.public.machine.torch_extra import is_out_of_memory, torch_with_gpu
 
 #: One piece at a time: threads would wait for each other on the GPU, each holding memory there.
 _GPU = threading.Lock()

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.encoding import one_hot
+from sfumato.public.schema.encoding import one_hot
 
 _STEPS, _RATE, _MOMENTUM = 100, 60.0, 0.9
 _DECAY = 1e-5

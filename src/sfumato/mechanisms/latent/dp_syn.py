@@ -18,10 +18,10 @@ from sfumato.mechanisms.latent.network import Network, Training
 from sfumato.mechanisms.latent.principal import codes_along, directions_step, measure_directions
 from sfumato.mechanisms.latent.rows import LatentRows, rows_of
 from sfumato.public.budget import Budget
-from sfumato.public.doors import Doors
-from sfumato.public.hardware import GRADIENTS_ON_GPU
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.machine.hardware import GRADIENTS_ON_GPU
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 #: Of the precision: for classes, for the encoder, and for the mixture of codes.
 _CLASSES, _ENCODER, _CODES = 0.5, 0.25, 0.25

@@ -18,9 +18,9 @@ from sfumato.mechanisms.common.generator_model import class_rates
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
-from sfumato.public.doors import Doors, GroupOf, Measured
-from sfumato.public.schema import Batch
-from sfumato.public.step import Step
+from sfumato.public.plan.doors import Doors, GroupOf, Measured
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch
 
 #: At vectors, at vectors about the mean of their class, and at codes.
 _LOOKS = 3

@@ -11,10 +11,10 @@ from sfumato.mechanisms.common.prepared import PLACE
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.mechanisms.latent.groundwork import Length, measure_length
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
-from sfumato.public.block import Outer
-from sfumato.public.doors import Doors, GroupOf, Measured
-from sfumato.public.schema import Batch
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Outer
+from sfumato.public.plan.doors import Doors, GroupOf, Measured
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch
 
 #: Of a row's squared norm in a component, how much is its count; the rest is its code.
 _COUNT_PART = 0.2

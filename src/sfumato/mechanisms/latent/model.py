@@ -11,7 +11,7 @@ from sfumato.mechanisms.latent.decoder import Decoder
 from sfumato.mechanisms.latent.mixture import LatentMixture
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
 from sfumato.model import Synthetic, check_row_count
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 _ROWS_AT_ONCE = 8192
 

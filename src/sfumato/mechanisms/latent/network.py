@@ -13,12 +13,12 @@ from sfumato.mechanisms.latent.decoder import NetworkDecoder
 from sfumato.mechanisms.latent.groundwork import Groundwork
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
 from sfumato.model import refuse_diverged
-from sfumato.public.block import Dense
-from sfumato.public.doors import Doors, GroupOf, Loss, Tensor, Tensors
-from sfumato.public.exact_arithmetic import exact_products
-from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Poisson, Step
-from sfumato.public.torch_extra import need_torch
+from sfumato.public.machine.exact_arithmetic import exact_products
+from sfumato.public.machine.torch_extra import need_torch
+from sfumato.public.plan.block import Dense
+from sfumato.public.plan.doors import Doors, GroupOf, Loss, Tensor, Tensors
+from sfumato.public.plan.step import Poisson, Step
+from sfumato.public.schema.schema import Batch, Schema
 
 #: Where weights start: public, and the same for everyone.
 _SEED = 23

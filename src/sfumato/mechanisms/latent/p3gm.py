@@ -16,10 +16,10 @@ from sfumato.mechanisms.latent.network import Network, Training
 from sfumato.mechanisms.latent.principal import codes_along, directions_step, measure_directions
 from sfumato.mechanisms.latent.rows import LatentRows, rows_of
 from sfumato.public.budget import Budget
-from sfumato.public.doors import Doors
-from sfumato.public.hardware import GRADIENTS_ON_GPU
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.machine.hardware import GRADIENTS_ON_GPU
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 #: Of the precision: for classes, for directions, for the mixture of codes, and for the decoder.
 _CLASSES, _DIRECTIONS, _CODES, _DECODER = 0.4, 0.15, 0.15, 0.3

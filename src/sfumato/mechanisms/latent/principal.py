@@ -14,11 +14,11 @@ from sfumato.mechanisms.common.gram_schmidt import orthonormal
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.latent.groundwork import Groundwork
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
-from sfumato.public.block import Outer
-from sfumato.public.doors import Doors, GroupOf
-from sfumato.public.exact_arithmetic import exact_products
-from sfumato.public.schema import Batch
-from sfumato.public.step import Step
+from sfumato.public.machine.exact_arithmetic import exact_products
+from sfumato.public.plan.block import Outer
+from sfumato.public.plan.doors import Doors, GroupOf
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch
 
 _SEED = 17
 _PASSES = 10

@@ -17,8 +17,8 @@ from sfumato.mechanisms.marginals.binned import Binned
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.smooth import to_simplex
 from sfumato.model import Synthetic
-from sfumato.public.doors import Tensor
-from sfumato.public.schema import Batch, Column, Schema
+from sfumato.public.plan.doors import Tensor
+from sfumato.public.schema.schema import Batch, Column, Schema
 
 Vectors = NDArray[np.float64]
 

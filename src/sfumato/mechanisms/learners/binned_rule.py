@@ -19,8 +19,8 @@ from sfumato.mechanisms.table.to_generator import Generator, GeneratorStage
 from sfumato.mechanisms.table.to_labels import LabelStage
 from sfumato.mechanisms.table.usual import Usual
 from sfumato.model import Weights
-from sfumato.public.doors import Doors, Measured
-from sfumato.public.schema import Batch
+from sfumato.public.plan.doors import Doors, Measured
+from sfumato.public.schema.schema import Batch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,14 +27,14 @@ from sfumato.mechanisms.learners.progress import (
 )
 from sfumato.mechanisms.learners.targets import require_classes
 from sfumato.model import Classifier, Weights, refuse_diverged
-from sfumato.public.block import Dense
 from sfumato.public.budget import Budget
-from sfumato.public.doors import Doors, Loss, Measured, Tensor, Tensors
-from sfumato.public.hardware import GRADIENTS_ON_GPU
-from sfumato.public.reading import Reading
-from sfumato.public.schema import Batch, Schema
-from sfumato.public.step import Poisson, Step
-from sfumato.public.torch_extra import default_device, need_torch
+from sfumato.public.machine.hardware import GRADIENTS_ON_GPU
+from sfumato.public.machine.torch_extra import default_device, need_torch
+from sfumato.public.plan.block import Dense
+from sfumato.public.plan.doors import Doors, Loss, Measured, Tensor, Tensors
+from sfumato.public.plan.reading import Reading
+from sfumato.public.plan.step import Poisson, Step
+from sfumato.public.schema.schema import Batch, Schema
 
 _MOMENTUM = 0.9
 _START_SEED = 0

@@ -17,10 +17,10 @@ from sfumato.mechanisms.table.wide_path.gauss import with_intercept
 from sfumato.mechanisms.table.wide_path.method import Wide
 from sfumato.mechanisms.table.wide_path.teacher import GRADIENTS
 from sfumato.model import Weights
-from sfumato.public.doors import Doors
-from sfumato.public.exact_arithmetic import exact_products
-from sfumato.public.schema import Batch
-from sfumato.public.step import Step
+from sfumato.public.machine.exact_arithmetic import exact_products
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch
 
 #: Second moments of more numbers would take too long and say too little.
 _WIDEST = 2_048

@@ -17,10 +17,10 @@ from sfumato.mechanisms.learners.targets import require_classes
 from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.model import Classifier, Weights
 from sfumato.public.budget import Budget
-from sfumato.public.doors import Doors
-from sfumato.public.reading import Reading
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.reading import Reading
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 
 @register

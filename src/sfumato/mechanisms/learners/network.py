@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.mechanisms.common.pictures import n_channels
-from sfumato.public.doors import Tensor
-from sfumato.public.schema import Column
-from sfumato.public.torch_extra import need_torch
+from sfumato.public.machine.torch_extra import need_torch
+from sfumato.public.plan.doors import Tensor
+from sfumato.public.schema.schema import Column
 
 Arrays = dict[str, NDArray[np.float32]]
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.logistic import losses
-from sfumato.public.answers import Answers
-from sfumato.public.block import Dense
-from sfumato.public.doors import Measured
-from sfumato.public.plan import Plan
-from sfumato.public.reading import Reading
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.block import Dense
+from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.reading import Reading
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 #: The name of the step, and of its block.
 PROGRESS = "progress"

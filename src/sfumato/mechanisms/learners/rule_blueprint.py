@@ -2,7 +2,7 @@
 
 from sfumato.mechanisms.learners.progress import SHARE, progress_step
 from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.public.step import Step
+from sfumato.public.plan.step import Step
 
 #: Bins, what classes and correlations say of them (a first rule, and rows that stand for private ones), and gradients.
 _STAGES = ("coarse", "fine", "classes", "moments", "teacher")

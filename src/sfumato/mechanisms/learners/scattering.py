@@ -31,11 +31,11 @@ from sfumato.mechanisms.learners.progress import (
 from sfumato.mechanisms.learners.targets import require_classes
 from sfumato.model import Classifier, Weights
 from sfumato.public.budget import Budget
-from sfumato.public.doors import Doors
-from sfumato.public.exact_arithmetic import grid_products, rounded_matrix
-from sfumato.public.reading import Reading
-from sfumato.public.schema import Batch, Column, Schema
-from sfumato.public.step import Step
+from sfumato.public.machine.exact_arithmetic import grid_products, rounded_matrix
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.reading import Reading
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch, Column, Schema
 
 #: Looks while the teacher is at work; one more follows at the end.
 _LOOKS = 5

@@ -1,7 +1,7 @@
 """What every learner asks of a schema: a target with classes to tell apart."""
 
 from sfumato.errors import SchemaError
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 
 def require_classes(schema: Schema, learner: str) -> Column:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.encoding import Encoder
-from sfumato.public.schema import Column
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Column
 
 Floats = NDArray[np.float64]
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sfumato.public.block import Response
-from sfumato.public.doors import Measured
-from sfumato.public.exact_arithmetic import exact_products
+from sfumato.public.machine.exact_arithmetic import exact_products
+from sfumato.public.plan.block import Response
+from sfumato.public.plan.doors import Measured
 
 Floats = NDArray[np.float64]
 

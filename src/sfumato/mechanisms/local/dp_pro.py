@@ -14,8 +14,8 @@ from sfumato.mechanism import register
 from sfumato.mechanisms.local.reporting import Reporting, reported_columns
 from sfumato.mechanisms.local.space import Space
 from sfumato.public.budget import Budget
-from sfumato.public.encoding import Encoder
-from sfumato.public.schema import Schema
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Schema
 
 
 @register

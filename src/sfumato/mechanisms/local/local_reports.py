@@ -13,8 +13,8 @@ from sfumato.mechanisms.local.reporting import Reporting, reported_columns
 from sfumato.mechanisms.local.space import Space
 from sfumato.public.accounting import mu_of_budget
 from sfumato.public.budget import Budget
-from sfumato.public.encoding import Encoder
-from sfumato.public.schema import Schema
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Schema
 
 #: Coefficients of a channel that are reported under any noise, and of a picture that is reported by one direction.
 _FEW, _COARSE = 100, 36

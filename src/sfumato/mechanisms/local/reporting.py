@@ -15,11 +15,11 @@ from sfumato.mechanisms.local.decoding import decoded
 from sfumato.mechanisms.local.directions import Directions, NearDirections
 from sfumato.mechanisms.local.space import Space
 from sfumato.model import FixedModel, Synthetic
-from sfumato.public.block import Block, Dense, Response
 from sfumato.public.budget import Budget
-from sfumato.public.doors import Doors
-from sfumato.public.schema import Batch, Column, Schema
-from sfumato.public.step import EachRow, Step
+from sfumato.public.plan.block import Block, Dense, Response
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.step import EachRow, Step
+from sfumato.public.schema.schema import Batch, Column, Schema
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.encoding import Encoder
-from sfumato.public.exact_arithmetic import exact_products
-from sfumato.public.schema import Batch, Column
+from sfumato.public.machine.exact_arithmetic import exact_products
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Batch, Column
 
 
 @dataclass(frozen=True)

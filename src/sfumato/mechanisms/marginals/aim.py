@@ -29,10 +29,10 @@ from sfumato.mechanisms.marginals.measuring import (
 )
 from sfumato.mechanisms.marginals.model import BinnedModel
 from sfumato.public.budget import Budget
-from sfumato.public.choice import Expected
-from sfumato.public.doors import Doors
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.plan.choice import Expected
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 #: Cells of all tables that inference goes through: a table that would need more is not on offer.
 _MOST_CELLS = 2**17

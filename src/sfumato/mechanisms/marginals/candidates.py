@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.marginals.binned import Binned, Columns, codes_in, prepared_bins
-from sfumato.public.block import Choice
-from sfumato.public.doors import PerRecord
-from sfumato.public.schema import Batch
+from sfumato.public.plan.block import Choice
+from sfumato.public.plan.doors import PerRecord
+from sfumato.public.schema.schema import Batch
 
 #: Cells of a triple, and of all triples together: smaller ones come first.
 _MOST_CELLS, _MOST_IN_ALL = 2**15, 2**24

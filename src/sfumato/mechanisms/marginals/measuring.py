@@ -12,10 +12,10 @@ from sfumato.mechanisms.marginals.candidates import choice_of
 from sfumato.mechanisms.marginals.fitting import NoisyTable, Total
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.smooth import to_simplex
-from sfumato.public.block import Hot
-from sfumato.public.doors import Doors
-from sfumato.public.schema import Batch
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Hot
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch
 
 #: The mean of |Z| for a standard normal Z.
 HALF_NORMAL = math.sqrt(2 / math.pi)

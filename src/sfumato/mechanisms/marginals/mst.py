@@ -22,12 +22,12 @@ from sfumato.mechanisms.marginals.measuring import (
     margins_of,
 )
 from sfumato.mechanisms.marginals.model import BinnedModel
-from sfumato.public.block import Hot
 from sfumato.public.budget import Budget
-from sfumato.public.choice import Expected
-from sfumato.public.doors import Doors
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Hot
+from sfumato.public.plan.choice import Expected
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 _STEPS = 300
 

@@ -10,8 +10,8 @@ from sfumato.mechanisms.common.prepared import BINS
 from sfumato.mechanisms.table.bins import Binning
 from sfumato.mechanisms.table.codes import CodeTable
 from sfumato.mechanisms.table.features import Feature
-from sfumato.public.doors import Measured
-from sfumato.public.schema import Batch
+from sfumato.public.plan.doors import Measured
+from sfumato.public.schema.schema import Batch
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from sfumato.mechanisms.table.persons import planned
 from sfumato.mechanisms.table.regrid import COARSE_LOOKS
 from sfumato.mechanisms.table.spikes import LOOKS, has_spikes, spike_width
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, MOST_COLUMNS, MOST_CUBES
-from sfumato.public.block import Block, Dense, Hot, Outer
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Block, Dense, Hot, Outer
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 #: At most so many bins of a number and of a category, and of all columns together.
 NUMBER_BINS = 32

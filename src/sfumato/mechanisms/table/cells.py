@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.schema import Column
+from sfumato.public.schema.schema import Column
 
 #: Cells of a number that has no short list of values.
 CELLS = 1024

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Binning
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 #: By the places of columns: what to add to each set of scores for every category.
 Lifts = Mapping[int, NDArray[np.float64]]

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.measured import scaled
-from sfumato.public.block import Hot
-from sfumato.public.doors import Doors, Measured
-from sfumato.public.schema import Batch
+from sfumato.public.plan.block import Hot
+from sfumato.public.plan.doors import Doors, Measured
+from sfumato.public.schema.schema import Batch
 
 Codes = Callable[[Batch], NDArray[np.integer]]
 Signs = Callable[[Batch], NDArray[np.float64]]

@@ -19,7 +19,7 @@ from sfumato.mechanisms.table.compiled import halvings_of
 from sfumato.mechanisms.table.features import Feature, or_centre
 from sfumato.mechanisms.table.regrid import Coarse
 from sfumato.mechanisms.table.rhythm import as_whole_as
-from sfumato.public.schema import Batch, Column
+from sfumato.public.schema.schema import Batch, Column
 
 #: A difference is told in powers of two of a spread: at most all of it, a half, ..., and less than the last of so many.
 SCALES = 10

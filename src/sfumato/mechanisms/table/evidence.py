@@ -13,7 +13,7 @@ from sfumato.mechanisms.common.precision import declared_rows, mu_of_a_row
 from sfumato.mechanisms.table.cells import BEND
 from sfumato.mechanisms.table.persons import mean_norm
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 #: What each stage gets of the precision, at three sizes of rho; between them, in proportion to log rho.
 _STAGES = (

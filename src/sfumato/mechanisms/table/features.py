@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.rhythm import rhythm_code, rhythms_of
-from sfumato.public.one_of import OneOf, is_yes_or_no
-from sfumato.public.schema import Batch, Column
+from sfumato.public.schema.one_of import OneOf, is_yes_or_no
+from sfumato.public.schema.schema import Batch, Column
 
 #: What follows the stem of a name: a number, or the last word.
 _ENDING = re.compile(r"([_ .=-][^_ .=-]*|\d+)$")

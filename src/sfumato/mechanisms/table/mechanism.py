@@ -17,12 +17,12 @@ from sfumato.mechanisms.table.table_model import TableModel
 from sfumato.mechanisms.table.wide_path.method import Wide, is_wide
 from sfumato.model import Model
 from sfumato.public.budget import Budget
-from sfumato.public.doors import Doors
-from sfumato.public.outline import Outline
-from sfumato.public.reading import Reading
-from sfumato.public.row_counts import Recommended
-from sfumato.public.schema import Schema
-from sfumato.public.step import Step
+from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.outline import Outline
+from sfumato.public.plan.reading import Reading
+from sfumato.public.plan.row_counts import Recommended
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 #: Rows to train on: so many for each private one, up to so many in all.
 _FOR_EACH, _MANY = 8, 300_000

@@ -9,7 +9,7 @@ from sfumato.mechanisms.table.to_bins import BinStage
 from sfumato.mechanisms.table.to_generator import GeneratorStage
 from sfumato.mechanisms.table.to_labels import LabelStage
 from sfumato.mechanisms.table.to_numbers import NumberStage
-from sfumato.public.doors import Doors
+from sfumato.public.plan.doors import Doors
 
 
 def measure_table(plan: Blueprint, view: Doors) -> FittedTable:

@@ -14,8 +14,8 @@ from sfumato.mechanisms.table.rule import MOST_CLASSES
 from sfumato.mechanisms.table.triples import MOST_COLUMNS
 from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.public.budget import Budget
-from sfumato.public.outline import LeftOut, Outline
-from sfumato.public.schema import Schema
+from sfumato.public.plan.outline import LeftOut, Outline
+from sfumato.public.schema.schema import Schema
 
 #: What a release lacks without a stage. Stages of one name are asked for together.
 _LACKS = {

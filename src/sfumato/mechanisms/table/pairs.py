@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.layout import Layout, side_by_side
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 #: How large departures may be, in units of their scale.
 _FACTORS = np.geomspace(0.005, 2.0, 14)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.block import Block
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.doors import Measured
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Block
+from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.step import Step
 
 #: A factor and a power of m, by stage. The first stages count every row in full: how many there are, where, and in which
 #: class. Where parts of these are asked for, there is room for rows that are much alike, so that all persons keep nearly the

@@ -6,9 +6,9 @@ import numpy as np
 
 from sfumato.mechanisms.table.blueprint import TARGET
 from sfumato.mechanisms.table.cells import Cells
-from sfumato.public.encoding import Encoder
-from sfumato.public.reading import Reading
-from sfumato.public.schema import Column, Schema
+from sfumato.public.plan.reading import Reading
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Column, Schema
 
 
 def table_readings(schema: Schema) -> tuple[Reading, ...]:

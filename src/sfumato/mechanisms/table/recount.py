@@ -19,8 +19,8 @@ from sfumato.mechanisms.table.lifts import ClassTable
 from sfumato.mechanisms.table.ordering import levels_of
 from sfumato.mechanisms.table.persons import Number, regained
 from sfumato.mechanisms.table.rule import Bins
-from sfumato.public.doors import Doors
-from sfumato.public.schema import Batch
+from sfumato.public.plan.doors import Doors
+from sfumato.public.schema.schema import Batch
 
 #: Stretches of a number, besides its bins.
 _STRETCHES = 3

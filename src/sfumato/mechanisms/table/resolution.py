@@ -13,7 +13,7 @@ from sfumato.mechanisms.table.cells import CELLS, Cells
 from sfumato.mechanisms.table.density import Told, find_density
 from sfumato.mechanisms.table.humps import Stretches, shapes_of
 from sfumato.mechanisms.table.smooth import haar_within, to_simplex
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 #: Coarse parts of a number: as many as whole standard deviations in all rows, within this range.
 _PARTS = (8, 32)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.cells import Cells
-from sfumato.public.schema import Column
+from sfumato.public.schema.schema import Column
 
 HOUR, DAY = 3_600, 86_400
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.bins import Spike, Spikes
 from sfumato.mechanisms.table.cells import Cells
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 LOOKS = 4
 _PARTS = 32

@@ -19,8 +19,8 @@ from sfumato.mechanisms.table.to_labels import Labels
 from sfumato.mechanisms.table.to_numbers import TaughtNumbers
 from sfumato.model import Synthetic, check_row_count, rows_counted
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.following import followed
-from sfumato.public.schema import Schema
+from sfumato.public.schema.following import followed
+from sfumato.public.schema.schema import Schema
 
 #: At least so many rows differ before any is drawn twice, and so many of the rarest class.
 _DIFFERENT_ROWS, _OF_RAREST = 20_000, 1_000

@@ -18,7 +18,7 @@ from sfumato.mechanisms.table.compiled import products_at
 from sfumato.mechanisms.table.logistic import error_slopes, probabilities
 from sfumato.mechanisms.table.prior import Prior
 from sfumato.mechanisms.table.rule import BELIEVED, FARTHEST, GeneratorRule, added
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 #: How wrong the Hessian may be, relative to itself.
 _HESSIAN_DOUBT = 0.1

@@ -22,8 +22,8 @@ from sfumato.mechanisms.table.regrid import COARSE_LOOKS, Coarse
 from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves, number_of_parts
 from sfumato.mechanisms.table.round_values import with_round_values
 from sfumato.mechanisms.table.spikes import LOOKS, Zoom, has_spikes, heavy_cells, spike_width, split_by_column
-from sfumato.public.doors import Doors, Measured
-from sfumato.public.schema import Batch
+from sfumato.public.plan.doors import Doors, Measured
+from sfumato.public.schema.schema import Batch
 
 #: A level of a numeric target should hold this many standard deviations of its counts.
 _LEAST_LEVEL = 8.0

@@ -23,8 +23,8 @@ from sfumato.mechanisms.table.recount import recounted
 from sfumato.mechanisms.table.rule import MOST_CLASSES
 from sfumato.mechanisms.table.smooth import to_simplex
 from sfumato.mechanisms.table.triples import CUBE_LEVELS, sign_products, sign_tables, strongest_triples
-from sfumato.public.doors import Doors
-from sfumato.public.schema import Batch
+from sfumato.public.plan.doors import Doors
+from sfumato.public.schema.schema import Batch
 
 #: A class is rare when its count is below this many standard deviations of what the teacher's budget could count.
 _RARE = 40.0

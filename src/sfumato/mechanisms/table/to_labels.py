@@ -22,8 +22,8 @@ from sfumato.mechanisms.table.rule import MOST_CLASSES, Bins, GeneratorRule, lea
 from sfumato.mechanisms.table.teacher import Ask, Pupils, corrected, no_corrections, pupils, rate_corrections, teach
 from sfumato.mechanisms.table.to_generator import Generator
 from sfumato.mechanisms.table.usual import Usual, usual_bins
-from sfumato.public.doors import Doors, Measured
-from sfumato.public.schema import Batch
+from sfumato.public.plan.doors import Doors, Measured
+from sfumato.public.schema.schema import Batch
 
 #: Rows of the population from which the rule is learned, and that stand for private ones in the teacher's Hessian.
 LEARNING_ROWS = 40_000

@@ -22,9 +22,9 @@ from sfumato.mechanisms.table.ordering import LEVELS
 from sfumato.mechanisms.table.pairs import all_pairs
 from sfumato.mechanisms.table.regression import Heard, Learned, learn_effects
 from sfumato.mechanisms.table.to_generator import Generator
-from sfumato.public.block import Hot
-from sfumato.public.doors import Doors, Measured
-from sfumato.public.schema import Batch
+from sfumato.public.plan.block import Hot
+from sfumato.public.plan.doors import Doors, Measured
+from sfumato.public.schema.schema import Batch
 
 #: Rows of the population from which the rule is learned, and that stand for private ones beside its sums.
 LEARNING_ROWS = 40_000

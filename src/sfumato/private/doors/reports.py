@@ -10,11 +10,11 @@ import numpy as np
 from sfumato.errors import PlanError
 from sfumato.private.kernel.arrays import Flags, Integers, Values
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.block import Dense, Response
-from sfumato.public.grid import truth_in_parts
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Batch
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Dense, Response
+from sfumato.public.plan.grid import truth_in_parts
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch
 
 #: What a map gave for some rows, and which of them count.
 Mapped = tuple[Batch, Flags]

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sfumato.errors import ContractError, PlanError
 from sfumato.private.kernel.arrays import Integers
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.prepared import Piece, PreparedRows
-from sfumato.private.row_alone import frozen
-from sfumato.public.doors import Queries, Train
-from sfumato.public.plan import Plan
-from sfumato.public.probe import take
-from sfumato.public.schema import Batch
-from sfumato.public.step import Step
+from sfumato.private.rows.prepared import Piece, PreparedRows
+from sfumato.private.rows.row_alone import frozen
+from sfumato.public.plan.doors import Queries, Train
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.probe import take
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch
 
 _PUBLIC_ROWS = 256  # of a part that training is tried on
 _NO_VOTE = -1

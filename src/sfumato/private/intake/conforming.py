@@ -20,8 +20,8 @@ from sfumato.errors import SourceError
 from sfumato.private.intake.scalars import MISSING_TEXTS, number_of, parse_date, parse_number
 from sfumato.private.intake.truth import truth_table
 from sfumato.private.intake.values import UnreadableTypeError, Values, to_numbers, to_texts
-from sfumato.public.column import Column, plain_word
-from sfumato.public.schema import Schema
+from sfumato.public.schema.column import Column, plain_word
+from sfumato.public.schema.schema import Schema
 
 #: Undiscovered numbers are cut here, so that differences of two of them stay finite.
 LARGEST = 1e300

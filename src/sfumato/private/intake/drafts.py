@@ -19,9 +19,9 @@ from sfumato.private.intake.header import looks_like_names
 from sfumato.private.intake.pictures import FolderSource, IdxSource
 from sfumato.private.intake.sources import open_path
 from sfumato.private.intake.tables import CsvSource, NpzSource, TableSource
-from sfumato.public.proposals import Proposal, propose
-from sfumato.public.schema import Kind
-from sfumato.public.spelling import words_of
+from sfumato.public.schema.proposals import Proposal, propose
+from sfumato.public.schema.schema import Kind
+from sfumato.public.schema.spelling import words_of
 
 _TOP = """\
 # A draft: it holds what the structure of the data shows ({shown}),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from sfumato.private.intake.scalars import MISSING_TEXTS, parse_date, parse_number
 from sfumato.private.intake.truth import FALSE_WORDS, TRUE_WORDS
-from sfumato.public.spelling import words_of
+from sfumato.public.schema.spelling import words_of
 
 #: A letter, then letters, digits, spaces and the marks that names have.
 _NAME = re.compile(r"[^\W\d][\w \-./()%#:&+\[\]°']{0,63}")

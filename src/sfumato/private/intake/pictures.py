@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.quiet import silence
 from sfumato.private.intake.tables import BROKEN, no_details, open_binary, read_block
 from sfumato.private.intake.values import Values
-from sfumato.private.quiet import silence
 
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")

@@ -14,8 +14,8 @@ from sfumato.private.intake.pictures import FolderSource, IdxSource
 from sfumato.private.intake.tables import ArraySource, CsvSource, NpzSource, TableSource, frame_source
 from sfumato.private.intake.unread_formats import unread_suffix
 from sfumato.private.intake.values import Values
-from sfumato.public.schema import Schema
-from sfumato.public.spelling import did_you_mean, words_of
+from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.spelling import did_you_mean, words_of
 
 KNOWN = ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures"
 

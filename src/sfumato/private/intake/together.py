@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.schema import Batch
+from sfumato.public.schema.schema import Batch
 
 #: Rows that are held at once take no more than this. Where it does not suffice, the data is read more than once.
 MOST_BYTES = 1 << 30

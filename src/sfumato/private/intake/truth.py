@@ -7,7 +7,7 @@ here has it for true. Declared words go before the usual ones.
 from collections.abc import Mapping
 from functools import lru_cache
 
-from sfumato.public.column import Column, plain_word
+from sfumato.public.schema.column import Column, plain_word
 
 #: As `plain_word` writes them: lower case, no spaces around, 1.0 as 1.
 TRUE_WORDS = ("true", "t", "yes", "y", "on", "1", "ja", "wahr", "oui", "vrai", "si", "sí", "sì")

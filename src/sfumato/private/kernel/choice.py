@@ -12,8 +12,8 @@ from sfumato.private.kernel.arrays import Integers, Values
 from sfumato.private.kernel.clip import add_codes
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.sampling import uniform_below
-from sfumato.public.block import Choice
-from sfumato.public.choice import LOSS, PARTS, Candidate
+from sfumato.public.plan.block import Choice
+from sfumato.public.plan.choice import LOSS, PARTS, Candidate
 
 
 def add_rows(private_counts: Integers, private_codes: Values, *, tables: Choice) -> None:

@@ -7,10 +7,10 @@ import numba
 import numpy as np
 
 from sfumato.private.kernel.arrays import Floats, Integers, Small, Values, compile_kernel
-from sfumato.public import grid
-from sfumato.public.block import Dense, Hot, Outer
-from sfumato.public.doors import Tensor
-from sfumato.public.torch_extra import need_torch
+from sfumato.public.machine.torch_extra import need_torch
+from sfumato.public.plan import grid
+from sfumato.public.plan.block import Dense, Hot, Outer
+from sfumato.public.plan.doors import Tensor
 
 _HUGE = 1e100  # its square is finite, also summed over a row
 

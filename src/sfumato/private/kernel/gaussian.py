@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.private.kernel.arrays import Integers, Small, Words, compile_kernel
 from sfumato.private.kernel.inversion import InversionTable
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.public.normal_cells import CELLS_PER_STDDEV, cell_thresholds
+from sfumato.public.machine.normal_cells import CELLS_PER_STDDEV, cell_thresholds
 
 _FINE_BITS = 11  # 512 * 2^11 = 2^20, the NOISE_STDDEV of the public grid
 _COMPARE_BITS = 20

@@ -8,7 +8,7 @@ import numpy as np
 from sfumato.errors import PlanError
 from sfumato.private.kernel.arrays import Integers, Small
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.plan.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 
 #: For the rows [first, first + n_rows) of the data: who of them (counted from first) takes part, and in which mixture.
 Members = Callable[[int, int], tuple[Integers, Integers]]

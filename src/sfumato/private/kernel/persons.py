@@ -14,9 +14,9 @@ import numpy as np
 
 from sfumato.private.kernel.arrays import Floats, Integers, Values, compile_kernel
 from sfumato.private.kernel.clip import FINE_NORM, add_codes
-from sfumato.public import grid
-from sfumato.public.block import Dense, Hot, Outer
-from sfumato.public.schema import Batch
+from sfumato.public.plan import grid
+from sfumato.public.plan.block import Dense, Hot, Outer
+from sfumato.public.schema.schema import Batch
 
 #: Rows by block, and the number of each row's person.
 Numbered = tuple[Batch, Integers]

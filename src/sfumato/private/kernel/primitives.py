@@ -6,16 +6,15 @@ another object, and the doors stay as they are. `fit` certifies what was made wi
 
 import numpy as np
 
-from sfumato.private.doors import responses
-from sfumato.private.kernel import choice, clip, sampling
+from sfumato.private.kernel import choice, clip, responses, sampling
 from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
 from sfumato.private.kernel.gaussian import rounded_gaussian
 from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.randomness import NoiseSource, is_own_and_secure
-from sfumato.public.block import Dense, Outer
-from sfumato.public.certificate import Status
-from sfumato.public.doors import Tensor
-from sfumato.public.step import Step
+from sfumato.public.certificate.certificate import Status
+from sfumato.public.plan.block import Dense, Outer
+from sfumato.public.plan.doors import Tensor
+from sfumato.public.plan.step import Step
 
 
 class Primitives:

@@ -6,10 +6,10 @@ from sfumato.private.kernel import clip
 from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
 from sfumato.private.kernel.persons import Numbered, Persons
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.block import Dense, Hot, Outer
-from sfumato.public.plan import Plan
-from sfumato.public.schema import Batch
-from sfumato.public.step import Step
+from sfumato.public.plan.block import Dense, Hot, Outer
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch
 
 #: Integers by block: of one batch, or of all so far. Products have two for each entry, the upper bits and the lower ones.
 Sums = dict[str, Integers]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.lab.studies.digits import Codes, Pixels
-from sfumato.public.torch_extra import default_device, need_torch
+from sfumato.public.machine.torch_extra import default_device, need_torch
 
 _WHAT = "the networks of the report"
 _HIDDEN = 64

@@ -14,7 +14,7 @@ from sfumato.lab.studies.opacus_report.shuffled_sgd import Trainer
 from sfumato.lab.studies.opacus_report.story import lines_of, story_of
 from sfumato.lab.studies.task import Figures, Found, Line, Task
 from sfumato.mechanisms.learners.cnn import Cnn
-from sfumato.private.sensitive import Sensitive
+from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget
 from sfumato.training import train
 

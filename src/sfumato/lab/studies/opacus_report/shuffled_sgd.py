@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.lab.studies.digits import Digits
-from sfumato.public.torch_extra import default_device, need_torch
+from sfumato.public.machine.torch_extra import default_device, need_torch
 
 #: By which the report standardises pixels: mean and deviation of the training pixels, as everybody quotes them.
 _MEAN, _DEVIATION = 0.1307, 0.3081

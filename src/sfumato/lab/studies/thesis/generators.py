@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.lab.studies.digits import Digits
-from sfumato.public.encoding import one_hot
+from sfumato.public.schema.encoding import one_hot
 
 Vectors = NDArray[np.float32]
 

@@ -22,10 +22,10 @@ from sfumato.lab.studies.thesis.nearness import unfitted
 from sfumato.lab.studies.thesis.story import lines_of, story_of
 from sfumato.lab.studies.thesis.training import Dataset, Training, accuracies_of_training
 from sfumato.mechanism import Mechanism
-from sfumato.mechanisms.dpmix import DPMix
 from sfumato.mechanisms.image.mechanism import ThreeAImage
+from sfumato.mechanisms.mixing.dpmix import DPMix
 from sfumato.public.budget import Budget
-from sfumato.public.encoding import one_hot
+from sfumato.public.schema.encoding import one_hot
 
 #: The points of Figure 4.3 in the order in which they are run: the shape of the curve first.
 _NOISE_ORDER = (0.7, 0.2, 1.0, 1.5, 0.5, 2.0, 3.0, 1.2, 0.8)

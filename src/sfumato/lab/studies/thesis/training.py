@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.lab.studies.digits import Digits
 from sfumato.lab.studies.thesis.networks import Weights, scores, started
 from sfumato.lab.studies.thesis.stopping import Stopping
-from sfumato.public.torch_extra import default_device, need_torch
+from sfumato.public.machine.torch_extra import default_device, need_torch
 
 _ADAM_EPSILON = 1e-7  # of Keras; torch has 1e-8
 _AT_ONCE = 500

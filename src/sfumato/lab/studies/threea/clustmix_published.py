@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
-from sfumato.mechanisms.clustmix.classifier_pull import BIAS, KernelSums, adapted
+from sfumato.mechanisms.mixing.clustmix.classifier_pull import BIAS, KernelSums, adapted
 from sfumato.public.accounting import least_cluster_size, mu_of_budget
 
 Vectors = NDArray[np.float64]

@@ -17,7 +17,7 @@ from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, pub
 from sfumato.lab.studies.threea.clustmix_scaling import Scaling, scaled
 from sfumato.lab.studies.threea.clustmix_search import Choice, best_choice
 from sfumato.lab.studies.threea.clustmix_witness import find_witness
-from sfumato.public.schema import Schema
+from sfumato.public.schema.schema import Schema
 
 Vectors = NDArray[np.float64]
 

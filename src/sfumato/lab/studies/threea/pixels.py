@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from sfumato.lab.benchmark.datasets import Benchmark, Rows
-from sfumato.public.column import Column
-from sfumato.public.schema import Schema
+from sfumato.public.schema.column import Column
+from sfumato.public.schema.schema import Schema
 
 
 def as_table(benchmark: Benchmark) -> Benchmark:

@@ -22,7 +22,7 @@ from sfumato.lab.studies.threea.pixels import as_table
 from sfumato.lab.studies.threea.published import DATASETS, EPSILON
 from sfumato.lab.studies.threea.story import lines_of, story_of
 from sfumato.lab.studies.threea.toys import draw_toys
-from sfumato.mechanisms.clustmix.mechanism import ClustMix
+from sfumato.mechanisms.mixing.clustmix.mechanism import ClustMix
 from sfumato.public.budget import Budget, default_delta
 
 _LEARNER = "lightgbm"

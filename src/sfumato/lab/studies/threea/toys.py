@@ -11,11 +11,11 @@ from sfumato.fitting import fit
 from sfumato.lab.studies.drawing import draw_planes
 from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish
 from sfumato.mechanism import Mechanism
-from sfumato.mechanisms.clustmix.mechanism import ClustMix
+from sfumato.mechanisms.mixing.clustmix.mechanism import ClustMix
 from sfumato.mechanisms.table.mechanism import ThreeATable
-from sfumato.private.sensitive import Sensitive
+from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget
-from sfumato.public.schema import Column, Schema
+from sfumato.public.schema.schema import Column, Schema
 
 Points = NDArray[np.float64]
 Codes = NDArray[np.int64]

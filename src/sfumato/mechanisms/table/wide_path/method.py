@@ -27,12 +27,12 @@ from sfumato.mechanisms.table.wide_path.gauss import (
 from sfumato.mechanisms.table.wide_path.model import WideModel, class_means
 from sfumato.mechanisms.table.wide_path.scores import Scores, read_scores, score_cells
 from sfumato.mechanisms.table.wide_path.teacher import FIXED_SCALE, GRADIENTS, NoisyGradient, teach
-from sfumato.public.block import Block, Dense, Hot, Outer
-from sfumato.public.doors import Doors, Measured
-from sfumato.public.encoding import Encoder
-from sfumato.public.exact_arithmetic import exact_products
-from sfumato.public.schema import Batch, Schema, n_rows_of
-from sfumato.public.step import Step
+from sfumato.public.machine.exact_arithmetic import exact_products
+from sfumato.public.plan.block import Block, Dense, Hot, Outer
+from sfumato.public.plan.doors import Doors, Measured
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Batch, Schema, n_rows_of
 
 #: Rows about the centre, in units of the frame, none longer than 1.
 Points = Callable[[Batch], NDArray[np.float64]]

@@ -12,9 +12,9 @@ from sfumato.mechanisms.table.wide_path.frame import Frame
 from sfumato.mechanisms.table.wide_path.gauss import Gauss
 from sfumato.mechanisms.table.wide_path.scores import Scores
 from sfumato.model import Synthetic, check_row_count, rows_counted
-from sfumato.public.doors import Measured
-from sfumato.public.encoding import Encoder
-from sfumato.public.schema import Schema
+from sfumato.public.plan.doors import Measured
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Schema
 
 _CHUNK = 8_192
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from sfumato.mechanisms.table.logistic import error_slopes, probabilities
-from sfumato.public.doors import Measured
+from sfumato.public.plan.doors import Measured
 
 #: How many gradients are asked for. The noise of all together does not depend on it.
 GRADIENTS = 8

@@ -1,0 +1,218 @@
+"""A release folder: synthetic rows or a trained model, the doors' integers behind them, schema, certificate and report.
+
+A folder is made in memory and written in one step, whole or not at all (`folder/disk.py`).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.errors import ModelError, ReleaseError
+from sfumato.fitted import Fitted
+from sfumato.folder.contents import (
+    DAMAGED,
+    archive_of,
+    arrays_of,
+    read_head,
+    read_plain,
+    read_synthetic,
+    settled_file,
+    sha256_of,
+)
+from sfumato.folder.disk import write_files
+from sfumato.folder.signing import SIGNATURE, SigningKey, load_signing_key
+from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
+from sfumato.mechanism import Learner, mechanism_from
+from sfumato.model import Classifier, Model, Product, Synthetic, notes_of, refuse_diverged
+from sfumato.outlook.row_counts import AskedRows
+from sfumato.outlook.warnings import model_warnings, release_warnings
+from sfumato.present.loading import load_lines
+from sfumato.present.model_report import public_model_report
+from sfumato.present.report import public_report
+from sfumato.public.certificate.certificate import NAME, Certificate
+from sfumato.public.certificate.layout import Section, as_html
+from sfumato.public.plan.answers import AnsweredDoors, Answers
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema_file import parse_schema, schema_to_toml
+
+CERTIFICATE, ANSWERS, SCHEMA, REPORT = NAME, "answers.npz", "schema.toml", "report.html"
+
+#: What code may raise over numbers and settings that do not belong together.
+GARBLED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """A release folder that was written or read."""
+
+    path: Path
+    schema: Schema
+    certificate: Certificate
+    answers: Answers
+
+    def model(self) -> Product:
+        """Build the model again from the doors' answers: no data needed, no budget spent."""
+        mechanism = mechanism_from(self.certificate.mechanism)
+        try:
+            measurements = mechanism.measure(AnsweredDoors(self.plan(), self.answers), self.schema)
+            return mechanism.build(measurements, self.schema, seed=self.certificate.seed)
+        except GARBLED as error:
+            raise ReleaseError(
+                f"{ANSWERS} and {CERTIFICATE} do not fit together ({type(error).__name__}). Get the release again."
+            ) from None
+
+    def classifier(self) -> Classifier:
+        """The trained model, from the file of its weights; `model` trains it again from the doors' answers."""
+        mechanism = mechanism_from(self.certificate.mechanism)
+        if not isinstance(mechanism, Learner):
+            raise ModelError(f"{self.path} holds synthetic rows and no trained model, so it predicts nothing.")
+        try:
+            weights = weights_of(read_plain(self.path / WEIGHTS))
+            return mechanism.classifier(weights, self.schema, self.certificate.claim.budget)
+        except GARBLED as error:
+            raise ReleaseError(f"{WEIGHTS} cannot be read ({type(error).__name__}). Get the release again.") from None
+
+    def plan(self) -> Plan:
+        """The plan under which the rows were measured."""
+        return self.certificate.plan()
+
+    def synthetic(self) -> Synthetic:
+        """The synthetic rows as released."""
+        return read_synthetic(self.path)
+
+    @property
+    def n_rows(self) -> int:
+        """How many synthetic rows the folder holds, by the header of their file."""
+        return read_head(self.path)[0]
+
+    def load_lines(self) -> dict[str, str]:
+        """For each tool, one line of Python that loads the rows from where this process runs; the tool is enough."""
+        return load_lines(read_head(self.path)[1], self.schema, folder=self.path)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Release: {self.path}, {self.certificate.summary}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = self.certificate.rows
+        held = "a trained model" if rows is None else f"{rows:,} synthetic rows"
+        place = Section(
+            title=str(self.path), subtitle=f", {held}", notes=(f"Anyone can check it: sfumato verify {self.path}",)
+        )
+        return as_html([place, *self.certificate.sections()])
+
+
+def release(
+    fitted: Fitted,
+    *,
+    to: str | Path,
+    rows: AskedRows = None,
+    force: bool = False,
+    sign: str | Path | SigningKey | None = None,
+) -> Release:
+    """Write a release folder.
+
+    Args:
+        fitted: What `sfumato.fit` gave.
+        to: The folder to make.
+        rows: How many synthetic rows; `many` for the number that is recommended for training. By default as many as the
+            schema declares, or as there seem to be by the noisy count. A trained model has none.
+        force: Replace an existing folder.
+        sign: A private key, or the file of one without a passphrase, to sign the certificate with.
+    """
+    target = Path(to)
+    check_target(target, force=force)
+    key = load_signing_key(sign) if isinstance(sign, str | Path) else sign
+    certificate, files = contents_of(fitted, rows=rows)
+    files[CERTIFICATE] = certificate.to_text().encode()
+    if key is not None:
+        files[SIGNATURE] = key.sign(files[CERTIFICATE])
+    write_files(target, files, force=force)
+    return Release(target, fitted.schema, certificate, fitted.answers)
+
+
+def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[str, bytes]]:
+    """The certificate of a release and all files that it lists."""
+    if isinstance(fitted.model, Classifier):
+        return _contents_of_model(fitted, fitted.model, rows=rows)
+    name, content, synthetic = settled_file(fitted.sample(rows))
+    certificate = certificate_of(fitted, fitted.model, synthetic)
+    files = {
+        name: content,
+        ANSWERS: archive_of(fitted.answers.to_arrays()),
+        SCHEMA: schema_to_toml(fitted.schema).encode(),
+        REPORT: report_of(certificate, schema=fitted.schema, synthetic=synthetic),
+    }
+    return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
+
+
+def certificate_of(fitted: Fitted, model: Model, synthetic: Synthetic) -> Certificate:
+    """The certificate of these rows, with what their maker and receiver should be told. It names no files yet."""
+    warnings = release_warnings(
+        schema=fitted.schema,
+        plan=fitted.certificate.plan(),
+        mechanism=fitted.mechanism,
+        model=model,
+        synthetic=synthetic,
+    )
+    return fitted.certificate.for_rows(len(synthetic), warnings=warnings, notes=notes_of(model))
+
+
+def _contents_of_model(fitted: Fitted, model: Classifier, *, rows: AskedRows) -> tuple[Certificate, dict[str, bytes]]:
+    """The same for a trained model, whose weights stand in the place of rows."""
+    if rows is not None:
+        raise ModelError(f"{fitted.mechanism.name} has trained a model, which gives no rows. Leave out rows.")
+    refuse_diverged(model.weights)
+    warnings = model_warnings(schema=fitted.schema, plan=fitted.plan, model=model)
+    certificate = fitted.certificate.for_model(warnings=warnings, notes=notes_of(model))
+    files = {
+        WEIGHTS: weights_file(model.weights),
+        ANSWERS: archive_of(fitted.answers.to_arrays()),
+        SCHEMA: schema_to_toml(fitted.schema).encode(),
+        REPORT: model_report_of(certificate, schema=fitted.schema, answers=fitted.answers),
+    }
+    return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
+
+
+def model_report_of(certificate: Certificate, *, schema: Schema, answers: Answers) -> bytes:
+    """The page of a trained model: a function of what the folder holds."""
+    return public_model_report(certificate, schema=schema, answers=answers).encode()
+
+
+def report_of(certificate: Certificate, *, schema: Schema, synthetic: Synthetic) -> bytes:
+    """The page of a release: a function of what the folder holds, so that anybody can make it again."""
+    plan = certificate.plan().to_json()
+    return public_report(certificate, schema=schema, plan=plan, synthetic=synthetic).encode()
+
+
+def load_release(path: str | Path) -> Release:
+    """Read a release folder. It says nothing of whether the folder is to be believed: `verify` does."""
+    folder = Path(path)
+    if not (folder / CERTIFICATE).is_file():
+        raise ReleaseError(f"{folder} holds no {CERTIFICATE}, so it is no release folder.")
+    try:
+        certificate = Certificate.from_text(read_plain(folder / CERTIFICATE).decode())
+        schema = parse_schema(read_plain(folder / SCHEMA).decode())
+    except UnicodeDecodeError as error:
+        raise ReleaseError(f"{folder} is damaged ({type(error).__name__}). Get the release again.") from None
+    return Release(folder, schema, certificate, answers_of(read_plain(folder / ANSWERS)))
+
+
+def answers_of(content: bytes) -> Answers:
+    """The doors' integers from the content of their file."""
+    try:
+        arrays = arrays_of(content)
+    except DAMAGED as error:
+        raise ReleaseError(f"{ANSWERS} is damaged ({type(error).__name__}). Get the release again.") from None
+    return Answers.from_arrays(arrays)
+
+
+def check_target(target: Path, *, force: bool) -> None:
+    """Refuse a place that cannot be written, before any budget is spent."""
+    if target.exists() and not force:
+        raise ReleaseError(f"{target} exists already. Choose another folder, or replace it with --force.")
+    if target.exists() and not (target / CERTIFICATE).is_file():
+        raise ReleaseError(f"{target} exists and is no release folder, so it is not replaced. Choose another folder.")
+    if not target.absolute().parent.is_dir():
+        raise ReleaseError(f"there is no folder {target.absolute().parent} to write into. Make it first.")

@@ -1,0 +1,1 @@
+"""Networks and embeddings that generate rows: DP-GAN, PATE-GAN and DP-MERF."""

@@ -1,0 +1,1 @@
+"""Mixtures of records: DPMix and ClustMix."""

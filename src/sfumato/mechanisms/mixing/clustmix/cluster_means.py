@@ -1,0 +1,127 @@
+"""From noisy stacked sums to means: which clusters stay, their means without most of the noise, and what lies around them.
+
+Everything here is a function of noisy numbers, so a cluster that is dropped for its size is dropped for its noisy size.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.mixing.clustmix.classifier_pull import adapted, cleaned_sums, rule_of
+from sfumato.mechanisms.mixing.clustmix.mixture import Projection, Rule
+from sfumato.mechanisms.mixing.clustmix.stages import ClassMeans, Clusters, Contents, KernelStatistic
+from sfumato.mechanisms.mixing.clustmix.tilt import cleaned
+from sfumato.public.plan.doors import Measured
+
+Vectors = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClusterMeans:
+    """Clusters that were kept: the class of each, its share of all rows, and its mean."""
+
+    label: NDArray[np.int64]
+    share: Vectors
+    means: Vectors
+
+
+def means_about_classes(contents: Contents, clusters: Clusters, rates: Vectors, bands: Sequence[slice]) -> ClusterMeans:
+    """The clusters of all classes, their means about those of their classes.
+
+    Args:
+        contents: What is in the clusters.
+        clusters: Which are in use, and how many rows they must have.
+        rates: The part of the rows that each class has.
+        bands: Entries that are likely to be of one size.
+    """
+    pieces = []
+    for counts, sums, used in zip(contents.counts.values, contents.sums.values, clusters.used, strict=True):
+        measured = Measured(sums[used], contents.sums.stddev)
+        pieces.append(_of_class(counts[used], measured, bands, least_size=clusters.least_size))
+    label = np.concatenate([np.full(len(sizes), c) for c, (sizes, _) in enumerate(pieces)])
+    share = np.concatenate([rates[c] * sizes / sizes.sum() for c, (sizes, _) in enumerate(pieces)])
+    return ClusterMeans(label, share, np.concatenate([means for _, means in pieces]))
+
+
+def _of_class(sizes: Vectors, sums: Measured, bands: Sequence[slice], *, least_size: int) -> tuple[Vectors, Vectors]:
+    """Sizes and means (about the class's own) of clusters whose noisy size is at least the least one.
+
+    A class without such a cluster becomes one cluster. Noise is taken out in two steps: of the mean over all clusters,
+    then of how the clusters differ from it.
+    """
+    noise, kept = sums.stddev, sizes >= least_size
+    if not kept.any():
+        size = max(float(sizes.sum()), noise, 1.0)
+        return np.ones(1), without_noise(sums.values.sum(axis=0)[None] / size, np.array([noise / size]), bands)
+    size = float(sizes[kept].sum())
+    pooled = sums.values[kept].sum(axis=0)[None] / size
+    pooled = without_noise(pooled, np.array([noise * np.sqrt(kept.sum()) / size]), bands)
+    apart = sums.values[kept] / sizes[kept, None] - pooled
+    return sizes[kept], pooled + without_noise(apart, noise / sizes[kept], bands)
+
+
+def without_noise(values: Vectors, noise: Vectors, bands: Sequence[slice]) -> Vectors:
+    """Wiener's filter, band by band: what is more than noise, over all rows of `values`, says how much of each to keep.
+
+    Args:
+        values: Signal and noise, one vector a row.
+        noise: The standard deviation of the noise in each row.
+        bands: Entries that are likely to be of one size.
+    """
+    out = values.copy()
+    for band in bands:
+        part = out[:, band]
+        signal = max(float(((part**2).mean(axis=1) - noise**2).mean()), 0.0)
+        part *= (signal / (signal + noise**2 + 1e-300))[:, None]
+    return out
+
+
+def deviation_around(
+    about_classes: ClusterMeans, squares: Measured, bands: Sequence[slice], *, total: float
+) -> Vectors:
+    """The deviation of each entry around its cluster's mean: one level for each band, the same in all classes.
+
+    An entry of one class alone would drown in its noise. What does not stand out of the noise of its band is nothing.
+
+    Args:
+        about_classes: The clusters, with means about those of their classes.
+        squares: Sums of squares about class means, (class, entry).
+        bands: Entries that are likely to be of one size.
+        total: The noisy number of rows.
+    """
+    left = squares.values.sum(axis=0) / total - about_classes.share @ about_classes.means**2
+    noise = squares.stddev * np.sqrt(len(squares.values)) / total
+    out = np.zeros_like(left)
+    for band in bands:
+        level = float(left[band].mean())
+        out[band] = level if level > 2 * noise / np.sqrt(band.stop - band.start) else 0.0
+    deviation: Vectors = np.sqrt(out)
+    return deviation
+
+
+def shapes_of(shapes: Measured, *, prior: float) -> Vectors:
+    """Histograms of each number as probabilities, (class, number, cell); `prior` rows' worth are those of all classes."""
+    numbers = np.moveaxis(shapes.values, 1, 0)
+    return np.stack([cleaned(noisy, stddev=shapes.stddev, prior=prior) for noisy in numbers], axis=1)
+
+
+def adapt(
+    clusters: ClusterMeans, kernel: KernelStatistic, projection: Projection, classes: ClassMeans, *, alpha: float
+) -> tuple[Vectors, Rule]:
+    """Means moved towards what a classifier asks, and the classifier that is trained on them.
+
+    Args:
+        clusters: With their means in the space of vectors.
+        kernel: What is known of the rows.
+        projection: From vectors to the features of the kernel.
+        classes: Rows of each class.
+        alpha: From the means as they are (0) to wherever the classifier wants them (1).
+    """
+    known = cleaned_sums(kernel.gram.values, kernel.cross.values.T, total=classes.total, stddev=kernel.gram.stddev)
+    labels, sizes = np.eye(len(classes.counts))[clusters.label], clusters.share * classes.total
+    before = projection.points(clusters.means)
+    after = adapted(before, labels, sizes, known, held=1 - alpha)
+    rule = Rule(rule_of(after, labels, sizes, ridge=known.ridge), projection)
+    return projection.moved(clusters.means, before=before, after=after), rule

@@ -1,0 +1,116 @@
+"""The inside of the door `noisy_gradients`: clipped gradients of one example each, summed in integers.
+
+The loss is written for one example and mapped over a microbatch, so a gradient can see its own row and the public
+parameters and nothing else. Every microbatch has the same shape, whoever takes part: places that are left over hold
+public rows, whose gradients are dropped. Proof: docs/proofs/noisy-gradients.md.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from sfumato.errors import ContractError, PlanError
+from sfumato.private.kernel.arrays import Integers, Values
+from sfumato.private.rows.prepared import regrouped
+from sfumato.public.machine.torch_extra import is_out_of_memory, need_torch
+from sfumato.public.plan import gradient_words as words
+from sfumato.public.plan.doors import Loss, Tensor, Tensors
+from sfumato.public.plan.gradient_step import as_tensors, gradient_block
+from sfumato.public.plan.probe import take
+from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Batch, n_rows_of
+
+_CLOSE = 1e-3  # of a row's norm: what float arithmetic may change; more means that rows are mixed
+
+
+class GradientSum:
+    """Sums of one loss's clipped gradients, in microbatches of `rows` rows."""
+
+    def __init__(
+        self, step: Step, loss: Loss, clip: Callable[[Tensor], Tensor], *, public_rows: Batch, rows: int, device: str
+    ) -> None:
+        """Nothing is computed yet. There are public rows for two microbatches."""
+        self._torch = need_torch("noisy_gradients")
+        self._step, self._width = step, gradient_block(step).width
+        self.loss, self._clip = loss, clip
+        self._public, self.rows, self._device = public_rows, rows, device
+        self._parameters: dict[str, Tensor] = {}
+
+    def at(self, parameters: Tensors) -> "GradientSum":
+        """Take public parameters to differentiate at."""
+        self._parameters = as_tensors(parameters, step=self._step, device=self._device)
+        return self
+
+    def check(self) -> None:
+        """Try the loss on public rows, and settle on microbatches that fit and in which a row's integers stay the same.
+
+        They must not change with the row's place and with the rows beside it. What float arithmetic changes is met by
+        smaller microbatches, down to a single row; what changes more than that is refused.
+        """
+        while True:
+            try:
+                change = self._change()
+            except (RuntimeError, ValueError, IndexError, ArithmeticError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise ContractError(words.not_of_one_example(self._step, error)) from error
+                if self.rows == 1:
+                    raise PlanError(words.does_not_fit(self._step, self._device)) from None
+                change = math.nan
+            if change > _CLOSE:
+                raise ContractError(words.mixes_rows(self._step))
+            if change == 0 or self.rows == 1:
+                return
+            self.rows //= 2
+            self._torch.cuda.empty_cache()  # does nothing where no GPU is in use
+
+    def _change(self) -> float:
+        """How much a row's integers change, relative to its norm, when it is moved and its neighbours are replaced."""
+        n = self.rows
+        kept = np.random.default_rng(21).permutation(n)[: max(1, n // 2)]
+        moved = np.concatenate([kept, np.arange(n, 2 * n)])[:n]
+        one = self._integers(take(self._public, np.arange(n)))[kept].double()
+        two = self._integers(take(self._public, moved))[: len(kept)].double()
+        size = self._torch.maximum(one.norm(dim=1), two.norm(dim=1)) + math.sqrt(self._width)
+        return float(((one - two).norm(dim=1) / size).max())
+
+    def over(self, private_batches: Iterable[Batch]) -> Integers:
+        """The exact sum over all rows of their clipped gradients. Whatever the rows hold, it gives one."""
+        private_total = self._torch.zeros(self._width, dtype=self._torch.int64, device=self._device)
+        for private_rows in regrouped(private_batches, rows=self.rows):
+            private_sum = self._attempt(private_rows)
+            for private_part in self._one_by_one(private_rows) if private_sum is None else (private_sum,):
+                private_total += private_part
+        return np.asarray(private_total.cpu())
+
+    def _attempt(self, private_rows: Batch) -> Tensor | None:
+        """The sum over up to a microbatch of rows; None where some row's values make the loss fail."""
+        n_rows = n_rows_of(private_rows)
+        filled = {n: np.concatenate([v, self._public[n][: self.rows - n_rows]]) for n, v in private_rows.items()}
+        try:
+            return self._integers(filled)[:n_rows].sum(dim=0)
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever a loss raises over private rows would be an output
+            return None
+
+    def _one_by_one(self, private_rows: Batch) -> Iterator[Tensor]:
+        """Each row among public ones: a row that fails there, too, counts as 0, and no other row with it."""
+        for at in range(n_rows_of(private_rows)):
+            private_sum = self._attempt(take(private_rows, np.array([at])))
+            if private_sum is not None:
+                yield private_sum
+            elif self._attempt(take(self._public, np.arange(1))) is None:
+                raise ContractError(words.fails_on_public_rows(self._step))
+
+    def _integers(self, rows: Batch) -> Tensor:
+        """Clipped gradients of a full microbatch, one a row."""
+        torch = self._torch
+        example = {name: self._tensor(values) for name, values in rows.items()}
+        gradient_of = torch.func.vmap(torch.func.grad(self.loss), in_dims=(None, 0), randomness="error")
+        gradients = gradient_of(self._parameters, example)
+        flat = torch.cat([gradients[name].reshape(n_rows_of(rows), -1) for name in self._parameters], dim=1)
+        return self._clip(flat.detach())
+
+    def _tensor(self, values: Values) -> Tensor:
+        tensor = self._torch.tensor(values)  # a copy: the rows themselves may not be written into
+        kind = next(iter(self._parameters.values())).dtype
+        return tensor.to(self._device, kind if tensor.is_floating_point() else self._torch.int64)

@@ -1,0 +1,165 @@
+"""Private rows behind a closed door: an object that can be handed around and shows nothing."""
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from sfumato.errors import PrivacyError, SchemaError
+from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.persons import LimitedSource
+from sfumato.private.intake.sources import Source, open_source
+from sfumato.private.intake.together import brought_together
+from sfumato.public.schema.schema import Batch, Schema
+
+
+def _refuse(what: str) -> Callable[..., NoReturn]:
+    def refusal(self: object, *args: object, **options: object) -> NoReturn:
+        """Refuse, whatever is asked."""
+        raise PrivacyError(f"{what} would show private rows. Go through sfumato.fit, which charges for what it reads.")
+
+    return refusal
+
+
+class Sensitive:
+    """A private dataset. Only its schema is public.
+
+    Whatever would show a row, their number, or whether two datasets are the same raises PrivacyError. This
+    guards against accidents in notebooks, logs and pickles; it is no wall against code that means to get in.
+
+    >>> import numpy as np
+    >>> from sfumato.public.schema.schema import Column
+    >>> schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 100)),))
+    >>> Sensitive.read({"age": np.array([41])}, schema)
+    <Sensitive: rows withheld>
+    """
+
+    __slots__ = ("__schema", "__source", "__weakref__")
+
+    def __init__(self, source: Source, *, schema: Schema) -> None:
+        """Take an opened source. `Sensitive.read` opens one."""
+        object.__setattr__(self, "_Sensitive__schema", schema)
+        object.__setattr__(self, "_Sensitive__source", source)
+
+    @classmethod
+    def read(cls, data: Any, schema: Schema) -> "Sensitive":
+        """Open a path or in-memory data under a schema; no row is read yet.
+
+        Args:
+            data: a path, a frame, a table, or a dict of arrays; see `open_source`.
+            schema: what is public about the data.
+
+        Raises:
+            SourceError: the file is missing, is not what its name says, or lacks a declared column.
+        """
+        private_source = open_source(data, schema)
+        if schema.unit.person is not None:
+            private_source = LimitedSource(private_source, person=schema.unit.person, max_rows=schema.unit.max_rows)
+        return cls(private_source, schema=schema)
+
+    @property
+    def schema(self) -> Schema:
+        """What is public about the rows."""
+        return _schema_of(self)
+
+    def __repr__(self) -> str:
+        """The same text for every dataset."""
+        return "<Sensitive: rows withheld>"
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        """Refuse: a dataset keeps its rows and its schema."""
+        raise PrivacyError("a Sensitive cannot be changed. Read the data again with the schema that you want.")
+
+    def __dir__(self) -> list[str]:
+        """What a person may use; the same for every dataset."""
+        return ["read", "schema"]
+
+    def __hash__(self) -> int:
+        """By identity, so that it can be a key; whether two datasets are equal is not for asking."""
+        return id(self)
+
+    __len__ = __bool__ = __length_hint__ = _refuse("the length")
+    __getitem__ = __iter__ = __reversed__ = __contains__ = _refuse("a row")
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse("a comparison")
+    __copy__ = __deepcopy__ = __replace__ = _refuse("a copy")
+    __reduce__ = __reduce_ex__ = __getstate__ = _refuse("a pickle")
+    __array__ = __dlpack__ = to_numpy = _refuse("an array")
+    __dataframe__ = __arrow_c_stream__ = __arrow_c_array__ = to_pandas = _refuse("a table")
+    __dict__ = property(_refuse("the insides"))  # what vars() looks up
+
+
+def opened(data: Any, schema: Schema | None) -> Sensitive:
+    """Private rows as people hand them over: opened already, or with the schema that they are to be read by."""
+    if isinstance(data, Sensitive):
+        if schema is not None and schema != data.schema:
+            raise SchemaError("the data was opened under another schema. Leave out schema, or open the data with it.")
+        return data
+    if isinstance(data, Schema):
+        raise SchemaError(
+            "a schema stands in the place of the data. Write sf.fit('auto', data, budget, schema=schema), or "
+            "sf.synthesize(data, schema, epsilon=1)."
+        )
+    if schema is None:
+        raise SchemaError(
+            f"data of type {type(data).__name__} has no schema, which says what is public about it. Give schema=..., as "
+            "sf.Schema.load('schema.toml') reads one; sfumato schema drafts it."
+        )
+    return Sensitive.read(data, schema)
+
+
+#: Attributes are reached through these two, here and nowhere else.
+_schema_of: Callable[[Sensitive], Schema] = operator.attrgetter("_Sensitive__schema")
+_source_of: Callable[[Sensitive], Source] = operator.attrgetter("_Sensitive__source")
+
+
+def open_batches(sensitive: Sensitive, *, rows: int = 16384) -> Iterator[Batch]:
+    """The one way in: encoded rows, chunk by chunk. Only the View may call this.
+
+    Chunks hold at most `rows` rows, and may hold fewer anywhere in the stream: their sizes mean nothing.
+    """
+    schema = sensitive.schema
+    names = [column.name for column in schema.columns]
+    for private_raw in _source_of(sensitive).chunks(names, rows=rows):
+        yield conform(private_raw, schema)
+
+
+def open_persons(sensitive: Sensitive, *, rows: int) -> Iterator[Batch]:
+    """The same with the rows of a person side by side, in the order that they have in the data.
+
+    Beside the columns, under the name of the person's own, which no column of a schema has, stands the number of each row's
+    person, ascending. Where the unit is a row, there is no such name.
+    """
+    schema, source = sensitive.schema, _source_of(sensitive)
+    person, names = schema.unit.person, [column.name for column in schema.columns]
+    if person is None:
+        yield from open_batches(sensitive, rows=rows)
+        return
+    if not isinstance(source, LimitedSource):
+        raise PrivacyError("nobody has told the persons of these rows apart. Open the data with Sensitive.read.")
+
+    def read() -> Iterator[Batch]:
+        for private_raw, numbers in source.numbered_chunks(names, rows=rows):
+            yield {**conform(private_raw, schema), person: numbers}
+
+    yield from brought_together(read, source.numbers(rows=rows), person=person, rows=rows)
+
+
+def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:
+    """The same rows under a schema that says more of them, as a discovery leaves it."""
+    return Sensitive(_source_of(sensitive), schema=schema)
+
+
+def count_rows(sensitive: Sensitive) -> int:
+    """The number of rows, where it is public: under `replace_one`, after the limit of rows for each person.
+
+    Raises:
+        PrivacyError: under `add_or_remove`, where the number of rows is private.
+    """
+    schema = sensitive.schema
+    if schema.unit.relation != "replace_one":
+        raise PrivacyError(
+            "under add_or_remove the number of rows is private. Measure it with a noisy count, declare an "
+            'approximate rows = ... in schema.toml, or choose relation = "replace_one".'
+        )
+    # The last column that is no image is the cheapest to read.
+    name = next((c.name for c in reversed(schema.columns) if c.kind != "image"), schema.columns[0].name)
+    return sum(len(private_raw[name]) for private_raw in _source_of(sensitive).chunks([name], rows=65536))

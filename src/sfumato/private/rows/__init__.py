@@ -1,0 +1,1 @@
+"""Encoded rows as the doors see them: prepared once, each row alone."""

@@ -1,0 +1,1 @@
+"""What a release promises, and how its folder says so."""

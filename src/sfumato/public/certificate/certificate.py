@@ -1,0 +1,337 @@
+"""The certificate: what is claimed about a release, and all that is needed to check it without the data.
+
+It is read as strictly as it is written: every field has a type and a range, no key is missing, unknown or there twice, and
+the text must be, to the byte, the one that `to_text` gives. So there is one certificate for one claim, and no place in it
+for anything else.
+"""
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import dp_accounting as dpa
+
+from sfumato.errors import SfumatoError, VerificationError
+from sfumato.public.accounting import Spent, event_from_json, event_to_json
+from sfumato.public.certificate.assumptions import ASSUMPTIONS, Assumption
+from sfumato.public.certificate.claim import Claim, claim_of, exact_text
+from sfumato.public.certificate.layout import Section, as_html
+from sfumato.public.certificate.non_private import FORMAT as NON_PRIVATE_FORMAT
+from sfumato.public.certificate.non_private import NOT_A_CLAIM
+from sfumato.public.certificate.software import SOFTWARE
+from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.step import Step, step_from_json
+from sfumato.public.schema.schema import Schema
+from sfumato.public.strict_json import fields_of, parse_json, read_fields
+
+NAME = "certificate.json"
+FORMAT = "sfumato-certificate/2"
+FORMER_FORMAT = "sfumato-certificate/1"
+Status = Literal["certified", "research", "non_private"]
+
+#: What a certificate says of the randomness: only the first can be certified.
+SECRET_RANDOMNESS = "AES-256-CTR keyed by the operating system"
+KNOWN_RANDOMNESS = "AES-256-CTR with a known seed"
+_MOST_SENTENCES = 100
+
+
+@dataclass(frozen=True)
+class DiscoveryRecord:
+    """Which columns were left open and found privately, in the order of the schema: numbers, and texts."""
+
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MechanismRecord:
+    """A mechanism by its name and its public settings, as plain JSON values."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certificate:
+    """A claim and its evidence. `rows` and `files` are those of the folder: none before it is written.
+
+    Beside a trained model there are no rows.
+    """
+
+    status: Status
+    claim: Claim
+    event: dpa.DpEvent
+    scale: float
+    steps: tuple[Step, ...]
+    noise_multipliers: tuple[float, ...]
+    grid: dict[str, float]
+    discovery: DiscoveryRecord | None
+    mechanism: MechanismRecord
+    seed: int
+    randomness: str
+    schema_sha256: str
+    assumptions: tuple[Assumption, ...]
+    software: dict[str, str]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    rows: int | None = None
+    files: dict[str, str] | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """The claimed epsilon."""
+        return self.claim.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The claimed delta."""
+        return self.claim.delta
+
+    @property
+    def summary(self) -> str:
+        """The mechanism, the promise and the status in a few words."""
+        kind = "" if self.status == "certified" else f", {self.status.upper()}"
+        warned = "" if not self.warnings else f", {len(self.warnings)} warning{'s' * (len(self.warnings) > 1)}"
+        promise = f"epsilon {exact_text(self.epsilon)}, delta {exact_text(self.delta)}"
+        return f"{self.mechanism.name}, {promise}{kind}{warned}"
+
+    def sections(self) -> list[Section]:
+        """What a person should read first: the claim, and whatever speaks against the release."""
+        told = [Section(title=self.status.replace("_", " ").capitalize(), before=(self.claim.in_words,))]
+        told += [Section(title="Warnings", before=self.warnings)] if self.warnings else []
+        return [*told, *([Section(title="Notes", before=self.notes)] if self.notes else [])]
+
+    def __repr__(self) -> str:
+        """One line; `to_text` has it all."""
+        return f"<Certificate: {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return as_html(self.sections())
+
+    def plan(self) -> Plan:
+        """The plan that the certificate was issued for, from its steps and their scale."""
+        claim = self.claim
+        spent = Spent(claim.spent_epsilon, claim.accountant, claim.numeric_error)
+        return Plan(
+            budget=claim.budget, unit=claim.unit, steps=self.steps, scale=self.scale, event=self.event, spent=spent
+        )
+
+    def for_rows(self, rows: int, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
+        """A copy that speaks of so many synthetic rows, with what their maker and receiver should be told."""
+        return replace(self, rows=rows, warnings=warnings, notes=notes)
+
+    def for_model(self, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
+        """A copy that speaks of a trained model, and of no rows."""
+        return replace(self, rows=None, warnings=warnings, notes=notes)
+
+    def with_files(self, digests: dict[str, str]) -> "Certificate":
+        """A copy that names the files of the release and their SHA-256."""
+        return replace(self, files=dict(sorted(digests.items())))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the same for the same certificate."""
+        discovery = self.discovery
+        return {
+            "format": FORMAT,
+            "status": self.status,
+            "claim": self.claim.to_json(),
+            "event": event_to_json(self.event),
+            "scale": self.scale,
+            "steps": [
+                {**step.to_json(), "noise_multiplier": noise}
+                for step, noise in zip(self.steps, self.noise_multipliers, strict=True)
+            ],
+            "grid": self.grid,
+            "discovery": None
+            if discovery is None
+            else {"numbers": list(discovery.numbers), "texts": list(discovery.texts)},
+            "mechanism": {"name": self.mechanism.name, "parameters": self.mechanism.parameters},
+            "seed": self.seed,
+            "randomness": self.randomness,
+            "schema_sha256": self.schema_sha256,
+            "assumptions": [{"severity": entry.severity, "text": entry.text} for entry in self.assumptions],
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+            "software": dict(sorted(self.software.items())),
+            "rows": self.rows,
+            "files": None if self.files is None else dict(sorted(self.files.items())),
+        }
+
+    def to_text(self) -> str:
+        """The certificate as a file: the same bytes for the same certificate."""
+        return json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @staticmethod
+    def from_json(body: Any) -> "Certificate":
+        """Read plain values, refusing with a sentence whatever `to_json` would not have given."""
+        refuse_other_formats(body)
+        fields = read_fields(body, _FIELDS, what=NAME)
+        fields.pop("format")
+        steps, noise = _steps(fields.pop("steps"))
+        discovery, files = fields.pop("discovery"), fields.pop("files")
+        wanted = {"name": str, "parameters": dict}
+        try:
+            return Certificate(
+                status=fields.pop("status"),
+                claim=Claim.from_json(fields.pop("claim")),
+                event=event_from_json(fields.pop("event")),
+                scale=_positive(fields.pop("scale"), "scale"),
+                steps=steps,
+                noise_multipliers=noise,
+                grid={key: _positive(value, f"the grid of {key}") for key, value in fields.pop("grid").items()},
+                discovery=None
+                if discovery is None
+                else DiscoveryRecord(**fields_of(DiscoveryRecord, discovery, what="the discovery")),
+                mechanism=MechanismRecord(**read_fields(fields.pop("mechanism"), wanted, what="the mechanism")),
+                assumptions=tuple(
+                    Assumption(**fields_of(Assumption, entry, what="an assumption"))
+                    for entry in fields.pop("assumptions")
+                ),
+                software=_versions(fields.pop("software")),
+                warnings=_sentences(fields.pop("warnings"), what="warnings"),
+                notes=_sentences(fields.pop("notes"), what="notes"),
+                seed=_at_least(fields.pop("seed"), 0, "seed"),
+                rows=None if fields["rows"] is None else _at_least(fields["rows"], 1, "rows"),
+                files=None if files is None else _texts(files, what="files"),
+                **{key: value for key, value in fields.items() if key != "rows"},
+            )
+        except VerificationError:
+            raise
+        except SfumatoError as error:
+            raise VerificationError(f"{NAME} holds what no certificate does: {error}") from None
+
+    @staticmethod
+    def from_text(text: str) -> "Certificate":
+        """Read a certificate, refusing what is none."""
+        certificate = Certificate.from_json(parse_json(text, what=NAME))
+        if certificate.to_text() != text:
+            raise VerificationError(f"{NAME} is not written as sfumato writes it. Get the release again.")
+        return certificate
+
+
+_FIELDS: dict[str, Any] = {
+    "format": str,
+    "status": Status,
+    "claim": dict,
+    "event": dict,
+    "scale": float,
+    "steps": list,
+    "grid": dict,
+    "discovery": dict | None,
+    "mechanism": dict,
+    "seed": int,
+    "randomness": str,
+    "schema_sha256": str,
+    "assumptions": list,
+    "warnings": tuple[str, ...],
+    "notes": tuple[str, ...],
+    "software": dict,
+    "rows": int | None,
+    "files": dict | None,
+}
+
+
+def refuse_other_formats(body: Any) -> None:
+    """Name the version that can read a certificate which this one cannot."""
+    found = body.get("format") if isinstance(body, dict) else None
+    if found == FORMER_FORMAT:
+        raise VerificationError(
+            f"the release was made by sfumato 0.1 ({FORMER_FORMAT}), whose folders this version does not read. "
+            "Verify it with that version, or ask for a new release."
+        )
+    if found == NON_PRIVATE_FORMAT:
+        raise VerificationError(NOT_A_CLAIM)
+    if found != FORMAT:
+        raise VerificationError(f"{NAME} is not of the format {FORMAT}. Use the sfumato version that made it.")
+
+
+def make_certificate(
+    *,
+    plan: Plan,
+    schema: Schema,
+    mechanism: MechanismRecord,
+    seed: int,
+    randomness: str,
+    status: Status,
+    software: dict[str, str],
+    discovery: DiscoveryRecord | None = None,
+) -> Certificate:
+    """Write down the claim and its evidence. No hash of the input is among them."""
+    return Certificate(
+        status=status,
+        claim=claim_of(plan),
+        event=plan.event,
+        scale=float(plan.scale),
+        steps=plan.steps,
+        noise_multipliers=tuple(float(plan.noise_multiplier(step.name)) for step in plan.steps),
+        grid=grid_of(plan),
+        discovery=discovery,
+        mechanism=mechanism,
+        seed=seed,
+        randomness=randomness,
+        schema_sha256=schema.digest(),
+        assumptions=ASSUMPTIONS,
+        software=software,
+    )
+
+
+def grid_of(plan: Plan) -> dict[str, float]:
+    """Units for a one of each block, by step and block."""
+    return {
+        f"{step.name}/{block.name}": float(plan.units_per_one(step.name, block.name))
+        for step in plan.steps
+        for block in step.blocks
+    }
+
+
+def _steps(entries: list[Any]) -> tuple[tuple[Step, ...], tuple[float, ...]]:
+    steps, noise = [], []
+    for entry in entries:
+        body = dict(entry) if isinstance(entry, dict) else {}
+        noise.append(_positive(body.pop("noise_multiplier", None), "the noise multiplier of a step"))
+        try:
+            steps.append(step_from_json(body))
+        except VerificationError:
+            raise
+        except SfumatoError as error:
+            raise VerificationError(f"{NAME} lists a step that cannot be carried out: {error}") from None
+    if len({step.name for step in steps}) != len(steps):
+        raise VerificationError(f"{NAME} lists two steps of the same name.")
+    return tuple(steps), tuple(noise)
+
+
+def _positive(value: Any, what: str) -> float:
+    if type(value) not in (int, float) or not value > 0:
+        raise VerificationError(f"{NAME}: {what} must be a finite number above 0.")
+    return float(value)
+
+
+def _at_least(value: int, least: int, what: str) -> int:
+    if value < least:
+        raise VerificationError(f"{NAME}: {what} = {value} must be at least {least}.")
+    return value
+
+
+def _sentences(texts: tuple[str, ...], *, what: str) -> tuple[str, ...]:
+    """Warnings and notes are printed as they are, so each must be one line that can move no cursor."""
+    if len(texts) > _MOST_SENTENCES or not all(text.isprintable() and text.strip() for text in texts):
+        raise VerificationError(f"{NAME}: {what} must be a few sentences of one printable line each.")
+    return texts
+
+
+def _versions(body: dict[str, Any]) -> dict[str, str]:
+    versions = _texts(body, what="software")
+    if not (
+        set(versions) <= set(SOFTWARE)
+        and all(re.fullmatch(r"[\w.+!-]{1,60}", version, flags=re.ASCII) for version in versions.values())
+    ):
+        raise VerificationError(f"{NAME}: software must hold names and versions only, of what makes a release.")
+    return versions
+
+
+def _texts(body: dict[str, Any], *, what: str) -> dict[str, str]:
+    if not all(isinstance(value, str) for value in body.values()):
+        raise VerificationError(f"{NAME}: {what} must hold texts only.")
+    return dict(body)

@@ -1,0 +1,1 @@
+"""What a processor must be told: threads, exact products, exact thresholds, whether torch is there."""

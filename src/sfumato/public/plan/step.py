@@ -1,0 +1,324 @@
+"""A step: one planned access to private rows, described before any row is read."""
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import dp_accounting as dpa
+from dp_accounting import dp_event
+from scipy import stats
+
+from sfumato.errors import PlanError
+from sfumato.public.accounting.events import EpsilonDeltaDpEvent
+from sfumato.public.budget import PrivacyUnit
+from sfumato.public.plan.block import Block, Choice, Dense, Outer, Response, Votes, block_from_json, block_to_json
+from sfumato.public.strict_json import fields_of, read_fields
+
+_MOST_SAMPLED = 10_000  # rows of a person whose coins are accounted for one by one, in seconds
+
+
+@dataclass(frozen=True)
+class Everyone:
+    """Every row takes part."""
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Each row takes part in each mixture by its own coin of public probability `rate`."""
+
+    rate: float
+
+
+@dataclass(frozen=True)
+class WithoutReplacement:
+    """Each mixture holds exactly `degree` of the `population` rows; their number is public (replace_one)."""
+
+    degree: int
+    population: int
+
+
+@dataclass(frozen=True)
+class SecretBins:
+    """Each row falls into one mixture, chosen by a secret fair die. No amplification is claimed for the secrecy."""
+
+
+@dataclass(frozen=True)
+class KnownPartition:
+    """Row i goes into mixture i modulo T: public, so it needs a public number of rows (replace_one)."""
+
+
+@dataclass(frozen=True)
+class EachRow:
+    """Each row is reported by itself: there are as many mixtures as rows, a public number (replace_one), in a secret order."""
+
+
+Sampling = Everyone | Poisson | WithoutReplacement | SecretBins | KnownPartition | EachRow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One named access. It knows everything about its cost except the noise, which the plan calibrates.
+
+    Noise is spoken of in *whitened* units, in which a row's whole contribution has norm at most 1: a step with
+    noise multiplier s adds s * l2_bound / sqrt(share) to the entries of a block. `share` is the part of the total
+    precision (1 / s^2) that the step gets, relative to the other steps.
+
+    Where the unit is a person with several rows, `person_bound` is the norm that they may have together, in norms of one
+    row: the door shortens the sum of whoever has more. Without it, every row of a person counts in full.
+    """
+
+    name: str
+    blocks: tuple[Block, ...]
+    share: float = 1.0
+    uses: int = 1
+    sampling: Sampling = field(default_factory=Everyone)
+    mixtures: int = 1
+    groups: int = 1
+    person_bound: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a step that no door could carry out."""
+        if not self.blocks or len({b.name for b in self.blocks}) != len(self.blocks):
+            raise PlanError(f"step {self.name!r} needs blocks with different names.")
+        if sum(b.share for b in self.blocks) > 1 + 1e-9:
+            raise PlanError(f"step {self.name!r}: the shares of its blocks add up to more than 1.")
+        for value, what in ((self.uses, "uses"), (self.mixtures, "mixtures"), (self.groups, "groups")):
+            if value < 1:
+                raise PlanError(f"step {self.name!r}: {what} = {value} must be at least 1.")
+        if not (math.isfinite(self.share) and self.share > 0):
+            raise PlanError(f"step {self.name!r}: share = {self.share} must be a finite number above 0.")
+        if self.person_bound is not None:
+            self._check_person_bound(self.person_bound)
+        if self.is_mixed and any(isinstance(block, Outer) for block in self.blocks):
+            raise PlanError(f"step {self.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
+        if any(isinstance(block, Choice | Votes) for block in self.blocks):
+            self._check_alone()
+        self._check_reports()
+        if isinstance(self.sampling, Poisson) and not 0 < self.sampling.rate <= 1:
+            raise PlanError(
+                f"step {self.name!r}: sampling rate {self.sampling.rate:g} must lie in (0, 1]. "
+                "The mixture degree may not exceed the number of rows."
+            )
+        if isinstance(self.sampling, WithoutReplacement) and not 1 <= self.sampling.degree <= self.sampling.population:
+            raise PlanError(
+                f"step {self.name!r}: cannot draw {self.sampling.degree} of {self.sampling.population} rows. "
+                "Choose a mixture degree of at least 1 and at most the number of rows."
+            )
+
+    def _check_person_bound(self, bound: float) -> None:
+        if not (math.isfinite(bound) and bound >= 1):
+            raise PlanError(f"step {self.name!r}: person_bound = {bound} must be a finite number of at least 1.")
+        if self.is_mixed or not isinstance(self.sampling, Everyone):
+            raise PlanError(
+                f"step {self.name!r}: the rows of a person are clipped together in sums over everyone alone. "
+                "Leave out person_bound."
+            )
+
+    def _check_alone(self) -> None:
+        if len(self.blocks) > 1 or self.is_mixed or self.is_sampled or self.person_bound is not None:
+            raise PlanError(
+                f"step {self.name!r}: a choice or a vote is made over everyone, and is the only block of its step. "
+                "Leave out sampling, mixtures, groups and person_bound."
+            )
+
+    def _check_reports(self) -> None:
+        reported, each = self.is_reported, tuple(isinstance(block, Dense | Response) for block in self.blocks)
+        if reported and (self.groups > 1 or not all(each)):
+            raise PlanError(
+                f"step {self.name!r}: a report of a row is made of dense blocks and responses, without groups."
+            )
+        if self.is_pure and not all(isinstance(block, Response) and block.pure for block in self.blocks):
+            raise PlanError(f"step {self.name!r}: pure responses have a step for themselves, since epsilons add up.")
+        if not reported and any(isinstance(block, Response) for block in self.blocks):
+            raise PlanError(f"step {self.name!r}: a response is a report of one row. Set sampling = EachRow().")
+
+    def norm_of(self, unit: PrivacyUnit) -> float:
+        """What a unit's whole contribution to one sum may be long, in norms of a row; of votes, in those of a change.
+
+        >>> from sfumato.public.plan.block import Hot
+        >>> step = Step(name="s", blocks=(Hot(name="age", width=20),), person_bound=2.5)
+        >>> [step.norm_of(PrivacyUnit(person="patient", max_rows=rows)) for rows in (1, 2, 4)]
+        [1, 2, 2.5]
+        """
+        if self.votes:  # all rows of a person are in one part
+            return 1.0
+        return unit.max_rows if self.person_bound is None else min(self.person_bound, unit.max_rows)
+
+    def clips_persons(self, unit: PrivacyUnit) -> bool:
+        """Whether the rows of a person are clipped together, and not each for itself alone."""
+        return self.person_bound is not None and self.person_bound < unit.max_rows
+
+    def block(self, name: str) -> Block:
+        """The block of that name."""
+        for block in self.blocks:
+            if block.name == name:
+                return block
+        raise PlanError(f"step {self.name!r} has no block {name!r}.")
+
+    @property
+    def columns(self) -> int:
+        """How many columns the per_record map gives for all blocks."""
+        return sum(block.columns for block in self.blocks)
+
+    @property
+    def width(self) -> int:
+        """Entries over all blocks."""
+        return sum(block.width for block in self.blocks)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the door `noisy_mixtures` carries it out: rows are divided among sums, or sampled into several."""
+        return self.mixtures * self.groups > 1 or not isinstance(self.sampling, Everyone | Poisson)
+
+    @property
+    def choice(self) -> Choice | None:
+        """The tables of a step that the door `noisy_choice` carries out; None for every other step."""
+        block = self.blocks[0]
+        return block if isinstance(block, Choice) else None
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether the door `noisy_reports` carries it out: every row by itself."""
+        return isinstance(self.sampling, EachRow)
+
+    @property
+    def votes(self) -> Votes | None:
+        """The votes of a step that the door `noisy_votes` carries out; None for every other step."""
+        block = self.blocks[0]
+        return block if isinstance(block, Votes) else None
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether it costs an epsilon that adds up, and no delta."""
+        return any(isinstance(block, Response) and block.pure for block in self.blocks)
+
+    @property
+    def door(self) -> str:
+        """The door that carries it out."""
+        if self.is_reported:
+            return "noisy_reports"
+        if self.votes:
+            return "noisy_votes"
+        return "noisy_choice" if self.choice else "noisy_mixtures" if self.is_mixed else "noisy_sum"
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the cost needs an accountant for subsampling."""
+        return isinstance(self.sampling, Poisson | WithoutReplacement)
+
+    def diameter(self) -> float:
+        """The largest distance between two rows' contributions, in whitened units (2 for a ball)."""
+        if self.votes:  # its norm is that of a change already
+            return 1.0
+        return math.sqrt(sum(b.share * (2.0 if b.nonnegative else 4.0) for b in self.blocks))
+
+    def event(self, *, noise_multiplier: float, unit: PrivacyUnit) -> dpa.DpEvent:
+        """What the accountant is told: all uses of this step at this noise.
+
+        docs/proofs/doors.md derives each line.
+        """
+        single, count = self._single_event(noise_multiplier, unit)
+        return single if count == 1 else dpa.SelfComposedDpEvent(single, count)
+
+    def _single_event(self, noise: float, unit: PrivacyUnit) -> tuple[dpa.DpEvent, int]:
+        rows = unit.max_rows
+        if unit.relation == "replace_one":
+            return self._replace_event(noise, unit)
+        match self.sampling:
+            case Everyone() | SecretBins():
+                return dpa.GaussianDpEvent(noise / self.norm_of(unit)), self.uses
+            case Poisson(rate) if rows == 1:
+                return dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), self.uses * self.mixtures
+            case Poisson() if rows > _MOST_SAMPLED:
+                raise PlanError(
+                    f"step {self.name!r} is sampled, and max_rows = {rows} rows of a person are too many to be accounted for. "
+                    f"Use at most {_MOST_SAMPLED}."
+                )
+            case Poisson(rate):
+                # Of a person's rows, a binomial number takes part: a mixture of Gaussians.
+                taking_part = list(range(rows + 1))
+                odds = [float(stats.binom.pmf(count, rows, rate)) for count in taking_part]
+                return dp_event.MixtureOfGaussiansDpEvent(noise, taking_part, odds), self.uses * self.mixtures
+            case WithoutReplacement() | KnownPartition():
+                raise PlanError(
+                    f"step {self.name!r} needs a public number of rows, which add_or_remove keeps private. "
+                    'Use Poisson sampling or secret bins, or set relation = "replace_one".'
+                )
+            case EachRow():
+                raise PlanError(
+                    f"step {self.name!r} reports on every row, so that their number is public, and add_or_remove keeps it "
+                    'private. Set relation = "replace_one".'
+                )
+
+    def _replace_event(self, noise: float, unit: PrivacyUnit) -> tuple[dpa.DpEvent, int]:
+        rows = unit.max_rows
+        if self.groups > 1:
+            raise PlanError(
+                f"step {self.name!r} works group by group, and a replaced row may change its group. "
+                'Use relation = "add_or_remove".'
+            )
+        if self.is_sampled and rows > 1:
+            raise PlanError(
+                f'step {self.name!r} is sampled: persons with several rows need relation = "add_or_remove".'
+            )
+        if isinstance(self.sampling, KnownPartition) and unit.person is not None:
+            raise PlanError(
+                f"step {self.name!r} divides rows by their place in the file, and another person's rows would move all "
+                "that follow. Use secret bins or Poisson sampling where the unit is a person."
+            )
+        if self.is_reported and unit.person is not None:
+            raise PlanError(
+                f"step {self.name!r} reports on every row, and the number of reports would show how many rows a person has. "
+                "Bring the data to one row for each person, and leave out the person column."
+            )
+        match self.sampling:
+            case EachRow() if self.is_pure:
+                return EpsilonDeltaDpEvent(2 * sum(block.share for block in self.blocks) / noise, 0.0), self.uses
+            case Everyone() | SecretBins() | KnownPartition() | EachRow():
+                return dpa.GaussianDpEvent(noise / (self.norm_of(unit) * self.diameter())), self.uses
+            case Poisson(rate):
+                # dp_accounting counts the noise of this event relative to a row's norm, not to the diameter.
+                return dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), self.uses * self.mixtures
+            case WithoutReplacement(degree, population):
+                inner = dpa.GaussianDpEvent(noise / self.diameter())
+                return dpa.SampledWithoutReplacementDpEvent(population, degree, inner), self.uses * self.mixtures
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for the certificate."""
+        return {
+            "name": self.name,
+            "share": self.share,
+            "uses": self.uses,
+            "mixtures": self.mixtures,
+            "groups": self.groups,
+            "person_bound": self.person_bound,
+            "sampling": {"kind": type(self.sampling).__name__, **asdict(self.sampling)},
+            "blocks": [block_to_json(block) for block in self.blocks],
+        }
+
+
+_SAMPLINGS: dict[str, type[Sampling]] = {
+    cls.__name__: cls for cls in (Everyone, Poisson, WithoutReplacement, SecretBins, KnownPartition, EachRow)
+}
+
+
+def step_from_json(body: Any) -> Step:
+    """Read back what `Step.to_json` wrote. Whatever else it is given, it refuses."""
+    wanted = {
+        "name": str,
+        "share": float,
+        "uses": int,
+        "mixtures": int,
+        "groups": int,
+        "person_bound": float | None,
+        "sampling": dict,
+        "blocks": list,
+    }
+    fields = read_fields(body, wanted, what="a step")
+    sampling = dict(fields.pop("sampling"))
+    kind = sampling.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _SAMPLINGS:
+        raise PlanError(f"step {fields['name']!r}: its way of sampling is not known.")
+    cls = _SAMPLINGS[kind]
+    blocks = tuple(block_from_json(block) for block in fields.pop("blocks"))
+    return Step(**fields, blocks=blocks, sampling=cls(**fields_of(cls, sampling, what="the sampling of a step")))

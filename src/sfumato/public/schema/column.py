@@ -1,0 +1,272 @@
+"""One column: its kind, and the bounds or categories that are public about it."""
+
+import math
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.errors import SchemaError
+from sfumato.public.schema.spelling import did_you_mean
+
+Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
+NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
+CODED_KINDS: tuple[Kind, ...] = ("categorical", "ordinal", "boolean")
+KINDS: tuple[Kind, ...] = (*NUMBER_KINDS, *CODED_KINDS, "image")
+
+_TRAILING_ZEROS = re.compile(r"([+-]?\d+)\.0*")
+
+
+def plain_word(text: str) -> str:
+    """How a word for true or false is compared: without spaces around it, in lower case, 1.0 as 1.
+
+    >>> plain_word(" Ja "), plain_word("1.0")
+    ('ja', '1')
+    """
+    folded = text.strip().casefold()
+    whole = _TRAILING_ZEROS.fullmatch(folded)
+    return whole[1] if whole else folded
+
+
+def bound_of(column: str, kind: str, value: Any) -> float:
+    """A bound as a number; a date, or the text of one where the column is of dates, as its seconds since 1970-01-01 UTC."""
+    if isinstance(value, str) and kind == "datetime":
+        with suppress(ValueError):
+            value = datetime.fromisoformat(value)
+    if isinstance(value, np.datetime64):
+        value = pd.Timestamp(value)
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
+    if not isinstance(value, str):
+        with suppress(TypeError, ValueError, OverflowError):
+            return float(value) + 0.0
+    raise SchemaError(f"column {column!r}: bounds must be numbers, or dates such as 2020-01-31.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column. `datetime` bounds are seconds since 1970-01-01 UTC; dates, and texts such as "2021-01-31", become that.
+
+    `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words.
+    `special` numbers are codes and no amounts: 999 for "not asked". A row that holds one has the place of a missing value,
+    and such rows are released as `special_as`, the first of them, unless missing values are declared besides.
+    `decimals` is how many a released number has. `depends_on` names the columns that this one is a function of.
+
+    >>> Column(name="age", kind="integer", bounds=(17, 90)).centre
+    53.5
+    >>> Column(name="sex", kind="categorical", categories=("f", "m"), missing=True).size
+    3
+    >>> Column(name="ill", kind="boolean", true_words=("positive",), false_words=("negative",)).categories
+    ('false', 'true')
+    >>> Column(name="seen", kind="datetime", bounds=("1970-01-02", "1970-01-03T12:00")).bounds
+    (86400.0, 216000.0)
+    >>> days = Column(name="days", kind="integer", bounds=(0, 30), special=(999, -1))
+    >>> days.missing, days.decode(np.array([7.0, np.nan])).tolist()
+    (True, [7, 999])
+    """
+
+    name: str
+    kind: Kind
+    bounds: tuple[float, float] | None = None
+    categories: tuple[str, ...] = ()
+    missing: bool = False
+    shape: tuple[int, ...] = ()
+    discover: bool = False
+    true_words: tuple[str, ...] = ()
+    false_words: tuple[str, ...] = ()
+    special: tuple[float, ...] = ()
+    special_as: float | None = None
+    decimals: int | None = None
+    depends_on: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
+        if self.bounds is not None:  # floats always, so that equal schemas have equal digests
+            if isinstance(self.bounds, str) or len(self.bounds) != 2:
+                raise SchemaError(f"column {self.name!r}: bounds must be (low, high).")
+            low, high = (bound_of(self.name, self.kind, side) for side in self.bounds)
+            object.__setattr__(self, "bounds", (low, high))
+        if self.kind not in KINDS:
+            near = did_you_mean(self.kind, KINDS)
+            raise SchemaError(f"column {self.name!r} has type {self.kind!r}.{near} Use one of {', '.join(KINDS)}.")
+        if self.kind == "boolean":
+            object.__setattr__(self, "categories", ("false", "true"))
+        if self.discover and self.kind in ("boolean", "image"):
+            raise SchemaError(
+                f"column {self.name!r} is {self.kind}: there is nothing to discover. Remove discover = true."
+            )
+        if self.kind in NUMBER_KINDS and not self.discover:
+            self._check_bounds()
+        if self.kind in ("categorical", "ordinal") and not self.discover:
+            self._check_categories()
+        if self.kind == "image":
+            self._check_image()
+        self._check_words()
+        self._check_special()
+        self._check_decimals()
+
+    def _check_special(self) -> None:
+        if self.special_as is not None and self.special_as not in self.special:
+            raise SchemaError(f"column {self.name!r}: special_as = {self.special_as} must be one of special.")
+        if not self.special:
+            return
+        if self.kind not in ("numeric", "integer"):
+            raise SchemaError(
+                f"column {self.name!r} is {self.kind}, and special belongs to numeric and integer columns. Remove it."
+            )
+        codes = tuple(float(code) + 0.0 for code in self.special)
+        if not all(math.isfinite(code) for code in codes) or len(set(codes)) != len(codes):
+            raise SchemaError(f"column {self.name!r}: special must hold finite numbers, each once, such as [999, -1].")
+        if self.kind == "integer" and not all(code.is_integer() and abs(code) < 2**53 for code in codes):
+            raise SchemaError(f"column {self.name!r} is integer, and so must its special values be.")
+        object.__setattr__(self, "special", codes)
+        if not self.missing:
+            object.__setattr__(self, "special_as", codes[0])
+            object.__setattr__(self, "missing", True)
+
+    def _check_decimals(self) -> None:
+        if self.decimals is None:
+            return
+        if self.kind != "numeric" or type(self.decimals) is not int or not 0 <= self.decimals <= 12:
+            raise SchemaError(
+                f"column {self.name!r}: decimals = {self.decimals!r} must be a whole number from 0 to 12, and the column "
+                'numeric. For whole numbers set type = "integer".'
+            )
+        if self.bounds is not None and max(map(abs, self.bounds)) > 2**53 / 10.0**self.decimals:
+            raise SchemaError(
+                f"column {self.name!r}: numbers up to its bounds have no room for {self.decimals} decimals. Give fewer."
+            )
+        if self.bounds is not None and self._rounded_bounds()[0] > self._rounded_bounds()[1]:
+            raise SchemaError(
+                f"column {self.name!r} has no number of {self.decimals} decimals between its bounds. Give more decimals."
+            )
+
+    def _rounded_bounds(self) -> tuple[float, float]:
+        """The outermost numbers within the bounds that have the declared decimals."""
+        if self.decimals is None:
+            return self.low, self.high
+        unit = 10.0**self.decimals
+        low, high = round(self.low, self.decimals), round(self.high, self.decimals)
+        low = low if low >= self.low else (math.floor(self.low * unit) + 1) / unit
+        return low, high if high <= self.high else (math.ceil(self.high * unit) - 1) / unit
+
+    def _check_words(self) -> None:
+        for key, words in (("true", self.true_words), ("false", self.false_words)):
+            if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
+                raise SchemaError(f"column {self.name!r}: {key}_words must be a tuple of texts, such as ('Y', 'ja').")
+        if not (self.true_words or self.false_words):
+            return
+        if self.kind != "boolean":
+            raise SchemaError(
+                f"column {self.name!r} is {self.kind}, and words for true and false belong to a boolean column. "
+                'Remove them, or set type = "boolean".'
+            )
+        both = _plain_words(self.true_words) & _plain_words(self.false_words)
+        if both:
+            raise SchemaError(
+                f"column {self.name!r} declares {sorted(both)[0]!r} as true and as false: capitals, spaces around a "
+                "word and zeros after a point make no difference. List each word once."
+            )
+
+    def _check_bounds(self) -> None:
+        if self.bounds is None:
+            raise SchemaError(
+                f"column {self.name!r} has no bounds. Give bounds = [low, high] in schema.toml, "
+                "or discover = true to spend budget on them."
+            )
+        low, high = self.bounds
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise SchemaError(
+                f"column {self.name!r} has bounds [{low}, {high}]: give two finite numbers, low before high."
+            )
+
+    def _check_categories(self) -> None:
+        if not self.categories:
+            raise SchemaError(
+                f"column {self.name!r} has no categories. List them in schema.toml, "
+                "or discover = true to spend budget on them."
+            )
+        if len(set(self.categories)) != len(self.categories):
+            raise SchemaError(f"column {self.name!r} names a category twice. List each category once.")
+
+    def _check_image(self) -> None:
+        if len(self.shape) not in (2, 3) or any(side < 1 for side in self.shape):
+            raise SchemaError(
+                f"column {self.name!r} is an image: give shape = [height, width] or [height, width, channels]."
+            )
+        if self.bounds is None:
+            object.__setattr__(self, "bounds", (0.0, 255.0))
+        self._check_bounds()
+        if self.missing:
+            raise SchemaError(f"column {self.name!r} is an image, and images cannot be missing. Remove missing = true.")
+
+    @property
+    def is_number(self) -> bool:
+        """Whether rows hold a bounded number here."""
+        return self.kind in NUMBER_KINDS
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether rows hold one of a public list of values here."""
+        return self.kind in CODED_KINDS
+
+    @property
+    def size(self) -> int:
+        """How many codes a coded column has, with the one for missing values."""
+        return len(self.categories) + int(self.missing)
+
+    @property
+    def low(self) -> float:
+        """The lower bound."""
+        return self._bounds()[0]
+
+    @property
+    def high(self) -> float:
+        """The upper bound."""
+        return self._bounds()[1]
+
+    @property
+    def centre(self) -> float:
+        """The middle of the bounds: the public guess for a number that cannot be read."""
+        return (self.low + self.high) / 2
+
+    def _bounds(self) -> tuple[float, float]:
+        if self.bounds is None:
+            raise SchemaError(f"column {self.name!r} has no bounds yet: run its discovery first.")
+        return self.bounds
+
+    def decode(self, values: NDArray[Any]) -> "pd.Series[Any]":
+        """Encoded values as a reader wants to see them: whole numbers, dates, category names."""
+        if self.kind == "image":
+            raise SchemaError(f"column {self.name!r} holds images, which have no place in a table.")
+        if self.is_coded:
+            codes = np.clip(values.astype(np.int64), 0, self.size - 1)
+            codes = np.where(codes < len(self.categories), codes, -1)  # pandas' own code of what is missing
+            if self.kind == "boolean":
+                is_true = np.array([category == "true" for category in self.categories])[codes]
+                return pd.Series(pd.arrays.BooleanArray(is_true, codes < 0), name=self.name)
+            named = pd.Categorical.from_codes(codes, pd.Index(list(self.categories)), ordered=self.kind == "ordinal")
+            return pd.Series(named, name=self.name)
+        numbers = pd.Series(np.clip(values.astype(np.float64), self.low, self.high), name=self.name)
+        if self.kind == "integer":
+            whole = numbers.round().clip(math.ceil(self.low), math.floor(self.high))
+            if self.special_as is not None:
+                return whole.fillna(self.special_as).astype("int64")
+            return whole.astype("Int64") if self.missing else whole.astype("int64")
+        if self.kind == "datetime":
+            return pd.to_datetime(numbers.round(), unit="s").astype("datetime64[s]").rename(self.name)
+        if self.decimals is not None:
+            numbers = numbers.round(self.decimals).clip(*self._rounded_bounds())
+        return numbers if self.special_as is None else numbers.fillna(self.special_as)
+
+
+def _plain_words(words: Iterable[str]) -> set[str]:
+    return {plain_word(word) for word in words}

@@ -1,0 +1,182 @@
+"""What is public about the data before anybody looks at it: columns, their kinds, bounds and categories."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.errors import SchemaError
+from sfumato.public.budget import PrivacyUnit
+from sfumato.public.schema.column import CODED_KINDS, KINDS, NUMBER_KINDS, Column, Kind
+from sfumato.public.schema.following import followed
+from sfumato.public.schema.one_of import Groups, OneOf, groups_declared
+from sfumato.public.schema.toml_text import Declared, from_toml, read_schema_file, to_toml
+from sfumato.public.schema.whole import contradictions
+
+__all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "sketch"]
+
+#: Rows in encoded form: numbers as float64 (NaN = missing), codes as int64 (last code = missing), images as float32.
+Batch = Mapping[str, NDArray[Any]]
+
+
+def n_rows_of(batch: Batch) -> int:
+    """How many rows a batch holds."""
+    return len(next(iter(batch.values())))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Schema:
+    """All columns, the target to predict, the public size (if any) and the unit of privacy.
+
+    `one_of` and `at_most_one_of` list groups of yes-or-no columns of which exactly one, or at most one, is set in every row.
+    """
+
+    columns: tuple[Column, ...]
+    target: str | None = None
+    rows: int | None = None
+    unit: PrivacyUnit = field(default_factory=PrivacyUnit)
+    one_of: Groups = ()
+    at_most_one_of: Groups = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a schema that contradicts itself."""
+        for key in ("one_of", "at_most_one_of"):
+            object.__setattr__(self, key, groups_declared(getattr(self, key), key=key))
+        groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
+        found = contradictions(self.columns, target=self.target, rows=self.rows, unit=self.unit, groups=groups)
+        for fault in found:  # the first; a file is told all of them when it is read
+            raise SchemaError(fault.sentence)
+
+    def __repr__(self) -> str:
+        """One line; `to_toml` has it all."""
+        target = "" if self.target is None else f", target {self.target!r}"
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        return f"<Schema: {len(self.columns)} column{'s' * (len(self.columns) > 1)}{target}{rows}>"
+
+    def __getitem__(self, name: str) -> Column:
+        """The column of that name."""
+        if (column := self._by_name.get(name)) is not None:
+            return column
+        raise SchemaError(f"the schema has no column {name!r}. Columns: {', '.join(c.name for c in self.columns)}.")
+
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        """The columns, so that asking each of 10,000 for itself does not look at all of them each time."""
+        return {column.name: column for column in self.columns}
+
+    @property
+    def images(self) -> tuple[Column, ...]:
+        """The image columns: none or one."""
+        return tuple(column for column in self.columns if column.kind == "image")
+
+    @property
+    def features(self) -> tuple[Column, ...]:
+        """All columns but the target."""
+        return tuple(column for column in self.columns if column.name != self.target)
+
+    @property
+    def target_column(self) -> Column | None:
+        """The column to predict, if one is declared."""
+        return None if self.target is None else self[self.target]
+
+    @property
+    def groups(self) -> tuple[OneOf, ...]:
+        """The declared groups."""
+        exactly, at_most = map(OneOf, self.one_of), (OneOf(names, or_none=True) for names in self.at_most_one_of)
+        return (*exactly, *at_most)
+
+    @property
+    def unknown(self) -> tuple[Column, ...]:
+        """Columns whose bounds or categories are still to be discovered."""
+        return tuple(column for column in self.columns if column.discover)
+
+    def with_columns(self, columns: Mapping[str, Column]) -> "Schema":
+        """A copy in which some columns are replaced."""
+        return replace(self, columns=tuple(columns.get(c.name, c) for c in self.columns))
+
+    def require_coded_target(self) -> Column:
+        """The target, for a mechanism that needs classes."""
+        column = self.target_column
+        if column is None:
+            raise SchemaError('this mechanism needs a target. Set target = "NAME" under [dataset] in schema.toml.')
+        if not column.is_coded:
+            raise SchemaError(
+                f"target {column.name!r} is {column.kind}: this mechanism needs a categorical, ordinal or boolean one."
+            )
+        return column
+
+    def decode(self, batch: Batch) -> pd.DataFrame:
+        """Encoded rows as a table. Declared groups and dependences hold, whatever the rows say."""
+        held = {**batch, **{name: values for group in self.groups for name, values in group.obeyed(batch).items()}}
+        held = followed(held, self.columns)
+        return pd.DataFrame({c.name: c.decode(held[c.name]) for c in self.columns})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the same for the same schema."""
+        columns = []
+        for c in self.columns:
+            entry: dict[str, Any] = {"name": c.name, "kind": c.kind, "missing": c.missing}
+            if c.bounds is not None:
+                entry["bounds"] = list(c.bounds)
+            if c.is_coded:
+                entry["categories"] = list(c.categories)
+            if c.shape:
+                entry["shape"] = list(c.shape)
+            if c.discover:
+                entry["discover"] = True
+            # Only where they are given, so that no other schema's digest changes.
+            if c.true_words:
+                entry["true"] = list(c.true_words)
+            if c.false_words:
+                entry["false"] = list(c.false_words)
+            if c.special:
+                entry |= {"special": list(c.special), "special_as": c.special_as}
+            if c.decimals is not None:
+                entry["decimals"] = c.decimals
+            if c.depends_on:
+                entry["depends_on"] = list(c.depends_on)
+            columns.append(entry)
+        body = {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
+        groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
+        return {**body, **{key: [list(group) for group in held] for key, held in groups.items() if held}}
+
+    def digest(self) -> str:
+        """A SHA-256 of the schema's meaning, whatever its file looks like."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
+
+    @staticmethod
+    def load(path: str | Path) -> "Schema":
+        """Read and check a schema.toml, and the files of categories that it names."""
+        declared = from_toml(read_schema_file(path), name=Path(path).name, folder=Path(path).parent)
+        return Schema(**declared._asdict())
+
+    @staticmethod
+    def parse(text: str) -> "Schema":
+        r"""Read a schema from the text of a schema.toml.
+
+        >>> Schema.parse('[dataset]\ntarget = "y"\n[columns.y]\ntype = "boolean"').target
+        'y'
+        """
+        declared = from_toml(text)
+        return Schema(**declared._asdict())
+
+    def to_toml(self) -> str:
+        """Write a schema.toml; reading it back gives the same schema."""
+        return to_toml(Declared(self.columns, self.target, self.rows, self.unit, self.one_of, self.at_most_one_of))
+
+
+def sketch(schema: Schema) -> Schema:
+    """The schema with made-up bounds and categories where it leaves them open: for asking what a mechanism would do."""
+    filled = {
+        c.name: replace(
+            c, discover=False, bounds=(0.0, 1.0) if c.is_number else None, categories=("a", "b") if c.is_coded else ()
+        )
+        for c in schema.unknown
+    }
+    return schema.with_columns(filled)

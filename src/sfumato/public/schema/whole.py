@@ -1,0 +1,56 @@
+"""Whether the parts of a schema fit together: every contradiction, with the place where it would be mended."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sfumato.public.budget import PrivacyUnit
+from sfumato.public.schema.column import Column
+from sfumato.public.schema.faults import Fault
+from sfumato.public.schema.following import dependence_faults
+from sfumato.public.schema.one_of import Groups, group_faults
+from sfumato.public.schema.spelling import did_you_mean
+
+
+def contradictions(
+    columns: Sequence[Column],
+    *,
+    target: str | None,
+    rows: int | None,
+    unit: PrivacyUnit | None,
+    groups: Mapping[str, Groups],
+    unread: Sequence[str] = (),
+) -> Iterator[Fault]:
+    """Everything that does not fit.
+
+    Args:
+        columns: Those that are right by themselves.
+        target: The column to predict.
+        rows: The declared size.
+        unit: The unit of privacy, where it is right by itself.
+        groups: One-hot groups by their key.
+        unread: Names of columns that have faults of their own: they are there, and nothing more is known of them.
+    """
+    names = [*(column.name for column in columns), *unread]
+    if not names:
+        yield Fault((), "the schema has no columns. Declare at least one under [columns.NAME].")
+    if len(set(names)) != len(names):
+        yield Fault(("columns",), "the schema names a column twice. Declare each column once.")
+    if target is not None and target not in names:
+        listed = ", ".join(names[:20])
+        sentence = f"target {target!r} is not a column of the schema.{did_you_mean(target, names)} Columns: {listed}."
+        yield Fault(("dataset", "target"), sentence)
+    if rows is not None and rows < 1:
+        sentence = f"rows = {rows} must be at least 1. It is the public, approximate size of the data."
+        yield Fault(("dataset", "rows"), sentence)
+    if unit is not None and unit.person in names:
+        sentence = f"column {unit.person!r} identifies a person, so it cannot be released. Remove it from [columns]."
+        yield Fault(("columns", str(unit.person)), sentence)
+    for key, sentence in group_faults(groups, columns=columns, target=target, unread=unread):
+        yield Fault(("dataset", key), sentence)
+    grouped = [name for declared in groups.values() for group in declared for name in group]
+    for name, sentence in dependence_faults(columns, target=target, grouped=grouped, unread=unread):
+        yield Fault(("columns", name, "depends_on"), sentence)
+    images = [column for column in columns if column.kind == "image"]
+    others = [c for c in columns if c.kind != "image" and c.name != target and not c.is_coded]
+    if images and (len(images) > 1 or others):
+        sentence = "a schema with an image may hold one image column and a categorical target. Remove the others."
+        yield Fault(("columns", (others or images[1:])[0].name), sentence)
