@@ -10,7 +10,9 @@ from functools import partial
 import numpy as np
 from timing import best_seconds, in_child, memory_of, report, slope
 
-from sfumato import Budget, Column, DPMix, IndependentHistograms, NoiseSource, Schema, Sensitive, fit, plan
+from sfumato import Budget, Column, Schema, Sensitive, fit, plan
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import DPMix, IndependentHistograms
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.view import View
 

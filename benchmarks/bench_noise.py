@@ -12,7 +12,7 @@ import opendp.prelude as dp
 from opendp.mod import enable_features
 from timing import best_seconds, report
 
-from sfumato import NoiseSource
+from sfumato.extending import NoiseSource
 from sfumato.private.kernel.gaussian import rounded_gaussian
 
 DRAWS, FEW_DRAWS = 4_000_000, 10_000

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 import sfumato as sf
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import ThreeAImage
 
 OUT = Path(__file__).parents[1] / "docs" / "images" / "marks.png"
 ROWS, EPSILONS, ZOOM, GAP, MARGIN = 10_000, (0.3, 1.0, 10.0), 2, 4, 150
@@ -26,11 +28,11 @@ def drawn() -> list[tuple[str, NDArray[Any]]]:
     label = np.array([KINDS.index(str(name)) for name in rows["label"]])
     lines = [("real", line) for line in strips(rows["image"], label, 2)]
     for epsilon in EPSILONS:
-        source = sf.NoiseSource(research_seed=1)
+        source = NoiseSource(research_seed=1)
         data, budget = sf.Sensitive.read(rows, schema), sf.Budget(epsilon=epsilon, delta=1e-6)
         fitted = sf.fit("auto", data, budget, seed=1, source=source)
         for alpha, name in ((0.0, "plain"), (1.0, "varied")):
-            mechanism = sf.ThreeAImage(alpha=alpha)
+            mechanism = ThreeAImage(alpha=alpha)
             some = mechanism.build(fitted.measurements, schema, seed=1).sample(400, seed=1)
             shown = strips(np.asarray(some.images), np.asarray(some.labels), 2)
             lines += [(f"{name}, epsilon {epsilon:g}", line) for line in shown]

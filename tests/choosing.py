@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 import sfumato as sf
+from sfumato.extending import Choice, Expected, Hot, Step, register
 
 BINS = 4
 
@@ -18,7 +19,7 @@ def cells_of(column, values):
     return np.clip((place * BINS).astype(np.int64), 0, BINS - 1)
 
 
-@sf.register
+@register
 @dataclass(frozen=True, kw_only=True)
 class TellingColumns:
     """Choose two columns by how far they and the target are from independent, then count them."""
@@ -28,12 +29,12 @@ class TellingColumns:
 
     def steps(self, schema, budget):
         sizes, classes = self._sizes(schema), schema.require_coded_target().size
-        tables = sf.Choice(name="tables", widths=tuple(size * classes for size in sizes))
-        counts = sf.Hot(name="counts", width=sum(sizes) * classes, n_hot=len(sizes))
+        tables = Choice(name="tables", widths=tuple(size * classes for size in sizes))
+        counts = Hot(name="counts", width=sum(sizes) * classes, n_hot=len(sizes))
         return (
-            sf.Step(name="margins", blocks=(sf.Hot(name="margins", width=sum(sizes) + classes, n_hot=len(sizes) + 1),)),
-            sf.Step(name="choice", blocks=(tables,), uses=self.choices),
-            sf.Step(name="counts", blocks=(counts,)),
+            Step(name="margins", blocks=(Hot(name="margins", width=sum(sizes) + classes, n_hot=len(sizes) + 1),)),
+            Step(name="choice", blocks=(tables,), uses=self.choices),
+            Step(name="counts", blocks=(counts,)),
         )
 
     def measure(self, view, schema):
@@ -53,7 +54,7 @@ class TellingColumns:
 
         counted = np.split(view.noisy_sum("margins", margins)["margins"].values, starts[1:])
         rows = max(1.0, float(counted[-1].sum()))
-        offered = {i: sf.Expected(np.outer(counted[i], counted[-1]) / rows) for i in range(len(sizes))}
+        offered = {i: Expected(np.outer(counted[i], counted[-1]) / rows) for i in range(len(sizes))}
         chosen = []
         for _ in range(self.choices):
             chosen.append(view.noisy_choice("choice", tables, offered))

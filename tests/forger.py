@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 
 import sfumato as sf
+from sfumato.extending import FixedModel, NoiseSource
 from sfumato.fitting import fit_with
 from sfumato.folder.contents import archive_of, arrays_of, read_synthetic, settled_file, sha256_of
 from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA, report_of
 from sfumato.mechanism import mechanism_from
+from sfumato.mechanisms import DPMix, IndependentHistograms, ThreeATable
 from sfumato.model import notes_of
 from sfumato.outlook.warnings import release_warnings
 from sfumato.private.kernel.primitives import Primitives
@@ -92,21 +94,21 @@ def sensitive(schema):
 
 #: The kinds of honest releases: a mechanism and a schema.
 KINDS = {
-    "table": (sf.IndependentHistograms(), TABLE),
-    "3a-table": (sf.ThreeATable(), TABLE),
-    "discovery": (sf.IndependentHistograms(), OPEN),
-    "poisson": (sf.DPMix(mixtures=60, degree=30), PICTURES),
-    "fixed size": (sf.DPMix(mixtures=50, degree=40, sampling="without_replacement"), REPLACED),
-    "persons": (sf.DPMix(mixtures=50, degree=40), PERSONS),
-    "persons together": (sf.ThreeATable(), COPIES),
+    "table": (IndependentHistograms(), TABLE),
+    "3a-table": (ThreeATable(), TABLE),
+    "discovery": (IndependentHistograms(), OPEN),
+    "poisson": (DPMix(mixtures=60, degree=30), PICTURES),
+    "fixed size": (DPMix(mixtures=50, degree=40, sampling="without_replacement"), REPLACED),
+    "persons": (DPMix(mixtures=50, degree=40), PERSONS),
+    "persons together": (ThreeATable(), COPIES),
 }
 
 
 def make(kind, to, *, primitives=None, rows=60, **options):
     mechanism, schema = KINDS[kind]
-    primitives = primitives or Primitives(sf.NoiseSource())
+    primitives = primitives or Primitives(NoiseSource())
     fitted = fit_with(primitives, mechanism, sensitive(schema), BUDGET, **options)
-    rows = None if isinstance(fitted.model, sf.FixedModel) else rows
+    rows = None if isinstance(fitted.model, FixedModel) else rows
     return Forged(sf.release(fitted, to=to, rows=rows).path)
 
 

@@ -11,6 +11,8 @@ import sfumato as sf
 from forger import BUDGET, OPEN
 from sfumato.check.rows import made_up, read
 from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import DPMix
 from sfumato.public.accounting import epsilon_of, event_to_json
 from sfumato.public.plan.discovery import discovered_rows, plan_discovery
 
@@ -45,7 +47,7 @@ def test_seeds_are_two_different_things() -> None:
     one, two = (sf.fit("independent-histograms", data, BUDGET, seed=5) for _ in range(2))
     assert not (counts_of(one) == counts_of(two)).all(), "a public seed must not fix the noise"
     first, second = (
-        sf.fit("independent-histograms", data, BUDGET, seed=5, source=sf.NoiseSource(research_seed=1)) for _ in range(2)
+        sf.fit("independent-histograms", data, BUDGET, seed=5, source=NoiseSource(research_seed=1)) for _ in range(2)
     )
     assert (counts_of(first) == counts_of(second)).all()
     assert first.certificate.status == "research"
@@ -96,7 +98,7 @@ def test_discovery_finds_bounds_and_common_categories_only() -> None:
     real.loc[0, "town"] = "Atlantis"
     real.loc[1, "income"] = 1e15
     # Noise passes for numbers once in 1,000 discoveries of a column, and would then move its bounds.
-    source = sf.NoiseSource(research_seed=0)
+    source = NoiseSource(research_seed=0)
     fitted = sf.fit("independent-histograms", sf.Sensitive.read(real, OPEN), BUDGET, source=source)
     age, income, town = (fitted.schema[name] for name in ("age", "income", "town"))
     assert 10 <= age.low <= 22
@@ -122,7 +124,7 @@ def test_discovery_gives_up_with_a_remedy() -> None:
     with pytest.raises(PlanError, match="to be discovered first"):
         sf.plan("auto", OPEN, BUDGET).steps  # noqa: B018
     with pytest.raises(PlanError, match="cannot follow a discovery"):
-        sf.fit(sf.DPMix(), sf.Sensitive.read(table(8000), replace(OPEN, rows=8000)), BUDGET)
+        sf.fit(DPMix(), sf.Sensitive.read(table(8000), replace(OPEN, rows=8000)), BUDGET)
     replaced = sf.Sensitive.read(table(8000), replace(OPEN, unit=sf.PrivacyUnit(relation="replace_one")))
     with pytest.raises(SchemaError, match="add_or_remove"):
         sf.fit("independent-histograms", replaced, BUDGET)
@@ -130,7 +132,7 @@ def test_discovery_gives_up_with_a_remedy() -> None:
 
 def test_mixtures_cannot_be_multiplied() -> None:
     fitted = sf.fit(
-        sf.DPMix(mixtures=30, degree=20), read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE), BUDGET
+        DPMix(mixtures=30, degree=20), read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE), BUDGET
     )
     assert len(fitted.model.sample(30, seed=0)) == 30
     assert len(fitted.model.sample(7, seed=0)) == 7
@@ -140,15 +142,15 @@ def test_mixtures_cannot_be_multiplied() -> None:
 
 def test_soft_and_hard_labels() -> None:
     data = read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE)
-    soft = sf.fit(sf.DPMix(mixtures=30, degree=20), data, BUDGET).model.sample(30, seed=0).table
-    hard = sf.fit(sf.DPMix(mixtures=30, degree=20, labels="hard"), data, BUDGET).model.sample(30, seed=0).table
+    soft = sf.fit(DPMix(mixtures=30, degree=20), data, BUDGET).model.sample(30, seed=0).table
+    hard = sf.fit(DPMix(mixtures=30, degree=20, labels="hard"), data, BUDGET).model.sample(30, seed=0).table
     assert {"ill", "ill=no", "ill=yes"} <= set(soft.columns)
     assert set(soft.columns) - set(hard.columns) == {"ill=no", "ill=yes"}
     assert (soft["ill"] == np.where(soft["ill=yes"] > soft["ill=no"], "yes", "no")).all()
 
 
 def test_label_noise_follows_its_share() -> None:
-    plan = sf.plan(sf.DPMix(mixtures=30, degree=20, label_share=0.5), schemas.TABLE, BUDGET)
+    plan = sf.plan(DPMix(mixtures=30, degree=20, label_share=0.5), schemas.TABLE, BUDGET)
     features, labels = (plan.noise_stddev("mixtures", block) for block in ("features", "labels"))
     bound = plan.step("mixtures").block("features").l2_bound
     assert features / labels == pytest.approx(bound, rel=1e-3)
@@ -158,4 +160,4 @@ def test_unknown_names_are_told() -> None:
     with pytest.raises(PlanError, match="no mechanism 'magic'"):
         sf.method("magic", schemas.TABLE)
     with pytest.raises(PlanError, match="Set rows = N"):
-        sf.plan(sf.DPMix(), replace(schemas.TABLE, rows=None), BUDGET)
+        sf.plan(DPMix(), replace(schemas.TABLE, rows=None), BUDGET)

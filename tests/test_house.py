@@ -21,7 +21,9 @@ ROOMS = {
     *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/demo"),
     *("lab/dry_run", "lab/audit", "lab/attacks", "lab/doctor"),
 }
-STRAIGHT_LINE = {"errors", "mechanism", "model", "fitting", "fitted", "training", "synthesizing", "estimator"}
+STRAIGHT_LINE = {
+    *("errors", "mechanism", "model", "fitting", "fitted", "training", "synthesizing", "estimator", "extending"),
+}
 
 
 def module_of(file: Path) -> str:

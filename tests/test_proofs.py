@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import sfumato as sf
 from sfumato.mechanism import registered, registered_names
+from sfumato.mechanisms import DPMix
 from sfumato.private.doors import discovery
 from sfumato.public.plan.doors import Doors
 
@@ -106,5 +106,5 @@ def test_a_row_that_names_nothing_is_noticed() -> None:
     row = {**ROWS[0], "twin": "`NobodyHasWrittenThisTwin`"}
     with pytest.raises(AssertionError, match="no such twin"):
         test_all_that_a_claim_names_is_there(row)
-    assert sf.DPMix.name in registered_names()
+    assert DPMix.name in registered_names()
     assert not held_by_code(PACKAGE / "cli" / "console.py")

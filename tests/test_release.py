@@ -18,6 +18,7 @@ from sfumato.check.rows import made_up, read
 from sfumato.errors import ReleaseError, VerificationError
 from sfumato.folder.contents import settled_file, synthetic_of
 from sfumato.folder.releasing import CERTIFICATE
+from sfumato.mechanisms import DPMix
 from sfumato.model import Synthetic
 from sfumato.present.loading import load_lines
 
@@ -32,7 +33,7 @@ def fitted() -> sf.Fitted:
 
 @pytest.fixture(scope="module")
 def mixed() -> sf.Fitted:
-    mechanism = sf.DPMix(mixtures=40, degree=20)
+    mechanism = DPMix(mixtures=40, degree=20)
     return sf.fit(mechanism, read(made_up(schemas.IMAGES, n_rows=300, seed=1), schemas.IMAGES), BUDGET)
 
 

@@ -12,6 +12,8 @@ import pytest
 import sfumato as sf
 from command_line import SCHEMA, patients
 from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
+from sfumato.extending import FixedModel
+from sfumato.mechanisms import DPMix
 from sfumato.public.budget import default_delta
 
 SCHEMA_OBJECT = sf.Schema.parse(SCHEMA)
@@ -38,7 +40,7 @@ def test_rows_certificate_and_a_folder_that_verifies(made: sf.Synthesis, saved: 
     assert saved.certificate.warnings == made.certificate.warnings
     assert made.certificate.files is None
     assert saved.certificate.files is not None
-    with pytest.raises(sf.SfumatoError, match="exists already"):
+    with pytest.raises(sf.SfumatoError, match=r"exists already.*force=True"):
         made.save(saved.path)
 
 
@@ -64,6 +66,17 @@ def test_a_path_will_do_for_data_and_schema(tmp_path: Path) -> None:
     assert made.table.columns.tolist() == ["age", "weight", "town", "ill"]
 
 
+def test_a_path_will_do_for_a_schema_wherever_one_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "schema.toml"
+    path.write_text(SCHEMA)
+    assert sf.plan("auto", str(path), 1).to_json() == sf.plan("auto", SCHEMA_OBJECT, 1).to_json()
+    assert sf.method("auto", path) == sf.method("auto", SCHEMA_OBJECT)
+    data = sf.Sensitive.read(patients(20), path)
+    assert data.schema == SCHEMA_OBJECT
+    for rows in (data, patients(20)):
+        assert sf.fit(PLAIN, rows, 1, schema=path).schema == SCHEMA_OBJECT
+
+
 def test_delta_is_by_the_rule_of_the_command_line() -> None:
     many = sf.Schema(columns=SCHEMA_OBJECT.columns, target="ill", rows=50_000_000)
     assert sf.plan(PLAIN, many, 1).budget == sf.Budget(epsilon=1.0, delta=default_delta(50_000_000))
@@ -81,7 +94,10 @@ def test_delta_is_by_the_rule_of_the_command_line() -> None:
         (lambda f, s: sf.fit(f, s, 1), SchemaError, r"in the place of the data.*sf\.synthesize"),
         (lambda f, s: sf.synthesize(s, f, epsilon=1), SchemaError, "in the place of the data"),
         (lambda f, s: sf.fit(f, f, 1, schema=s), PlanError, "mechanism of type DataFrame.*'auto'"),
-        (lambda f, s: sf.plan(sf.DPMix, s, 1), PlanError, r"DPMix is a class.*DPMix\(\)"),
+        (lambda f, s: sf.plan(DPMix, s, 1), PlanError, r"DPMix is a class.*DPMix\(\)"),
+        (lambda f, s: sf.plan("auto", f, 1), SchemaError, r"schema of type DataFrame.*schema\.toml"),
+        (lambda f, s: sf.fit("auto", f, 1, schema=1), SchemaError, r"schema of type int.*schema\.toml"),
+        (lambda f, s: sf.plan("auto", "nowhere.toml", 1), SchemaError, "nowhere.toml"),
         (lambda f, s: sf.fit("auto", f, "1", schema=s), BudgetError, "budget of type str"),
         (lambda f, s: sf.fit("auto", f, True, schema=s), BudgetError, "budget of type bool"),
         (lambda f, s: sf.train("logistic", f, 1), SchemaError, "DataFrame has no schema"),
@@ -100,7 +116,7 @@ def test_what_cannot_be_meant_is_answered_with_what_to_do(call, error, said) -> 
 
 
 def test_images_have_no_table(made: sf.Synthesis) -> None:
-    pictures = sf.FixedModel(sf.Synthetic(images=np.zeros((20, 8, 8)), labels=np.zeros(20, dtype=np.int64)))
+    pictures = FixedModel(sf.Synthetic(images=np.zeros((20, 8, 8)), labels=np.zeros(20, dtype=np.int64)))
     of_images = replace(made, fitted=replace(made.fitted, model=pictures))
     assert of_images.synthetic.images.shape == (20, 8, 8)
     with pytest.raises(ModelError, match=r"synthetic\.images"):

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato import ThreeAImage, ThreeATable
+from sfumato.mechanisms import ThreeAImage, ThreeATable
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.private.kernel import clip
 from sfumato.private.kernel.clip import FINE_NORM

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato import FixedModel, Step, Synthetic, Votes, register
+from sfumato import Synthetic
+from sfumato.extending import FixedModel, Step, Votes, register
 
 
 @register

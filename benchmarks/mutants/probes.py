@@ -17,21 +17,21 @@ EPSILON, DELTA = 4.0, 1e-3
 def probes() -> dict[str, tuple[Any, Any]]:
     """A mechanism and a schema by name."""
     import schemas
-    import sfumato as sf
+    from sfumato.mechanisms import ClustMix, DPMix, IndependentHistograms, LocalReports, Mst
 
-    mix = sf.DPMix(mixtures=60, degree=30)
+    mix = DPMix(mixtures=60, degree=30)
     return {
-        "histograms": (sf.IndependentHistograms(bins=8), schemas.TABLE),
-        "persons": (sf.IndependentHistograms(bins=8), schemas.PERSONS),
-        "replace": (sf.IndependentHistograms(bins=8), schemas.REPLACE),
+        "histograms": (IndependentHistograms(bins=8), schemas.TABLE),
+        "persons": (IndependentHistograms(bins=8), schemas.PERSONS),
+        "replace": (IndependentHistograms(bins=8), schemas.REPLACE),
         "mixtures": (mix, schemas.TABLE),
         "mixed persons": (mix, schemas.PERSONS),
         "fixed": (replace(mix, sampling="without_replacement"), schemas.REPLACE),
         "bins": (replace(mix, sampling="secret_bins"), schemas.TABLE),
         "clipped": (replace(mix, l2_clip=1.0, centre=0.0), schemas.IMAGES),
-        "two blocks": (sf.ClustMix(), schemas.TABLE),
-        "reports": (sf.LocalReports(), schemas.REPLACE),
-        "choices": (sf.Mst(), schemas.TABLE),
+        "two blocks": (ClustMix(), schemas.TABLE),
+        "reports": (LocalReports(), schemas.REPLACE),
+        "choices": (Mst(), schemas.TABLE),
     }
 
 
@@ -64,13 +64,14 @@ def release(name: str, to: Path) -> Found:
     """A release made by the mutant. What stops it is found already."""
     import sfumato as sf
     from sfumato.check.rows import made_up
+    from sfumato.extending import FixedModel
 
     mechanism, schema = probes()[name]
 
     def run() -> None:
         data = sf.Sensitive.read(made_up(schema, n_rows=300, seed=1), schema)
         fitted = sf.fit(mechanism, data, sf.Budget(epsilon=1.0, delta=1e-6), seed=3)
-        sf.release(fitted, to=to, rows=None if isinstance(fitted.model, sf.FixedModel) else 50)
+        sf.release(fitted, to=to, rows=None if isinstance(fitted.model, FixedModel) else 50)
 
     return _first_line(run)
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 import sfumato as sf
 from sfumato.errors import ModelError
+from sfumato.extending import Model
 
 from .case import DELTA, Split
 from .cases import CASES
@@ -65,7 +66,7 @@ def _release(split: Split, method: str, seed: int, budget: sf.Budget) -> tuple[p
     return synthetic.table, {"released": len(synthetic.table), "seconds": round(seconds, 2), "memory_mb": _peak_mb()}
 
 
-def _sampled(model: sf.Model, n_rows: int, seed: int) -> sf.Synthetic:
+def _sampled(model: Model, n_rows: int, seed: int) -> sf.Synthetic:
     """As many rows as the real ones; of a mechanism that holds fewer, those."""
     try:
         return model.sample(n_rows, seed=seed)

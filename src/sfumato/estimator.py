@@ -12,7 +12,7 @@ from sfumato.errors import SchemaError, SourceError
 from sfumato.mechanism import Mechanism
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.public.certificate.certificate import Certificate
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Schema, schema_of
 from sfumato.synthesizing import synthesize
 
 
@@ -66,7 +66,7 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
                 "a Synthesizer needs a schema. Give schema=..., which says what is public about the rows."
             )
         _refuse_odd(X)
-        schema = Schema.load(self.schema) if isinstance(self.schema, str | Path) else self.schema
+        schema = schema_of(self.schema)
         table = X if y is None else _joined(X, y, schema)
         self.synthesis_ = synthesize(
             table,

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sfumato.fitted import Fitted
@@ -27,7 +28,7 @@ def fit(
     data: Any,
     budget: Budget | float,
     *,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | None = None,
     seed: int | None = None,
     source: NoiseSource | None = None,
     on_step: Callable[[str], None] = lambda name: None,
@@ -38,7 +39,7 @@ def fit(
         mechanism: A mechanism, or the name of one (`auto` for the default).
         data: The private rows: a `Sensitive`, or with a schema whatever `Sensitive.read` takes.
         budget: The guarantee to meet. A number is an epsilon, with the delta that the command line would choose.
-        schema: What is public about data that was not opened yet.
+        schema: What is public about data that was not opened yet, or the path of its file.
         seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         on_step: Told the name of each step as it begins.

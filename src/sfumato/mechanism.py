@@ -4,6 +4,7 @@ import dataclasses
 import json
 import typing
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sfumato.errors import PlanError
@@ -13,7 +14,7 @@ from sfumato.public.certificate.certificate import MechanismRecord
 from sfumato.public.certificate.non_private import BASELINES, why_no_mechanism
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.step import Step
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Schema, schema_of
 from sfumato.public.strict_json import read_fields
 
 #: What `measure` makes of the doors' answers, by name: a function of these noisy numbers and of public facts alone.
@@ -77,10 +78,10 @@ def registered(name: str) -> type[Mechanism]:
     return _REGISTRY[name]
 
 
-def mechanism_for(name: str, schema: Schema) -> Mechanism:
+def mechanism_for(name: str, schema: Schema | str | Path) -> Mechanism:
     """A mechanism with its default settings. `auto` chooses from the schema alone."""
     if name == "auto":
-        name = "3a-image" if schema.images else "3a-table"
+        name = "3a-image" if schema_of(schema).images else "3a-table"
     return registered(name)()
 
 

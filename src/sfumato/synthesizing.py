@@ -114,7 +114,7 @@ def synthesize(
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         on_step: Told the name of each step as it begins.
     """
-    private = opened(data, Schema.load(schema) if isinstance(schema, str | Path) else schema)
+    private = opened(data, schema)
     mechanism = as_mechanism(method, private.schema)
     refuse_learner(mechanism)
     budget = budget_of(epsilon, rows=private.schema.rows, delta=delta)

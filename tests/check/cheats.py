@@ -18,8 +18,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato import Budget, IndependentHistograms, register
+from sfumato import Budget
 from sfumato.errors import PlanError
+from sfumato.extending import register
+from sfumato.mechanisms import IndependentHistograms
 from sfumato.private import doors_only as kernel_doors
 from sfumato.private.intake.sensitive import open_batches
 from sfumato.private.view import View

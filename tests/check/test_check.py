@@ -9,11 +9,12 @@ from cheats import CHEATS, RankOfARow
 import choosing
 import schemas
 import twins
-from sfumato import Budget, DPMix, DPPro, IndependentHistograms, LocalReports, PrivacyUnit, Schema
+from sfumato import Budget, PrivacyUnit, Schema
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.clauses import doors
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, SfumatoError
+from sfumato.mechanisms import DPMix, DPPro, IndependentHistograms, LocalReports
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.plan.grid import NOISE_STDDEV
 

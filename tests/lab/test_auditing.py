@@ -14,6 +14,7 @@ import schemas
 import sfumato as sf
 import twins
 from sfumato.cli import app
+from sfumato.extending import NoiseSource
 from sfumato.lab.audit import leaks
 from sfumato.lab.audit.auditing import audit_mechanism
 from sfumato.lab.audit.bounds import advantage, direct_epsilon, least_rate, most_rate
@@ -21,13 +22,14 @@ from sfumato.lab.audit.classwise import audit_classwise
 from sfumato.lab.audit.promise import Promise, epsilon_of_advantage
 from sfumato.lab.audit.reference import schema_for
 from sfumato.mechanism import registered, registered_names
+from sfumato.mechanisms import ClustMix, DPMix, DPPro, IndependentHistograms, LocalReports, Mst, PateGan
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import epsilon_of_mu, mu_of_budget
 from sfumato.public.plan.plan import make_plan
 
 BUDGET = sf.Budget(epsilon=4.0, delta=1e-3)
-MIX = sf.DPMix(mixtures=60, degree=30)
-HISTOGRAMS, REPORTS, CHOICES = sf.IndependentHistograms(bins=8), sf.LocalReports(), sf.Mst()
+MIX = DPMix(mixtures=60, degree=30)
+HISTOGRAMS, REPORTS, CHOICES = IndependentHistograms(bins=8), LocalReports(), Mst()
 FIXED, BINS = replace(MIX, sampling="without_replacement"), replace(MIX, sampling="secret_bins")
 
 
@@ -71,8 +73,8 @@ HONEST = [
     pytest.param(BINS, schemas.TABLE, id="bins"),
     pytest.param(REPORTS, schemas.REPLACE, id="reports"),
     pytest.param(CHOICES, schemas.TABLE, id="choices"),
-    pytest.param(sf.ClustMix(), schemas.TABLE, id="products"),
-    pytest.param(sf.PateGan(rounds=4, queries=8), schemas.TABLE, id="votes"),
+    pytest.param(ClustMix(), schemas.TABLE, id="products"),
+    pytest.param(PateGan(rounds=4, queries=8), schemas.TABLE, id="votes"),
 ]
 #: Where no attacker gets near to what is promised: a secret bin hides more than is claimed, and a replaced row is bounded loosely.
 LEAST = {"bins": 0.0, "fixed-size": 1.5, "choices": 2.0}
@@ -89,8 +91,8 @@ def test_honest_doors_hold_and_the_bound_has_teeth(mechanism, schema, request) -
 
 BROKEN = [
     (twins.HalfNoise, HISTOGRAMS, schemas.TABLE),
-    (twins.NoClip, sf.DPPro(dimensions=4), schemas.REPLACE),
-    (twins.NoClipOfProducts, sf.ClustMix(), schemas.TABLE),
+    (twins.NoClip, DPPro(dimensions=4), schemas.REPLACE),
+    (twins.NoClipOfProducts, ClustMix(), schemas.TABLE),
     (twins.SameCoinsForEveryMixture, MIX, schemas.TABLE),
     (twins.TwiceTheRate, MIX, schemas.TABLE),
     (twins.TwiceTheRateOfChoices, CHOICES, schemas.TABLE),
@@ -128,7 +130,7 @@ def test_the_leak_panel_finds_a_category_and_a_seed(monkeypatch) -> None:
 
     honest = leaks.Setting.fit
     monkeypatch.setattr(leaks.Setting, "fit", lambda self, raw: replace(honest(self, raw), model=raw))
-    monkeypatch.setattr("sfumato.check.setting.NoiseSource", lambda research_seed=None: sf.NoiseSource(research_seed=3))
+    monkeypatch.setattr("sfumato.check.setting.NoiseSource", lambda research_seed=None: NoiseSource(research_seed=3))
     found = {leak.name: leak.found for leak in leaks.leak_panel(HISTOGRAMS, schemas.TABLE, budget)}
     assert "one row alone" in found["a unique category"]
     assert "same noise" in found["the same seed twice"]

@@ -14,6 +14,7 @@ import sfumato as sf
 from command_line import answer_of, patients, run
 from sfumato import mechanism
 from sfumato.errors import ModelError, PlanError, SchemaError, SourceError, VerificationError
+from sfumato.extending import register
 from sfumato.folder.releasing import CERTIFICATE, REPORT
 from sfumato.lab.baselines import AdsGan, Baseline, baseline_for, release_non_private
 from sfumato.lab.baselines.ads_gan import ConditionedModel
@@ -22,6 +23,7 @@ from sfumato.lab.baselines.known import KNOWN
 from sfumato.lab.benchmark import BenchmarkError, datasets
 from sfumato.lab.benchmark import run as run_protocol
 from sfumato.lab.benchmark.datasets import make_benchmark
+from sfumato.mechanisms import IndependentHistograms
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.public.certificate.non_private import BASELINES, NOT_PRIVATE
 
@@ -203,7 +205,7 @@ def test_a_better_status_in_its_paper_changes_nothing(place) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pretender(sf.IndependentHistograms):
+class Pretender(IndependentHistograms):
     """The broken twin: a mechanism under the name of a baseline, whose claims would be verified."""
 
     name: ClassVar[str] = "ads-gan"
@@ -211,7 +213,7 @@ class Pretender(sf.IndependentHistograms):
 
 def test_no_claim_is_verified_under_its_name(place, monkeypatch) -> None:
     with pytest.raises(PlanError, match="a baseline that is not private, and no mechanism"):
-        sf.register(Pretender)
+        register(Pretender)
     with pytest.raises(PlanError, match="a baseline that is not private, and no mechanism"):
         sf.method("ads-gan", SCHEMA)
     # Without the list of baselines the pretender would pass: it is the list that refuses it.
@@ -219,7 +221,7 @@ def test_no_claim_is_verified_under_its_name(place, monkeypatch) -> None:
     schema, budget = sf.Schema.load("schema.toml"), sf.Budget(epsilon=1.0, delta=1e-6)
     with monkeypatch.context() as undone:
         undone.setattr(mechanism, "BASELINES", ())
-        sf.register(Pretender)
+        register(Pretender)
         sf.release(sf.fit("ads-gan", sf.Sensitive.read(patients(), schema), budget), to="forged")
         assert sf.verify("forged", rebuild=False).ok
     found = sf.verify("forged", rebuild=False)
@@ -231,7 +233,7 @@ def test_baselines_are_listed_apart_from_mechanisms() -> None:
     assert tuple(KNOWN) == BASELINES
     assert not set(BASELINES) & set(mechanism.registered_names())
     assert all(isinstance(baseline_for(name), Baseline) for name in BASELINES)
-    assert not isinstance(sf.IndependentHistograms(), Baseline)
+    assert not isinstance(IndependentHistograms(), Baseline)
     result = run("methods", FORCE_COLOR="1", COLUMNS="160")
     assert f"{RED}Baselines, not private" in result.stdout
     listed = answer_of(run("methods", "--json"))

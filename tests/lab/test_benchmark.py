@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sfumato import Budget, Column, DPMix, IndependentHistograms, Schema, Synthetic
+from sfumato import Budget, Column, Schema, Synthetic
 from sfumato.cli import app
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark import BenchmarkError, datasets, load, run
@@ -39,6 +39,7 @@ from sfumato.lab.benchmark.others import OTHER, with_others
 from sfumato.lab.benchmark.real import real_scores
 from sfumato.lab.benchmark.summary import summarise
 from sfumato.lab.benchmark.uncompressing import uncompress
+from sfumato.mechanisms import DPMix, IndependentHistograms
 
 _FIELDS = """dataset method epsilon delta seed learner metric value value_n real_value real_seed real_rows release_seconds
 peak_memory_mb tvd_1way tvd_2way class_rate_error brier tvd_1way_n tvd_2way_n class_rate_error_n brier_n brier_real
@@ -594,10 +595,11 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
         "import pandas as pd\n"
         "import sfumato as sf\n"
         "from sfumato.lab.benchmark.child import release_in_child\n"
+        "from sfumato.mechanisms import IndependentHistograms\n"
         "rows = pd.DataFrame({'age': range(100_000)})  # more than a pipe holds\n"
         "schema = sf.Schema(columns=(sf.Column(name='age', kind='numeric', bounds=(0, 100_000)),))\n"
         "budget = sf.Budget(epsilon=1, delta=1e-6)\n"
-        "release_in_child(sf.IndependentHistograms(), rows, schema, budget, seed=0, on_step=print)\n",
+        "release_in_child(IndependentHistograms(), rows, schema, budget, seed=0, on_step=print)\n",
         encoding="utf-8",
     )
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600, check=False)

@@ -10,6 +10,7 @@ import pytest
 import sfumato as sf
 from command_line import answer_of, run
 from sfumato.errors import SfumatoError, SourceError
+from sfumato.extending import NoiseSource
 from sfumato.lab.attacks.roc import clopper_pearson, measure
 from sfumato.lab.attacks.sheets import from_frames
 from sfumato.lab.doctor.findings import ALARM, more_often_real, more_than_chance
@@ -64,7 +65,7 @@ def test_nothing_is_found_in_fresh_rows(holdout):
 def test_nothing_is_found_in_a_release_at_epsilon_one():
     private = sf.Sensitive.read(REAL, SCHEMA)
     # Each test of the panel raises a false alarm once in 1,000 releases.
-    budget, source = sf.Budget(epsilon=1.0, delta=1e-6), sf.NoiseSource(research_seed=0)
+    budget, source = sf.Budget(epsilon=1.0, delta=1e-6), NoiseSource(research_seed=0)
     released = sf.fit("independent-histograms", private, budget, seed=0, source=source).sample(2_000)
     assert alarms(released.table, holdout=HELD_BACK) == set()
 

@@ -12,7 +12,9 @@ import pytest
 import schemas
 import sfumato as sf
 from sfumato.errors import PlanError
+from sfumato.extending import NoiseSource
 from sfumato.mechanism import registered, registered_names
+from sfumato.mechanisms import ThreeATable
 
 ROOT = Path(__file__).parents[2]
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
@@ -65,10 +67,10 @@ def test_a_wide_table_goes_from_its_own_classes_to_the_teachers() -> None:
     )
     data = sf.Sensitive.read(frame.assign(kind=np.array(["a", "b", "c"])[kind]), schema)
     budget = sf.Budget(epsilon=3.0, delta=1e-6)
-    fitted = sf.fit("auto", data, budget, seed=0, source=sf.NoiseSource(research_seed=0))
+    fitted = sf.fit("auto", data, budget, seed=0, source=NoiseSource(research_seed=0))
 
     def labels(alpha: float) -> np.ndarray:
-        model = sf.ThreeATable(alpha=alpha).build(fitted.measurements, schema, seed=0)
+        model = ThreeATable(alpha=alpha).build(fitted.measurements, schema, seed=0)
         return model.sample(2_000, seed=1).table["kind"].to_numpy()
 
     own, half, taught = labels(0.0), labels(0.5), labels(1.0)

@@ -15,6 +15,7 @@ import sfumato as sf
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import AccountingError, ContractError, ModelError, PlanError, SchemaError
+from sfumato.extending import NoiseSource, register
 from sfumato.lab.benchmark.datasets import make_benchmark
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.lab.studies.threea.clustmix_published import (
@@ -29,6 +30,7 @@ from sfumato.lab.studies.threea.clustmix_scaling import Scaling, scaled
 from sfumato.lab.studies.threea.clustmix_search import Choice, best_choice
 from sfumato.lab.studies.threea.clustmix_witness import _pair, find_witness
 from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
+from sfumato.mechanisms import ClustMix
 from sfumato.mechanisms.common.dp_em import responsibilities
 from sfumato.mechanisms.common.prepared import PLACE
 from sfumato.mechanisms.mixing.clustmix.classifier_pull import BIAS, KernelSums, adapted, rule_of
@@ -38,7 +40,7 @@ from sfumato.mechanisms.mixing.clustmix.tilt import CELLS, middles, tilted
 from sfumato.public.accounting import delta_of_mu, least_cluster_size, rows_within
 
 BUDGET = sf.Budget(1.0, 1e-6)
-SMALL = sf.ClustMix(sigma_max=0.2, most_clusters=4, rounds=2)
+SMALL = ClustMix(sigma_max=0.2, most_clusters=4, rounds=2)
 IMAGES_ALONE = replace(schemas.IMAGES, target=None, columns=schemas.IMAGES.columns[:1])
 BLOBS = sf.Schema(
     columns=(
@@ -76,7 +78,7 @@ def blobs(n_rows: int, *, seed: int) -> pd.DataFrame:
         pytest.param(replace(SMALL, sigma_max=1.0, kernel_width=9, coordinates=5), schemas.IMAGES, id="images"),
     ],
 )
-def test_it_keeps_the_contract(mechanism: sf.ClustMix, schema: sf.Schema) -> None:
+def test_it_keeps_the_contract(mechanism: ClustMix, schema: sf.Schema) -> None:
     check_mechanism(mechanism, schema, n_rows=120 if schema.unit.relation != "replace_one" else 300)
 
 
@@ -98,7 +100,7 @@ class Spy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CentresFromRows(sf.ClustMix):
+class CentresFromRows(ClustMix):
     """Lloyd's rounds begin at a private row: whoever is last decides where everybody goes."""
 
     name: ClassVar[str] = "centres-from-rows"
@@ -114,7 +116,7 @@ class CentresFromRows(sf.ClustMix):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactSizesDecide(sf.ClustMix):
+class ExactSizesDecide(ClustMix):
     """Clusters are dropped where an odd number of rows is old, and the number is the exact one."""
 
     name: ClassVar[str] = "exact-sizes-decide"
@@ -129,7 +131,7 @@ class ExactSizesDecide(sf.ClustMix):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactRowsDecide(sf.ClustMix):
+class ExactRowsDecide(ClustMix):
     """The number of clusters follows from an exact number of rows, as floor(n / l_min) does."""
 
     name: ClassVar[str] = "exact-rows-decide"
@@ -146,7 +148,7 @@ class ExactRowsDecide(sf.ClustMix):
 
 @pytest.mark.parametrize("twin", [CentresFromRows, ExactSizesDecide, ExactRowsDecide])
 def test_twins_that_take_clusters_from_raw_rows_are_caught(twin) -> None:
-    sf.register(twin)
+    register(twin)
     (check,) = [check for check in CHECKS if check.name == "neighbouring data differ by at most the bound"]
     setting = Setting(twin(sigma_max=1.0, most_clusters=4, rounds=2), replace(schemas.TABLE, rows=None), BUDGET, 300)
     with pytest.raises(ContractError, match="one row moves a sum"):
@@ -161,7 +163,7 @@ def test_it_learns_at_epsilon_1_and_not_at_a_tiny_one() -> None:
     truth = (test.kind == "b").to_numpy()
     scores = {}
     for epsilon in (1.0, 0.01):
-        rows = sf.fit(sf.ClustMix(), data, sf.Budget(epsilon, 1e-6), seed=0).model.sample(4000, seed=0).table
+        rows = sf.fit(ClustMix(), data, sf.Budget(epsilon, 1e-6), seed=0).model.sample(4000, seed=0).table
         points = rows[["x", "y"]].to_numpy()
         nearest = [((points - p) ** 2).sum(axis=1).argsort()[:15] for p in test[["x", "y"]].to_numpy()[:300]]
         votes = np.array([(rows.kind.to_numpy()[near] == "b").mean() > 0.5 for near in nearest])
@@ -173,7 +175,7 @@ def test_it_learns_at_epsilon_1_and_not_at_a_tiny_one() -> None:
 @pytest.mark.parametrize("approximator", ["lloyd", "em"])
 def test_cluster_means_lie_where_the_heaps_are(approximator: str) -> None:
     data = sf.Sensitive.read(blobs(20_000, seed=3), replace(BLOBS, target=None))
-    mechanism = sf.ClustMix(approximator=approximator, releases="means", sigma_max=0.02, rounds=6)
+    mechanism = ClustMix(approximator=approximator, releases="means", sigma_max=0.02, rounds=6)
     table = sf.fit(mechanism, data, sf.Budget(4.0, 1e-6), seed=0).model.rows.table
     for heap in ((0.2, 0.2), (0.2, 0.8), (0.8, 0.2), (0.8, 0.8)):
         assert np.linalg.norm(table[["x", "y"]].to_numpy() - heap, axis=1).min() < 0.12
@@ -181,11 +183,11 @@ def test_cluster_means_lie_where_the_heaps_are(approximator: str) -> None:
 
 def test_alpha_0_is_the_density_and_alpha_1_the_classifier() -> None:
     data = sf.Sensitive.read(blobs(4000, seed=4), BLOBS)
-    source = sf.NoiseSource(research_seed=1)
-    pure = sf.fit(sf.ClustMix(alpha=0.0), data, BUDGET, source=source, seed=0)
+    source = NoiseSource(research_seed=1)
+    pure = sf.fit(ClustMix(alpha=0.0), data, BUDGET, source=source, seed=0)
     assert "kernel" not in [step.name for step in pure.plan.steps]
     assert pure.model.mixture.rule is None
-    bent = sf.fit(sf.ClustMix(alpha=1.0), data, BUDGET, source=source, seed=0)
+    bent = sf.fit(ClustMix(alpha=1.0), data, BUDGET, source=source, seed=0)
     soft = bent.model.mixture.soft_labels(bent.model.mixture.means, np.arange(len(bent.model.mixture.label)))
     assert ((soft > 0.01) & (soft < 0.99)).any()
 
@@ -205,9 +207,7 @@ def test_images_without_target_and_with_colour() -> None:
 
 def test_a_number_as_target_is_a_column_like_the_others() -> None:
     schema = replace(BLOBS, target="y")
-    table = (
-        sf.fit(sf.ClustMix(), sf.Sensitive.read(blobs(2000, seed=5), schema), BUDGET).model.sample(100, seed=0).table
-    )
+    table = sf.fit(ClustMix(), sf.Sensitive.read(blobs(2000, seed=5), schema), BUDGET).model.sample(100, seed=0).table
     assert list(table.columns) == [c.name for c in schema.columns]
 
 
@@ -216,17 +216,17 @@ def test_what_cannot_be_done_is_said_before_a_row_is_read(rows: int, epsilon: fl
     data = sf.Sensitive.read(blobs(rows, seed=6), replace(BLOBS, rows=rows))
     steps: list[str] = []
     with pytest.raises(PlanError, match=r"asks for clusters of at least \d+ rows.*sigma_max to at least") as refusal:
-        sf.fit(sf.ClustMix(), data, sf.Budget(epsilon, 1e-6), on_step=steps.append)
+        sf.fit(ClustMix(), data, sf.Budget(epsilon, 1e-6), on_step=steps.append)
     assert steps == []
     remedy = float(str(refusal.value).split()[-1].rstrip("."))
-    enough = sf.ClustMix(sigma_max=1.1 * remedy)
+    enough = ClustMix(sigma_max=1.1 * remedy)
     assert len(sf.fit(enough, data, sf.Budget(epsilon, 1e-6)).model.sample(10, seed=0)) == 10
 
 
 def test_few_rows_and_a_class_that_nobody_has() -> None:
     frame = blobs(100, seed=7)
     frame["kind"] = "a"
-    table = sf.fit(sf.ClustMix(), sf.Sensitive.read(frame, BLOBS), sf.Budget(8.0, 1e-6)).model.sample(200, seed=0).table
+    table = sf.fit(ClustMix(), sf.Sensitive.read(frame, BLOBS), sf.Budget(8.0, 1e-6)).model.sample(200, seed=0).table
     assert (table.kind == "a").mean() > 0.6
 
 
@@ -266,7 +266,7 @@ def test_rows_within_never_rounds_down(noise: float, sigma_max: float) -> None:
 
 
 def test_the_plan_agrees_with_the_public_formula() -> None:
-    mechanism = sf.ClustMix()
+    mechanism = ClustMix()
     plan = sf.plan(mechanism, BLOBS, BUDGET)
     step = plan.step("means")
     share = step.share / sum(s.share for s in plan.steps) * step.block("sums").share

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.mechanisms import ThreeAImage
 
 NAMES = ("vector", "place", "inputs", "codes", "bins", "rule")
 
@@ -27,7 +28,7 @@ def test_the_label_of_an_image_may_too(name: str) -> None:
     label = sf.Column(name=name, kind="categorical", categories=("a", "b"))
     schema = sf.Schema(columns=(image, label), target=name, rows=200)
     rows = {"image": rng.random((200, 8, 8)), name: rng.choice(["a", "b"], size=200)}
-    mechanism = sf.ThreeAImage(practice=200, teacher_steps=2)
+    mechanism = ThreeAImage(practice=200, teacher_steps=2)
     assert (
         sf.fit(mechanism, sf.Sensitive.read(rows, schema), sf.Budget(epsilon=1.0, delta=1e-6), seed=0).model is not None
     )

@@ -8,6 +8,26 @@ import pytest
 
 import schemas
 import sfumato as sf
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import (
+    P3GM,
+    Aim,
+    ClustMix,
+    DPGan,
+    DPKip,
+    DPMerf,
+    DPMix,
+    DPPro,
+    DPSyn,
+    IndependentHistograms,
+    Kip,
+    LocalReports,
+    Mst,
+    PateGan,
+    PrivBayes,
+    ThreeAImage,
+    ThreeATable,
+)
 from sfumato.mechanisms.table import population, to_labels
 from sfumato.mechanisms.table.wide_path import method as wide
 from sfumato.public.plan.answers import AnsweredDoors
@@ -40,37 +60,37 @@ ALIKE = sf.Schema(
     columns=tuple(sf.Column(name=name, kind="numeric", bounds=(0, 1_000), missing=name == "b") for name in "abc"),
     rows=20_000,
 )
-CLUSTMIX = sf.ClustMix(sigma_max=2.0, most_clusters=4, rounds=2, coordinates=7, kernel_width=11)
+CLUSTMIX = ClustMix(sigma_max=2.0, most_clusters=4, rounds=2, coordinates=7, kernel_width=11)
 REPLACE = sf.PrivacyUnit(relation="replace_one")
 CASES = {
-    "histograms": (sf.IndependentHistograms(), schemas.TABLE),
-    "table": (sf.ThreeATable(), schemas.TABLE),
-    "table-all-stages": (sf.ThreeATable(), replace(schemas.TABLE, rows=20_000)),
-    "table-number": (sf.ThreeATable(), replace(schemas.TABLE, target="pressure", rows=20_000)),
-    "table-classes": (sf.ThreeATable(), ONE_HOT),
-    "table-rare": (sf.ThreeATable(), replace(schemas.TABLE, rows=20_001)),
-    "table-differences": (sf.ThreeATable(), ALIKE),
-    "wide": (sf.ThreeATable(), WIDE),
-    "wide-three": (sf.ThreeATable(), THREE),
+    "histograms": (IndependentHistograms(), schemas.TABLE),
+    "table": (ThreeATable(), schemas.TABLE),
+    "table-all-stages": (ThreeATable(), replace(schemas.TABLE, rows=20_000)),
+    "table-number": (ThreeATable(), replace(schemas.TABLE, target="pressure", rows=20_000)),
+    "table-classes": (ThreeATable(), ONE_HOT),
+    "table-rare": (ThreeATable(), replace(schemas.TABLE, rows=20_001)),
+    "table-differences": (ThreeATable(), ALIKE),
+    "wide": (ThreeATable(), WIDE),
+    "wide-three": (ThreeATable(), THREE),
     "clustmix": (CLUSTMIX, WIDE),
     "clustmix-em": (replace(CLUSTMIX, approximator="em"), schemas.TABLE),
     "clustmix-images": (CLUSTMIX, COLOUR),
-    "image": (sf.ThreeAImage(coefficients=20, clusters=3, rounds=2, teacher_steps=3, practice=60, rows=20), COLOUR),
-    "dpmix": (sf.DPMix(mixtures=12, degree=20), schemas.IMAGES),
-    "kip": (sf.Kip(points=2, n_features=32, n_steps=2, coefficients=12), COLOUR),
-    "mst": (sf.Mst(), schemas.TABLE),
-    "aim": (sf.Aim(rounds=0.5), schemas.TABLE),
-    "privbayes": (sf.PrivBayes(), schemas.TABLE),
-    "dp-merf": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), schemas.TABLE),
-    "dp-merf-images": (sf.DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), COLOUR),
-    "dp-gan": (sf.DPGan(n_steps=2, batch=60, generated=10, coefficients=12, hidden=8), COLOUR),
-    "local-reports": (sf.LocalReports(coefficients=12), replace(COLOUR, unit=REPLACE, rows=400)),
-    "dp-pro": (sf.DPPro(dimensions=6), replace(schemas.REPLACE, rows=400)),
-    "dp-syn": (sf.DPSyn(latent=3, components=2, rounds=2), schemas.TABLE),
-    "dp-syn-network": (sf.DPSyn(encoder="network", latent=3, n_steps=2, batch=60), schemas.TABLE),
-    "p3gm": (sf.P3GM(latent=3, coefficients=12, n_steps=2, batch=60), COLOUR),
-    "pate-gan": (sf.PateGan(rounds=1, queries=4, reference=10, rows_each=60, coefficients=12, hidden=8), COLOUR),
-    "dp-kip": (sf.DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
+    "image": (ThreeAImage(coefficients=20, clusters=3, rounds=2, teacher_steps=3, practice=60, rows=20), COLOUR),
+    "dpmix": (DPMix(mixtures=12, degree=20), schemas.IMAGES),
+    "kip": (Kip(points=2, n_features=32, n_steps=2, coefficients=12), COLOUR),
+    "mst": (Mst(), schemas.TABLE),
+    "aim": (Aim(rounds=0.5), schemas.TABLE),
+    "privbayes": (PrivBayes(), schemas.TABLE),
+    "dp-merf": (DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), schemas.TABLE),
+    "dp-merf-images": (DPMerf(waves=40, latent=4, hidden=8, n_steps=2, batch=20), COLOUR),
+    "dp-gan": (DPGan(n_steps=2, batch=60, generated=10, coefficients=12, hidden=8), COLOUR),
+    "local-reports": (LocalReports(coefficients=12), replace(COLOUR, unit=REPLACE, rows=400)),
+    "dp-pro": (DPPro(dimensions=6), replace(schemas.REPLACE, rows=400)),
+    "dp-syn": (DPSyn(latent=3, components=2, rounds=2), schemas.TABLE),
+    "dp-syn-network": (DPSyn(encoder="network", latent=3, n_steps=2, batch=60), schemas.TABLE),
+    "p3gm": (P3GM(latent=3, coefficients=12, n_steps=2, batch=60), COLOUR),
+    "pate-gan": (PateGan(rounds=1, queries=4, reference=10, rows_each=60, coefficients=12, hidden=8), COLOUR),
+    "dp-kip": (DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
 }
 
 
@@ -158,7 +178,7 @@ def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.Monkey
     data = sf.Sensitive.read(frame_of(schema), schema)
     # A teacher needs more of the few rows than a small budget lets it see.
     budget = sf.Budget(epsilon=200.0, delta=1e-6) if schema.rows == 20_000 else BUDGET
-    fitted = sf.fit(mechanism, data, budget, seed=0, source=sf.NoiseSource(research_seed=1))
+    fitted = sf.fit(mechanism, data, budget, seed=0, source=NoiseSource(research_seed=1))
     doors = PlaceChecking(fitted)
     again = mechanism.build(mechanism.measure(doors, schema), schema, seed=0)
     assert doors.n_maps

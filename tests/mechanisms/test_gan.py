@@ -9,11 +9,13 @@ import pytest
 
 import schemas
 import twins
-from sfumato import Budget, Column, DPGan, NoiseSource, Schema, Sensitive, fit, register
+from sfumato import Budget, Column, Schema, Sensitive, fit
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError
+from sfumato.extending import NoiseSource, register
 from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms import DPGan
 from sfumato.mechanisms.common.generator import Outputs
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.generators.gan.beginning import generator_of

@@ -14,6 +14,7 @@ from helpers import set_constant
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
+from sfumato.extending import NoiseSource, register
 from sfumato.learn.augment import varied
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.gabor import Scale, filter_bank
@@ -91,14 +92,14 @@ def test_broken_doors_are_caught(primitives: type[Primitives], clause: str) -> N
 
 @pytest.mark.usefixtures("_small_batches")
 def test_a_model_that_keeps_pictures_is_caught() -> None:
-    keeps = sf.register(twins.KeepsAPicture)(**asdict(SMALL))
+    keeps = register(twins.KeepsAPicture)(**asdict(SMALL))
     with pytest.raises(ContractError):
         check_mechanism(keeps, COLOUR, n_rows=60)
 
 
 @pytest.mark.usefixtures("_small_batches")
 def test_a_matrix_that_follows_the_rows_is_caught() -> None:
-    turns = sf.register(twins.WhitensByTheRows)(**asdict(SMALL))
+    turns = register(twins.WhitensByTheRows)(**asdict(SMALL))
     with pytest.raises(ContractError, match="another value when other rows stand beside it"):
         check_mechanism(turns, COLOUR, n_rows=60)
 
@@ -135,7 +136,7 @@ def test_class_rates_are_kept() -> None:
 
 def test_alpha_moves_from_plain_to_varied() -> None:
     data = sf.Sensitive.read(frame(*bars(600, seed=4)), BARS)
-    source = sf.NoiseSource(research_seed=1)
+    source = NoiseSource(research_seed=1)
     plain = sf.fit(replace(SMALL, alpha=0.0), data, sf.Budget(8.0, 1e-6), source=source).model.sample(200, seed=0)
     varied = sf.fit(replace(SMALL, alpha=1.0), data, sf.Budget(8.0, 1e-6), source=source).model.sample(200, seed=0)
     assert set(np.unique(plain.soft_labels)) == {0.0, 1.0}
@@ -146,7 +147,7 @@ def test_rows_that_give_classes_their_rates_bring_their_labels_with_them() -> No
     images, label = bars(900, seed=10)
     keep = (label > 0) | (np.arange(900) % 9 == 0)
     data = sf.Sensitive.read(frame(images[keep], label[keep]), BARS)
-    model = sf.fit(replace(SMALL, alpha=1.0), data, sf.Budget(8.0, 1e-6), source=sf.NoiseSource(research_seed=1)).model
+    model = sf.fit(replace(SMALL, alpha=1.0), data, sf.Budget(8.0, 1e-6), source=NoiseSource(research_seed=1)).model
     rows = model.sample(600, seed=0)
     assert rows.soft_labels == pytest.approx(model._teach(rows.images), abs=2 / 1024)
     assert 300 < len(np.unique(rows.images, axis=0)) < 600  # some were repeated, and none was lost to another's place
@@ -194,7 +195,7 @@ def test_classes_that_no_row_has_get_any_rows() -> None:
 
 def test_a_release_withstands_another_label(monkeypatch) -> None:
     """The teacher's most undecided image goes to the other class, as a rounding error may have it."""
-    data, source = sf.Sensitive.read(frame(*bars(300, seed=7)), BARS), sf.NoiseSource(research_seed=1)
+    data, source = sf.Sensitive.read(frame(*bars(300, seed=7)), BARS), NoiseSource(research_seed=1)
     model = sf.fit(SMALL, data, sf.Budget(2.0, 1e-6), source=source).model
     before, teach, asked = model.sample(2000, seed=0), ImageModel._teach, []
 

@@ -9,12 +9,14 @@ import pytest
 
 import schemas
 import twins
-from sfumato import Budget, Column, DPKip, Kip, Schema, Sensitive, fit, register
+from sfumato import Budget, Column, Schema, Sensitive, fit
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
+from sfumato.extending import register
 from sfumato.learn import ntk
 from sfumato.learn.tangents import tangent_features
+from sfumato.mechanisms import DPKip, Kip
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.kernels.inducing import Space
 from sfumato.private.kernel.primitives import Primitives

@@ -9,10 +9,12 @@ import pytest
 
 import schemas
 import twins
-from sfumato import P3GM, Budget, Column, DPSyn, NoiseSource, Schema, Sensitive, fit, register
+from sfumato import Budget, Column, Schema, Sensitive, fit
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
+from sfumato.extending import NoiseSource, register
+from sfumato.mechanisms import P3GM, DPSyn
 from sfumato.mechanisms.common.prepared import PLACE
 from sfumato.mechanisms.latent.decoder import NetworkDecoder
 from sfumato.mechanisms.latent.groundwork import Groundwork, Length

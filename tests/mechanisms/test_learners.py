@@ -16,6 +16,8 @@ from helpers import set_constant
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
+from sfumato.extending import NoiseSource, register
+from sfumato.mechanisms import Cnn, Logistic, Scattering
 from sfumato.mechanisms.learners.network import Network
 from sfumato.mechanisms.learners.progress import looks_of
 from sfumato.public.plan.plan import make_plan
@@ -29,8 +31,8 @@ PICTURES = sf.Schema(
     target="label",
     rows=40,
 )
-SCATTERING = sf.Scattering(teacher_steps=2, practice=40, teacher_width=8)
-CNN = sf.Cnn(batch=20, epochs=1)
+SCATTERING = Scattering(teacher_steps=2, practice=40, teacher_width=8)
+CNN = Cnn(batch=20, epochs=1)
 
 
 def run_clause(clause: str, learner, schema: sf.Schema, primitives=None, n_rows: int = 40) -> None:
@@ -58,7 +60,7 @@ class TestContract:
         check_mechanism(CNN, PICTURES, n_rows=40)
 
 
-class KeepsARow(sf.Logistic):
+class KeepsARow(Logistic):
     """Shifts the weights by a row that a map has seen."""
 
     def measure(self, view, schema):
@@ -74,7 +76,7 @@ class KeepsARow(sf.Logistic):
         return {"rule": replace(rule, rule=rule.rule + seen[-1])}
 
 
-class LooksAgain(sf.Logistic):
+class LooksAgain(Logistic):
     """Takes one look more than it has planned."""
 
     def measure(self, view, schema):
@@ -83,8 +85,8 @@ class LooksAgain(sf.Logistic):
         return measured
 
 
-@sf.register
-class ForgetsTheWeights(sf.Logistic):
+@register
+class ForgetsTheWeights(Logistic):
     """A file of weights that does not hold all of the model."""
 
     name: ClassVar[str] = "forgets-the-weights"
@@ -125,8 +127,8 @@ class TestTwins:
 
 
 class TestAccount:
-    @pytest.mark.parametrize(("rows", "learner"), [(60_000, sf.Cnn()), (3_000, sf.Cnn(batch=300, epochs=10))])
-    def test_the_epsilon_of_the_network_is_that_of_poisson_sampling(self, rows: int, learner: sf.Cnn) -> None:
+    @pytest.mark.parametrize(("rows", "learner"), [(60_000, Cnn()), (3_000, Cnn(batch=300, epochs=10))])
+    def test_the_epsilon_of_the_network_is_that_of_poisson_sampling(self, rows: int, learner: Cnn) -> None:
         """By dp_accounting's own loss distributions, from nothing but the rate, the noise and the numbers of uses."""
         schema, budget = replace(PICTURES, rows=rows), sf.Budget(epsilon=1.0, delta=1e-5)
         plan = make_plan(learner.steps(schema, budget), budget=budget, unit=schema.unit, rows=rows)
@@ -142,7 +144,7 @@ class TestAccount:
     def test_looks_cost_little(self) -> None:
         budget = sf.Budget(epsilon=1.0, delta=1e-5)
         schema = replace(PICTURES, rows=60_000)
-        steps = sf.Cnn().steps(schema, budget)
+        steps = Cnn().steps(schema, budget)
         with_looks, without = (
             make_plan(some, budget=budget, unit=schema.unit, rows=60_000).noise_multiplier("gradients")
             for some in (steps, steps[:1])
@@ -151,21 +153,21 @@ class TestAccount:
 
     def test_shuffled_batches_are_refused_with_the_reason(self) -> None:
         with pytest.raises(PlanError, match="not by a coin of its own"):
-            sf.Cnn(sampling="shuffled").steps(PICTURES, BUDGET)
+            Cnn(sampling="shuffled").steps(PICTURES, BUDGET)
 
 
 class TestRefusals:
     def test_a_batch_larger_than_the_data(self) -> None:
         with pytest.raises(PlanError, match="larger than the data"):
-            sf.Cnn(batch=41).steps(PICTURES, BUDGET)
+            Cnn(batch=41).steps(PICTURES, BUDGET)
 
     def test_rows_that_are_not_declared(self) -> None:
         with pytest.raises(PlanError, match="number of rows"):
-            sf.Cnn().steps(replace(PICTURES, rows=None), BUDGET)
+            Cnn().steps(replace(PICTURES, rows=None), BUDGET)
 
     @pytest.mark.parametrize(
         ("learner", "schema"),
-        [(sf.Logistic(), schemas.TABLE), (sf.Scattering(), schemas.IMAGES), (CNN, PICTURES)],
+        [(Logistic(), schemas.TABLE), (Scattering(), schemas.IMAGES), (CNN, PICTURES)],
     )
     def test_no_target_a_number_and_one_class(self, learner, schema: sf.Schema) -> None:
         with pytest.raises(SchemaError, match="needs a target to predict"):
@@ -178,11 +180,11 @@ class TestRefusals:
                 learner.steps(replace(schema, target="age"), BUDGET)
 
     def test_each_kind_of_data_has_its_learner(self) -> None:
-        for learner in (sf.Scattering(), sf.Cnn()):
+        for learner in (Scattering(), Cnn()):
             with pytest.raises(SchemaError, match="is for images"):
                 learner.steps(schemas.TABLE, BUDGET)
         with pytest.raises(SchemaError, match="at least 14 x 14, and these are 6 x 6"):
-            sf.Cnn(batch=20).steps(schemas.IMAGES, BUDGET)
+            Cnn(batch=20).steps(schemas.IMAGES, BUDGET)
 
     def test_a_training_that_diverges(self) -> None:
         pytest.importorskip("torch")
@@ -224,7 +226,7 @@ PEOPLE = sf.Schema(
 
 class TestTheyLearn:
     def test_logistic_learns_what_there_is_and_no_more(self) -> None:
-        source = sf.NoiseSource(research_seed=3)
+        source = NoiseSource(research_seed=3)
         model = sf.train("logistic", sf.Sensitive.read(people(20_000, 0), PEOPLE), BUDGET, seed=1, source=source)
         test = people(20_000, 1)
         said = model.predict(test.drop(columns="ill"))
@@ -239,7 +241,7 @@ class TestTheyLearn:
     def test_logistic_finds_nothing_where_there_is_nothing(self) -> None:
         rows = people(20_000, 0)
         rows["ill"] = np.random.default_rng(5).random(20_000) < 0.3
-        source = sf.NoiseSource(research_seed=4)
+        source = NoiseSource(research_seed=4)
         model = sf.train("logistic", sf.Sensitive.read(rows, PEOPLE), BUDGET, seed=1, source=source)
         said = model.predict(people(2_000, 2))["ill=true"]
         assert abs(float(said.mean()) - 0.3) < 0.03
@@ -260,9 +262,9 @@ class TestTheyLearn:
             images = np.clip(128 + 90 * shapes + rng.normal(0, 20, shapes.shape), 0, 255)
             return {"image": images.astype(np.uint8), "label": np.array(["a", "b", "c"])[label]}
 
-        learner = sf.Cnn(batch=200, epochs=8, learning_rate=0.3)
+        learner = Cnn(batch=200, epochs=8, learning_rate=0.3)
         data, budget = sf.Sensitive.read(pictures(600, 0), schema), sf.Budget(epsilon=20.0, delta=1e-4)
-        model = sf.train(learner, data, budget, seed=0, source=sf.NoiseSource(research_seed=1))
+        model = sf.train(learner, data, budget, seed=0, source=NoiseSource(research_seed=1))
         test = pictures(300, 1)
         right = float((model.predict({"image": test["image"]})["label"] == test["label"]).mean())
         assert right > 0.9

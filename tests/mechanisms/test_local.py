@@ -18,7 +18,9 @@ from sfumato.check.clauses.doors import responses_have_their_odds
 from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
+from sfumato.extending import NoiseSource
 from sfumato.lab.benchmark.datasets import load
+from sfumato.mechanisms import DPPro, LocalReports
 from sfumato.mechanisms.local.calibration import calibrated
 from sfumato.mechanisms.local.decoding import decoded
 from sfumato.mechanisms.local.directions import N_DIRECTIONS, Directions, NearDirections, best_cap, lifted, truth
@@ -31,8 +33,8 @@ from sfumato.public.schema.encoding import Encoder
 
 REPLACE = sf.PrivacyUnit(relation="replace_one")
 IMAGES = replace(schemas.IMAGES, unit=REPLACE)
-PRIVUNIT = sf.LocalReports(randomiser="privunit")
-ALL = [sf.LocalReports(), sf.DPPro(), PRIVUNIT]
+PRIVUNIT = LocalReports(randomiser="privunit")
+ALL = [LocalReports(), DPPro(), PRIVUNIT]
 
 
 # The space.
@@ -54,9 +56,9 @@ def test_no_row_is_longer_than_the_space_says_and_some_are_as_long(schema) -> No
     assert np.linalg.norm(space(corners), axis=1) == pytest.approx(np.full(2, space.length), rel=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", [sf.LocalReports(coefficients=36), sf.DPPro(dimensions=99)])
+@pytest.mark.parametrize("mechanism", [LocalReports(coefficients=36), DPPro(dimensions=99)])
 def test_a_projection_that_keeps_everything_is_undone(mechanism) -> None:
-    schema = IMAGES if isinstance(mechanism, sf.LocalReports) else schemas.REPLACE
+    schema = IMAGES if isinstance(mechanism, LocalReports) else schemas.REPLACE
     space = mechanism.space(schema, mechanism.width(schema, sf.Budget(1.0, 1e-6)))
     batch = random_batch(schema, n_rows=50, seed=1)
     assert space.back(space(batch)) == pytest.approx(Encoder(schema.features)(batch), abs=1e-4)
@@ -122,9 +124,7 @@ def correlation(mechanism, epsilon):
     age = rng.integers(18, 91, size=3_000)
     raw = made_up(schemas.REPLACE, n_rows=3_000, seed=1) | {"age": age, "ill": np.where(age > 54, "yes", "no")}
     schema = replace(schemas.REPLACE, rows=3_000)
-    fitted = sf.fit(
-        mechanism, read(raw, schema), sf.Budget(epsilon, 1e-5), source=sf.NoiseSource(research_seed=2), seed=1
-    )
+    fitted = sf.fit(mechanism, read(raw, schema), sf.Budget(epsilon, 1e-5), source=NoiseSource(research_seed=2), seed=1)
     table = fitted.model.sample(3_000, seed=0).table
     return np.corrcoef(table["age"].astype(float), table["ill"] == "yes")[0, 1]
 
@@ -137,7 +137,7 @@ def test_a_rule_is_seen_at_a_large_epsilon_and_lost_at_a_small_one(mechanism) ->
 
 def test_pictures_come_back_in_their_bounds_and_type() -> None:
     data = read(made_up(IMAGES, n_rows=300, seed=1), IMAGES)
-    sample = sf.fit(sf.LocalReports(), data, sf.Budget(1.0, 1e-5), seed=1).model.sample(300, seed=0)
+    sample = sf.fit(LocalReports(), data, sf.Budget(1.0, 1e-5), seed=1).model.sample(300, seed=0)
     assert sample.images.shape == (300, 6, 6)
     assert 0 <= sample.images.min() <= sample.images.max() <= IMAGES.images[0].high
     assert set(np.unique(sample.labels)) == {0, 1, 2}
@@ -157,8 +157,8 @@ def pictures(images, labels, *, epsilon):
         unit=REPLACE,
     )
     raw = {"image": images.astype(np.float32), "label": np.array(classes)[labels]}
-    source = sf.NoiseSource(research_seed=3)
-    fitted = sf.fit(sf.LocalReports(), read(raw, schema), sf.Budget(epsilon, 1e-6), source=source, seed=1)
+    source = NoiseSource(research_seed=3)
+    fitted = sf.fit(LocalReports(), read(raw, schema), sf.Budget(epsilon, 1e-6), source=source, seed=1)
     sample = fitted.model.sample(rows, seed=0)
     return sample.images, sample.labels
 
@@ -207,7 +207,7 @@ def test_reports_by_directions_are_the_rows_on_average_and_as_noisy_as_they_say(
     own = near.codes(np.tile(row, (20_000, 1)))
     assert own.shape == (20_000, near.n_near)
     parts = truth_in_parts(near.block("row", share=1.0), noise_multiplier=0.5)  # epsilon 4
-    given = responses.randomised(own, categories=N_DIRECTIONS, parts=parts, source=sf.NoiseSource(research_seed=1))
+    given = responses.randomised(own, categories=N_DIRECTIONS, parts=parts, source=NoiseSource(research_seed=1))
     found = near.reports(given[:, 0])
     assert found.values.mean(axis=0) == pytest.approx(row, abs=0.2)
     assert found.values.std(axis=0) == pytest.approx(np.full(3, found.stddev), rel=0.3)
@@ -263,12 +263,12 @@ def test_a_release_by_directions_verifies(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "schema", "message"),
     [
-        (sf.LocalReports(), schemas.TABLE, "replace_one"),
-        (sf.LocalReports(), replace(schemas.REPLACE, rows=None), "declared, exactly"),
-        (sf.LocalReports(label_share=1.0), schemas.REPLACE, "label_share"),
-        (sf.LocalReports(l2_clip=0.0), schemas.REPLACE, "l2_clip"),
-        (sf.DPPro(dimensions=0), schemas.REPLACE, "dimensions"),
-        (sf.LocalReports(randomiser="laplace"), schemas.REPLACE, "gaussian or privunit"),
+        (LocalReports(), schemas.TABLE, "replace_one"),
+        (LocalReports(), replace(schemas.REPLACE, rows=None), "declared, exactly"),
+        (LocalReports(label_share=1.0), schemas.REPLACE, "label_share"),
+        (LocalReports(l2_clip=0.0), schemas.REPLACE, "l2_clip"),
+        (DPPro(dimensions=0), schemas.REPLACE, "dimensions"),
+        (LocalReports(randomiser="laplace"), schemas.REPLACE, "gaussian or privunit"),
         (PRIVUNIT, schemas.TABLE, "replace_one"),
     ],
 )
@@ -281,7 +281,7 @@ def test_what_cannot_be_reported_is_refused(mechanism, schema, message) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CentresByTheBatch(sf.LocalReports):
+class CentresByTheBatch(LocalReports):
     """Rows about the mean of their batch, so that one moves all others."""
 
     name: ClassVar[str] = "centres-by-the-batch"
@@ -300,7 +300,7 @@ class CentresByTheBatch(sf.LocalReports):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelsOfTheRows(sf.LocalReports):
+class LabelsOfTheRows(LocalReports):
     """The rows' own labels, seen by the map, take the place of the reported ones."""
 
     name: ClassVar[str] = "labels-of-the-rows"
@@ -328,7 +328,7 @@ def test_twins_are_rejected(twin) -> None:
 
 def test_a_table_holds_every_column_within_its_schema() -> None:
     data = read(made_up(schemas.REPLACE, n_rows=300, seed=1), schemas.REPLACE)
-    table = sf.fit(sf.DPPro(), data, sf.Budget(1.0, 1e-5), seed=1).model.sample(300, seed=0).table
+    table = sf.fit(DPPro(), data, sf.Budget(1.0, 1e-5), seed=1).model.sample(300, seed=0).table
     assert list(table.columns) == [c.name for c in schemas.REPLACE.columns]
     assert table["age"].between(18, 90).all()
     assert isinstance(table, pd.DataFrame)

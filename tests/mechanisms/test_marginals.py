@@ -15,6 +15,8 @@ import twins
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import Aim, Mst, PrivBayes
 from sfumato.mechanisms.marginals import candidates
 from sfumato.mechanisms.marginals.binned import Binned, codes_in, prepared_bins
 from sfumato.mechanisms.marginals.fitting import NoisyTable, fitted, total_of
@@ -23,7 +25,7 @@ from sfumato.private.kernel.primitives import Primitives
 
 SMALL = replace(schemas.TABLE, columns=(*schemas.TABLE.columns[1:3], schemas.TABLE.columns[5]))
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
-ALL = [sf.Mst(), sf.Aim(rounds=0.5), sf.PrivBayes()]
+ALL = [Mst(), Aim(rounds=0.5), PrivBayes()]
 
 
 # The contract.
@@ -32,9 +34,9 @@ ALL = [sf.Mst(), sf.Aim(rounds=0.5), sf.PrivBayes()]
 @pytest.mark.parametrize(
     ("mechanism", "unit"),
     [
-        (sf.Mst(), sf.PrivacyUnit()),
-        (sf.Aim(rounds=0.5), sf.PrivacyUnit(relation="replace_one")),
-        (sf.PrivBayes(), sf.PrivacyUnit(person="patient", max_rows=3)),
+        (Mst(), sf.PrivacyUnit()),
+        (Aim(rounds=0.5), sf.PrivacyUnit(relation="replace_one")),
+        (PrivBayes(), sf.PrivacyUnit(person="patient", max_rows=3)),
     ],
 )
 def test_they_keep_the_contract(mechanism, unit) -> None:
@@ -42,7 +44,7 @@ def test_they_keep_the_contract(mechanism, unit) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeOfTheRows(sf.Mst):
+class TreeOfTheRows(Mst):
     """The tree is the one that the rows themselves show, seen by the map; the choice is asked for and thrown away."""
 
     name: ClassVar[str] = "tree-of-the-rows"
@@ -63,7 +65,7 @@ class TreeOfTheRows(sf.Mst):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectsTheRows(sf.PrivBayes):
+class ExpectsTheRows(PrivBayes):
     """What is expected of a table follows the rows of a batch: the scores then move with all of them."""
 
     name: ClassVar[str] = "expects-the-rows"
@@ -96,9 +98,9 @@ def test_twins_that_look_at_the_rows_are_caught(twin) -> None:
 @pytest.mark.parametrize("primitives", [twins.TwiceTheRateOfChoices, twins.ChoosesTheBest])
 def test_a_choice_that_follows_the_rows_too_closely_is_caught(primitives) -> None:
     (clause,) = [check for check in CHECKS if check.name == "choices have the planned odds"]
-    clause.run(Setting(sf.Mst(), SMALL, BUDGET, 300, Primitives))
+    clause.run(Setting(Mst(), SMALL, BUDGET, 300, Primitives))
     with pytest.raises(ContractError, match="not chosen at the rate"):
-        clause.run(Setting(sf.Mst(), SMALL, BUDGET, 300, primitives))
+        clause.run(Setting(Mst(), SMALL, BUDGET, 300, primitives))
 
 
 # Exact inference.
@@ -197,8 +199,8 @@ PEOPLE = sf.Schema(
 def released():
     data = sf.Sensitive.read(people(20_000), PEOPLE)
     found = {}
-    for mechanism in (sf.Mst(others=1.0), sf.Aim(), sf.PrivBayes()):
-        model = sf.fit(mechanism, data, sf.Budget(1.0, 1e-6), seed=0, source=sf.NoiseSource(research_seed=1)).model
+    for mechanism in (Mst(others=1.0), Aim(), PrivBayes()):
+        model = sf.fit(mechanism, data, sf.Budget(1.0, 1e-6), seed=0, source=NoiseSource(research_seed=1)).model
         found[mechanism.name] = model.sample(20_000, seed=0).table.astype(float)
     return found
 
@@ -263,7 +265,7 @@ def test_what_is_no_table_is_refused(mechanism) -> None:
 
 @pytest.mark.parametrize(
     "mechanism",
-    [sf.Mst(others=1.5), sf.Aim(others=-0.1), sf.Aim(rounds=0.0), sf.Aim(rounds=1e9), sf.PrivBayes(usefulness=-1.0)],
+    [Mst(others=1.5), Aim(others=-0.1), Aim(rounds=0.0), Aim(rounds=1e9), PrivBayes(usefulness=-1.0)],
 )
 def test_settings_out_of_range_are_refused(mechanism) -> None:
     with pytest.raises(PlanError):
@@ -274,5 +276,5 @@ def test_settings_out_of_range_are_refused(mechanism) -> None:
 def test_a_table_without_target_and_rows_is_fitted(mechanism) -> None:
     schema = replace(SMALL, target=None, rows=None)
     data = sf.Sensitive.read(schema.decode({c.name: np.zeros(0) for c in schema.columns}), schema)
-    model = sf.fit(mechanism, data, BUDGET, seed=0, source=sf.NoiseSource(research_seed=2)).model
+    model = sf.fit(mechanism, data, BUDGET, seed=0, source=NoiseSource(research_seed=2)).model
     assert len(model.sample(10, seed=0).table) == 10

@@ -10,10 +10,12 @@ import pytest
 
 import schemas
 import twins
-from sfumato import Budget, Column, DPMerf, NoiseSource, Schema, Sensitive, fit, register
+from sfumato import Budget, Column, Schema, Sensitive, fit
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
+from sfumato.extending import NoiseSource, register
+from sfumato.mechanisms import DPMerf
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.generators.merf import training
 from sfumato.mechanisms.generators.merf.mean_embedding import MeanEmbedding, contribution

@@ -13,10 +13,12 @@ import pytest
 
 import schemas
 import twins
-from sfumato import Budget, Column, NoiseSource, PateGan, Schema, Sensitive, fit, register
+from sfumato import Budget, Column, Schema, Sensitive, fit
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
+from sfumato.extending import NoiseSource, register
+from sfumato.mechanisms import PateGan
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.generators.gan import teachers

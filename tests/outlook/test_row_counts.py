@@ -15,6 +15,8 @@ import schemas
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.errors import ModelError
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import ClustMix, DPKip, DPMix, Kip, ThreeAImage
 from sfumato.model import rows_counted
 from sfumato.outlook.row_counts import planned_rows
 from sfumato.public.schema.schema_file import schema_to_toml
@@ -34,13 +36,13 @@ def people(n_rows: int) -> pd.DataFrame:
 
 def fitted(mechanism="auto", *, schema: sf.Schema = SCHEMA, n_rows: int = 480, budget=BUDGET) -> sf.Fitted:
     # Noise alone passes for rows once in 30,000 releases, and a test is to be sure.
-    source = sf.NoiseSource(research_seed=3)
+    source = NoiseSource(research_seed=3)
     return sf.fit(mechanism, sf.Sensitive.read(people(n_rows), schema), budget, seed=3, source=source)
 
 
 @pytest.mark.parametrize("mechanism", ["auto", "independent-histograms", "clustmix"])
 def test_as_many_as_declared_whatever_the_mechanism(mechanism) -> None:
-    made = sf.ClustMix(sigma_max=1.0) if mechanism == "clustmix" else mechanism
+    made = ClustMix(sigma_max=1.0) if mechanism == "clustmix" else mechanism
     assert len(fitted(made).sample()) == 500
 
 
@@ -104,17 +106,17 @@ def test_the_plan_without_a_declaration_and_of_fixed_rows() -> None:
     unknown = sf.plan("auto", replace(SCHEMA, rows=None), BUDGET)
     assert unknown.to_json()["rows"] == {"default": None, "many": None, "held": None}
     assert "As many as there seem to be, by a noisy count" in " ".join(str(unknown).split())
-    mixed = sf.plan(sf.DPMix(mixtures=30, degree=20), SCHEMA, BUDGET)
+    mixed = sf.plan(DPMix(mixtures=30, degree=20), SCHEMA, BUDGET)
     assert mixed.rows.to_json() == {"default": 30, "many": None, "held": 30}
     assert "A fixed set of rows, at most 30: more would cost more budget." in str(mixed)
-    assert planned_rows(sf.ClustMix(), SCHEMA).held is None
-    assert planned_rows(sf.ClustMix(releases="means"), SCHEMA).held == 2 * 64
-    assert planned_rows(sf.Kip(), SCHEMA).held == planned_rows(sf.DPKip(), SCHEMA).held == 20
-    assert planned_rows(sf.ThreeAImage(), schemas.IMAGES).many.rows == 300_000
+    assert planned_rows(ClustMix(), SCHEMA).held is None
+    assert planned_rows(ClustMix(releases="means"), SCHEMA).held == 2 * 64
+    assert planned_rows(Kip(), SCHEMA).held == planned_rows(DPKip(), SCHEMA).held == 20
+    assert planned_rows(ThreeAImage(), schemas.IMAGES).many.rows == 300_000
 
 
 def test_a_mechanism_of_fixed_rows_releases_them_all() -> None:
-    made = fitted(sf.DPMix(mixtures=30, degree=20))
+    made = fitted(DPMix(mixtures=30, degree=20))
     assert len(made.sample()) == len(made.sample("many")) == 30
     with pytest.raises(ModelError, match="cannot make more"):
         made.sample(31)

@@ -9,6 +9,8 @@ import pytest
 import schemas
 import sfumato as sf
 from sfumato.check.rows import made_up, read
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import ThreeAImage
 from sfumato.model import Counted, FixedModel, Synthetic
 from sfumato.outlook.forecast import LITTLE_USE
 from sfumato.outlook.warnings import release_warnings, verdict_on
@@ -50,7 +52,7 @@ def warnings_of(
     frame: pd.DataFrame, *, schema: sf.Schema = SCHEMA, mechanism: str = "independent-histograms", rows=None
 ):
     """Known noise: a class that is not there is told nearly always, and a test is to be sure."""
-    source = sf.NoiseSource(research_seed=1)
+    source = NoiseSource(research_seed=1)
     fitted = sf.fit(mechanism, sf.Sensitive.read(frame, schema), BUDGET, seed=1, source=source)
     synthetic = fitted.model.sample(rows or fitted.model.default_rows, seed=1)
     told = {"schema": fitted.schema, "plan": fitted.plan, "mechanism": fitted.mechanism, "model": fitted.model}
@@ -159,7 +161,7 @@ class Silent:
 
 
 def test_mixtures_are_not_judged_by_their_shares() -> None:
-    mechanism = sf.ThreeAImage()
+    mechanism = ThreeAImage()
     plan = sf.plan(mechanism, schemas.IMAGES, BUDGET).plan
     images = np.zeros((20_000, 6, 6), dtype=np.uint8)
     rows = Synthetic(images=images, labels=np.zeros(20_000, dtype=np.int64), classes=("a", "b", "c"))

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from sfumato.cli import app
+from sfumato.mechanisms import IndependentHistograms
 from sfumato.outlook.forecast import LITTLE_USE
 from sfumato.public.schema.schema_file import schema_to_toml
 
@@ -80,7 +81,7 @@ def test_a_page_without_a_declared_size_expects_nothing(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unregistered(sf.IndependentHistograms):
+class Unregistered(IndependentHistograms):
     name: ClassVar[str] = "unregistered"
 
 

@@ -14,11 +14,12 @@ import choosing
 import schemas
 import sfumato as sf
 import twins
-from sfumato import Budget, Choice, Expected, Hot, PrivacyUnit, Step
+from sfumato import Budget, PrivacyUnit
 from sfumato.check import CHECKS
 from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, ReleaseError
+from sfumato.extending import Choice, Expected, Hot, Step
 from sfumato.folder.contents import arrays_of
 from sfumato.folder.releasing import ANSWERS
 from sfumato.private.kernel import choice

@@ -12,25 +12,13 @@ from hypothesis import strategies as st
 
 import schemas
 import twins
-from sfumato import (
-    Budget,
-    Column,
-    Dense,
-    DPMix,
-    Everyone,
-    Hot,
-    IndependentHistograms,
-    Outer,
-    Poisson,
-    PrivacyUnit,
-    Schema,
-    Sensitive,
-    Step,
-)
+from sfumato import Budget, Column, PrivacyUnit, Schema, Sensitive
 from sfumato.check import CHECKS
 from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, PrivacyError
+from sfumato.extending import Dense, Everyone, Hot, Outer, Poisson, Step
+from sfumato.mechanisms import DPMix, IndependentHistograms
 from sfumato.private.kernel import sums
 from sfumato.private.kernel.clip import (
     FINE_NORM,

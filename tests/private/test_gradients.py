@@ -13,25 +13,12 @@ from hypothesis import strategies as st
 
 import schemas
 from attack import epsilon_lower_bound
-from sfumato import (
-    Budget,
-    Column,
-    Dense,
-    Everyone,
-    Hot,
-    Outer,
-    Poisson,
-    Schema,
-    SecretBins,
-    Sensitive,
-    Step,
-    Synthetic,
-    register,
-)
+from sfumato import Budget, Column, Schema, Sensitive, Synthetic
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
+from sfumato.extending import Dense, Everyone, Hot, Outer, Poisson, SecretBins, Step, register
 from sfumato.model import FixedModel
 from sfumato.private.doors import gradients as inside
 from sfumato.private.kernel.clip import clip_tensor_to_grid, clip_to_grid

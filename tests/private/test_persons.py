@@ -11,23 +11,12 @@ from hypothesis import strategies as st
 
 import schemas
 import twins
-from sfumato import (
-    Budget,
-    Column,
-    Dense,
-    Hot,
-    IndependentHistograms,
-    Outer,
-    Poisson,
-    PrivacyUnit,
-    Schema,
-    SecretBins,
-    Sensitive,
-    Step,
-)
+from sfumato import Budget, Column, PrivacyUnit, Schema, Sensitive
 from sfumato.check import CHECKS
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, PrivacyError
+from sfumato.extending import Dense, Hot, Outer, Poisson, SecretBins, Step
+from sfumato.mechanisms import IndependentHistograms
 from sfumato.private.intake import together
 from sfumato.private.intake.sensitive import open_persons
 from sfumato.private.kernel import sums

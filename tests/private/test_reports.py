@@ -15,9 +15,11 @@ from scipy.special import ndtr, ndtri
 import schemas
 import sfumato as sf
 import twins
-from sfumato import Budget, Dense, EachRow, Hot, PrivacyUnit, Response, Step
+from sfumato import Budget, PrivacyUnit
 from sfumato.check.rows import made_up, read
 from sfumato.errors import PlanError
+from sfumato.extending import Dense, EachRow, Hot, Response, Step
+from sfumato.mechanisms import LocalReports
 from sfumato.private.doors import reports
 from sfumato.private.kernel import responses
 from sfumato.private.kernel.primitives import Primitives
@@ -356,7 +358,7 @@ def test_a_step_of_reports_survives_json() -> None:
 def test_a_release_verifies_and_forged_responses_do_not(tmp_path) -> None:
     schema = replace(schemas.REPLACE, rows=2_000)
     data = read(made_up(schema, n_rows=2_000, seed=2), schema)
-    fitted = sf.fit(sf.LocalReports(), data, BUDGET, seed=1)
+    fitted = sf.fit(LocalReports(), data, BUDGET, seed=1)
     sf.release(fitted, to=tmp_path / "release", rows=20)
     assert sf.verify(tmp_path / "release", rebuild=True).ok
     honest = fitted.answers.integers

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato import Column, Dense, Hot, Outer, Poisson, Schema, Sensitive, Step
+from sfumato import Column, Schema, Sensitive
 from sfumato.errors import ContractError, PrivacyError
+from sfumato.extending import Dense, Hot, Outer, Poisson, Step
 from sfumato.private.doors_only import doors_of
 from sfumato.private.intake.quiet import silence
 from sfumato.private.kernel.primitives import Primitives

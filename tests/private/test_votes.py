@@ -12,11 +12,12 @@ import schemas
 import sfumato as sf
 import twins
 import voting
-from sfumato import Budget, Dense, NoiseSource, PrivacyUnit, Step, Votes
+from sfumato import Budget, PrivacyUnit
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.rows import made_up, read
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError
+from sfumato.extending import Dense, NoiseSource, Poisson, Step, Votes, register
 from sfumato.private.doors import votes
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.view import View
@@ -207,7 +208,7 @@ def test_a_unit_costs_one_vote_on_each_query_whoever_it_is(unit) -> None:
     [
         (lambda: step_of(teachers=0), "a teacher, a query and two classes"),
         (lambda: step_of(classes=1), "a teacher, a query and two classes"),
-        (lambda: step_of(sampling=sf.Poisson(0.1)), "the only block of its step"),
+        (lambda: step_of(sampling=Poisson(0.1)), "the only block of its step"),
         (lambda: step_of(person_bound=2.0), "the only block of its step|Leave out person_bound"),
         (
             lambda: Step(name="s", blocks=(*step_of().blocks, Dense(name="x", width=1, l2_bound=1.0, share=1e-12))),
@@ -302,7 +303,7 @@ def test_rows_of_a_person_with_several_teachers_are_caught(monkeypatch) -> None:
         run_clause(CLOSE, Decided(rounds=1), schema=schemas.PERSONS)
 
 
-@sf.register
+@register
 @dataclass(frozen=True, kw_only=True)
 class Decided(voting.Sides):
     """Teachers whose votes hang on a single row: whether one of their numbers lies at the upper bound."""
@@ -313,7 +314,7 @@ class Decided(voting.Sides):
         return lambda batch: lambda queries: np.full(len(queries), int((batch[column.name] == column.high).any()))
 
 
-@sf.register
+@register
 @dataclass(frozen=True, kw_only=True)
 class OneTeacherForAll(voting.Sides):
     """One object learns from part after part, and votes for all of them: as good as no parts."""
@@ -330,7 +331,7 @@ class OneTeacherForAll(voting.Sides):
         return train
 
 
-@sf.register
+@register
 @dataclass(frozen=True, kw_only=True)
 class KeepsItsTeachers(voting.Sides):
     """Teachers leave the door in a list, and what they know is released."""
@@ -350,7 +351,7 @@ class KeepsItsTeachers(voting.Sides):
         return {**measured, "kept": np.array(kept)}
 
 
-@sf.register
+@register
 @dataclass(frozen=True, kw_only=True)
 class AsksForTheRows(voting.Sides):
     """The queries are what a map has seen: private rows, given out as if they were public."""

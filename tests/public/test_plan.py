@@ -13,7 +13,9 @@ import pytest
 import schemas
 import sfumato as sf
 from command_line import SCHEMA, answer_of, patients, release_it, run
+from sfumato.extending import Dense, Hot, Learner, Step
 from sfumato.mechanism import as_mechanism, registered, registered_names
+from sfumato.mechanisms import DPMix, IndependentHistograms, ThreeAImage, ThreeATable
 from sfumato.outlook import forecast as outlook_module
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import load_expectations
@@ -45,7 +47,7 @@ def told(mechanism, schema, what, column, *, budget=BUDGET):
 
 @pytest.mark.parametrize("name", registered_names())
 def test_every_mechanism_tells_its_noise_for_every_column(name: str) -> None:
-    mechanism = sf.DPMix(mixtures=30, degree=20) if name == "dpmix" else registered(name)()
+    mechanism = DPMix(mixtures=30, degree=20) if name == "dpmix" else registered(name)()
     ran = 0
     large = replace(schemas.IMAGES.columns[0], shape=(16, 16))
     larger = replace(schemas.IMAGES, columns=(large, *schemas.IMAGES.columns[1:]), rows=10_000)
@@ -55,7 +57,7 @@ def test_every_mechanism_tells_its_noise_for_every_column(name: str) -> None:
         except sf.SfumatoError:
             continue  # not for this kind of data
         entries = planned.noise
-        whole = {schema.target} if isinstance(mechanism, sf.Learner) else {c.name for c in schema.columns}
+        whole = {schema.target} if isinstance(mechanism, Learner) else {c.name for c in schema.columns}
         assert {e["column"] for e in entries} in ({"*"}, whole)
         assert all(entry["noise"] > 0 and "±" in in_units(entry, schema) for entry in entries)
         ran += 1
@@ -69,8 +71,8 @@ def test_the_mean_of_a_number_has_the_noise_that_its_counts_give_it() -> None:
     schema = Schema(columns=(age, gain, Column(name="ill", kind="boolean")), target="ill", rows=4_000)
     rng = np.random.default_rng(0)
     for mechanism, column, values in (
-        (sf.ThreeATable(), "age", np.arange(18, 91)),
-        (sf.IndependentHistograms(bins=16), "gain", -50 + 5050 * (np.arange(16) + 0.5) / 16),
+        (ThreeATable(), "age", np.arange(18, 91)),
+        (IndependentHistograms(bins=16), "gain", -50 + 5050 * (np.arange(16) + 0.5) / 16),
     ):
         entry, planned = told(mechanism, schema, "the mean", column)
         (step,) = [step for step in planned.steps if step.name in ("fine", "histograms")]
@@ -82,7 +84,7 @@ def test_the_mean_of_a_number_has_the_noise_that_its_counts_give_it() -> None:
 
 
 def test_a_class_count_of_histograms_has_the_noise_of_their_weighted_totals() -> None:
-    mechanism = sf.IndependentHistograms(bins=8)
+    mechanism = IndependentHistograms(bins=8)
     entry, planned = told(mechanism, schemas.TABLE, "a count", "ill")
     stddev = planned.noise_stddev("histograms", "counts")
     sizes = np.array([8, 9, 4, 2, 8])
@@ -94,7 +96,7 @@ def test_a_class_count_of_histograms_has_the_noise_of_their_weighted_totals() ->
 def test_a_pixel_of_a_class_mean_has_at_most_the_noise_that_is_told() -> None:
     from sfumato.learn.dct import cosine_basis
 
-    mechanism = sf.ThreeAImage(coefficients=9)
+    mechanism = ThreeAImage(coefficients=9)
     entry, planned = told(mechanism, schemas.IMAGES, "a pixel of a class mean", "image")
     stddev = planned.noise_stddev("classes", "sums")
     longest = 6.0  # of an image of 36 pixels in the unit box: the clip is measured, and never more
@@ -105,13 +107,13 @@ def test_a_pixel_of_a_class_mean_has_at_most_the_noise_that_is_told() -> None:
 
 
 def test_a_mixture_is_as_noisy_as_dpmix_says() -> None:
-    mechanism = sf.DPMix(mixtures=30, degree=20)
+    mechanism = DPMix(mixtures=30, degree=20)
     entry, planned = told(mechanism, schemas.TABLE, "a mixed value", "age")
     assert entry["noise"] == pytest.approx(planned.noise_stddev("mixtures", "features") / 20 * (90 - 18))
 
 
 def test_means_are_told_for_a_thousand_rows_where_none_are_declared() -> None:
-    mechanism = sf.IndependentHistograms()  # its shares do not follow the number of rows
+    mechanism = IndependentHistograms()  # its shares do not follow the number of rows
     known, _ = told(mechanism, replace(schemas.TABLE, rows=ASSUMED_ROWS), "the mean", "age")
     unknown, _ = told(mechanism, replace(schemas.TABLE, rows=None), "the mean", "age")
     assert unknown["noise"] == pytest.approx(known["noise"])
@@ -125,12 +127,12 @@ class Silent:
 
     name: ClassVar[str] = "silent"
 
-    def steps(self, schema: Schema, budget: sf.Budget) -> tuple[sf.Step, ...]:
+    def steps(self, schema: Schema, budget: sf.Budget) -> tuple[Step, ...]:
         counts, sums = (
-            sf.Hot(name="counts", width=4, n_hot=1, share=0.5),
-            sf.Dense(name="sums", width=3, l2_bound=5.0, share=0.5),
+            Hot(name="counts", width=4, n_hot=1, share=0.5),
+            Dense(name="sums", width=3, l2_bound=5.0, share=0.5),
         )
-        return (sf.Step(name="both", blocks=(counts, sums)),)
+        return (Step(name="both", blocks=(counts, sums)),)
 
 
 def test_a_mechanism_that_says_nothing_is_told_of_in_rows() -> None:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.mechanisms import ThreeAImage
 from sfumato.model import Synthetic
 from sfumato.verification.comparison import share_different
 from sfumato.verification.rebuilt import MOST_DIFFERENT
@@ -108,7 +109,7 @@ def test_a_release_is_borne_out_by_other_arithmetic(tmp_path, kind):
         schema = sf.Schema(columns=(*columns, sf.Column(name="y", kind="boolean")), target="y", rows=600)
         x = rng.random((600, n_columns))
         data = {f"x{i}": x[:, i] for i in range(n_columns)} | {"y": x[:, 0] > x[:, 1]}
-    mechanism = sf.ThreeAImage(practice=500, teacher_width=64) if kind == "images" else "auto"
+    mechanism = ThreeAImage(practice=500, teacher_width=64) if kind == "images" else "auto"
     fitted = sf.fit(mechanism, sf.Sensitive.read(data, schema), sf.Budget(epsilon=2.0, delta=1e-6))
     sf.release(fitted, to=tmp_path / "release", rows=3_000)
     assert sf.verify(tmp_path / "release", rebuild=True).different == 0

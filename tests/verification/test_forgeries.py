@@ -20,6 +20,7 @@ import pytest
 import forger
 import sfumato as sf
 from sfumato.errors import SfumatoError
+from sfumato.extending import NoiseSource
 from sfumato.folder.contents import archive_of, read_synthetic
 from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA
 from sfumato.model import Synthetic
@@ -330,7 +331,7 @@ def remake(kind, primitives):
     """A release with other noise, dressed up as an honest one."""
 
     def forge(folder):
-        other = forger.make(kind, folder.path.parent / "other", primitives=primitives(sf.NoiseSource()))
+        other = forger.make(kind, folder.path.parent / "other", primitives=primitives(NoiseSource()))
         other.edit(lambda b: b.update(status="certified", randomness=SECRET_RANDOMNESS))
         for file in other.path.iterdir():
             (folder.path / file.name).write_bytes(file.read_bytes())
@@ -455,7 +456,7 @@ def another_scale(folder):
 
 
 def noise_with_a_known_seed(folder):
-    remake("table", lambda source: Primitives(sf.NoiseSource(research_seed=1)))(folder)
+    remake("table", lambda source: Primitives(NoiseSource(research_seed=1)))(folder)
 
 
 def invented_rows(folder):

@@ -4,6 +4,7 @@ import pytest
 
 import forger
 import sfumato as sf
+from sfumato.mechanisms import ThreeATable
 
 
 @pytest.mark.parametrize("kind", forger.KINDS)
@@ -22,7 +23,7 @@ def test_an_honest_release_is_borne_out(kind, tmp_path):
 def test_a_release_in_which_everybody_is_shortened_is_borne_out(tmp_path):
     """Everyone has eight rows that are all the same: with so little noise one sees by how much they are shortened."""
     budget = sf.Budget(epsilon=30.0, delta=1e-6)
-    fitted = sf.fit(sf.ThreeATable(), forger.sensitive(forger.COPIES), budget)
+    fitted = sf.fit(ThreeATable(), forger.sensitive(forger.COPIES), budget)
     release = forger.Forged(sf.release(fitted, to=tmp_path / "release", rows=60).path)
     (fine,) = [step for step in release.body["steps"] if step["name"] == "fine"]
     counted = release.answers["fine/0/fine"].sum() / release.body["grid"]["fine/fine"]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.extending import Dense, Hot, NoiseSource, Step
 from sfumato.private.kernel.gaussian import rounded_gaussian
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.view import View
@@ -16,7 +17,7 @@ RNG = np.random.default_rng(3)
 
 
 def noise(n):
-    return rounded_gaussian(n, source=sf.NoiseSource())
+    return rounded_gaussian(n, source=NoiseSource())
 
 
 def counts(n, *, unit, most=100):
@@ -75,21 +76,21 @@ def test_places_between_marks_are_uniform_for_any_unit():
 
 
 def test_marks_are_those_of_counts():
-    assert unit_of(sf.Hot(name="n", width=2), 5000.0) == 5000
-    assert unit_of(sf.Hot(name="n", width=2, weighted=True), 5000.0) is None
-    assert unit_of(sf.Dense(name="n", width=2, l2_bound=1.0), 5000.0) is None
-    assert unit_of(sf.Hot(name="n", width=2), 0.5) is None
+    assert unit_of(Hot(name="n", width=2), 5000.0) == 5000
+    assert unit_of(Hot(name="n", width=2, weighted=True), 5000.0) is None
+    assert unit_of(Dense(name="n", width=2, l2_bound=1.0), 5000.0) is None
+    assert unit_of(Hot(name="n", width=2), 0.5) is None
 
 
 def test_counts_in_which_persons_are_shortened_have_no_marks(monkeypatch) -> None:
     """Where there is so little noise that marks would show, a test of them would refuse honest answers."""
     unit = sf.PrivacyUnit(person="who", max_rows=4)
     schema = sf.Schema(columns=(sf.Column(name="x", kind="integer", bounds=(0, 499)),), unit=unit)
-    step = sf.Step(name="s", blocks=(sf.Hot(name="b", width=500),), person_bound=1.5)
+    step = Step(name="s", blocks=(Hot(name="b", width=500),), person_bound=1.5)
     plan = make_plan((step,), budget=sf.Budget(epsilon=200.0, delta=1e-6), unit=unit, rows=None)
     copies = {"x": np.repeat(np.arange(500), 4), "who": np.repeat(np.arange(500), 4)}
-    view = View(sf.Sensitive.read(copies, schema), plan=plan, primitives=Primitives(sf.NoiseSource()), schema=schema)
+    view = View(sf.Sensitive.read(copies, schema), plan=plan, primitives=Primitives(NoiseSource()), schema=schema)
     view.noisy_sum("s", lambda batch: {"b": batch["x"]})
     assert implausible_noise(_answered(view.answers, plan)) == []
-    monkeypatch.setattr(sf.Step, "clips_persons", lambda self, unit: False)
+    monkeypatch.setattr(Step, "clips_persons", lambda self, unit: False)
     assert "do not lie between whole numbers" in implausible_noise(_answered(view.answers, plan))[0]

@@ -70,7 +70,7 @@ def check_file_target(target: Path, *, force: bool) -> None:
     if target.is_dir():
         raise ReleaseError(f"{target} is a folder. Give the name of a file.")
     if target.exists() and not force:
-        raise ReleaseError(f"{target} exists already. Choose another name, or replace it with --force.")
+        raise ReleaseError(f"{target} exists already. Choose another name, or replace it: force=True (--force).")
     if not target.absolute().parent.is_dir():
         raise ReleaseError(f"there is no folder {target.absolute().parent} to write into. Make it first.")
 

@@ -211,7 +211,7 @@ def answers_of(content: bytes) -> Answers:
 def check_target(target: Path, *, force: bool) -> None:
     """Refuse a place that cannot be written, before any budget is spent."""
     if target.exists() and not force:
-        raise ReleaseError(f"{target} exists already. Choose another folder, or replace it with --force.")
+        raise ReleaseError(f"{target} exists already. Choose another folder, or replace it: force=True (--force).")
     if target.exists() and not (target / CERTIFICATE).is_file():
         raise ReleaseError(f"{target} exists and is no release folder, so it is not replaced. Choose another folder.")
     if not target.absolute().parent.is_dir():

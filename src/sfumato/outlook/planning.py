@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from sfumato.errors import PlanError
@@ -28,7 +29,7 @@ from sfumato.public.certificate.layout import Section, as_html, as_text
 from sfumato.public.plan.outline import Outline, outline_of
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step
-from sfumato.public.schema.schema import Schema, sketch
+from sfumato.public.schema.schema import Schema, schema_of, sketch
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,11 +176,11 @@ class PlannedRelease:
         return [Section(title=word.capitalize(), before=(sentence,)) for word, sentence in self.remarks]
 
 
-def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget | float) -> PlannedRelease:
+def plan(mechanism: Mechanism | str, schema: Schema | str | Path, budget: Budget | float) -> PlannedRelease:
     """Every access to private rows, its noise and what to expect, before any row is read.
 
-    Refuses what `fit` would refuse, and reads a number as `fit` does: as an epsilon. Where the schema leaves bounds or
-    categories open it says what is to be discovered instead of the steps.
+    Refuses what `fit` would refuse, and reads as `fit` does: a number as an epsilon, a path as that of a schema. Where the
+    schema leaves bounds or categories open it says what is to be discovered instead of the steps.
 
     >>> from sfumato.public.schema.schema import Column
     >>> age = Column(name="age", kind="integer", bounds=(0, 99))
@@ -189,6 +190,7 @@ def plan(mechanism: Mechanism | str, schema: Schema, budget: Budget | float) -> 
     >>> print(planned)  # doctest: +ELLIPSIS
     Plan of 3a-table, by the accountant ...
     """
+    schema = schema_of(schema)
     chosen, budget = as_mechanism(mechanism, schema), budget_of(budget, rows=schema.rows)
     known = plan_if_known(chosen, schema=schema, budget=budget)
     learns = isinstance(chosen, Learner)

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato import Budget, ClustMix, Column, IndependentHistograms, NoiseSource, Schema, Sensitive, ThreeATable, fit
+from sfumato import Budget, Column, Schema, Sensitive, fit
 from sfumato.check import check_mechanism
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import ClustMix, IndependentHistograms, ThreeATable
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.wide_path.method import is_wide
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato import Column
+from sfumato.mechanisms import ThreeATable
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.mechanisms.table.differences import (
@@ -160,7 +161,7 @@ def test_few_rows_are_not_compared_and_the_plan_says_so() -> None:
     )  # fmt: skip
     assert not Blueprint(few, sf.Budget(epsilon=1.0, delta=1e-6)).has("differences")
     assert Blueprint(many, sf.Budget(epsilon=1.0, delta=1e-6)).has("differences")
-    left_out = [left.what for left in sf.ThreeATable().outline(few, sf.Budget(epsilon=1.0, delta=1e-6)).left_out]
+    left_out = [left.what for left in ThreeATable().outline(few, sf.Budget(epsilon=1.0, delta=1e-6)).left_out]
     assert "How far columns lie apart that are nearly equal" in left_out
 
 

@@ -8,6 +8,7 @@ import sfumato as sf
 from helpers import set_constant
 from schemas import PERSONS, TABLE
 from sfumato.check import check_mechanism
+from sfumato.mechanisms import Logistic
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 #: So much that a hundred made-up rows are enough for gradients.
@@ -31,7 +32,7 @@ CASES = {
 def test_it_keeps_the_contract(case: str, monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
     schema, budget = CASES[case]
-    check_mechanism(sf.Logistic(), schema, n_rows=100, budget=budget)
+    check_mechanism(Logistic(), schema, n_rows=100, budget=budget)
 
 
 def test_it_keeps_the_contract_on_wide_tables(monkeypatch) -> None:
@@ -40,13 +41,13 @@ def test_it_keeps_the_contract_on_wide_tables(monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.mechanisms.table.wide_path.gauss._HESSIAN_ROWS", 100)
     for module in ("table.wide_path.teacher", "table.wide_path.method", "learners.linear_rule"):
         set_constant(monkeypatch, f"sfumato.mechanisms.{module}.GRADIENTS", 2)
-    check_mechanism(sf.Logistic(), WIDE, n_rows=60)
+    check_mechanism(Logistic(), WIDE, n_rows=60)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_are_asked_for_where_rows_support_them(case: str) -> None:
     schema, budget = CASES[case]
-    steps = {step.name: step for step in sf.Logistic().steps(schema, budget)}
+    steps = {step.name: step for step in Logistic().steps(schema, budget)}
     assert ("teacher" in steps) == (case != "small")
     assert steps["progress"].uses == (steps["teacher"].uses + 1 if "teacher" in steps else 1)
     assert not {"pairs", "links", "triples", "cubes", "spikes", "judge"} & steps.keys()

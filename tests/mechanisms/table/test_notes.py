@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.extending import NoiseSource
 
 pytestmark = pytest.mark.usefixtures("tiny")
 
@@ -46,7 +47,7 @@ def test_rare_categories_are_pooled_and_said_so(tmp_path: Path) -> None:
 
 
 def test_few_categories_are_none_of_them_pooled() -> None:
-    fitted = sf.fit("auto", towns(5_000, 40), BUDGET, seed=0, source=sf.NoiseSource(research_seed=0))
+    fitted = sf.fit("auto", towns(5_000, 40), BUDGET, seed=0, source=NoiseSource(research_seed=0))
     assert not any("pooled" in note for note in fitted.model.notes)
 
 

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 import schemas
-from sfumato import Budget, Column, NoiseSource, PrivacyUnit, Schema, Sensitive, ThreeATable, fit, plan
+from sfumato import Budget, Column, PrivacyUnit, Schema, Sensitive, fit, plan
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import ThreeATable
 from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.outlook.forecast import LITTLE_USE
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import schemas
-from sfumato import Budget, Column, IndependentHistograms, Schema, ThreeATable, plan
+from sfumato import Budget, Column, Schema, plan
+from sfumato.mechanisms import IndependentHistograms, ThreeATable
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.outline import _LACKS, outline_table
 from sfumato.mechanisms.table.wide_path.method import is_wide

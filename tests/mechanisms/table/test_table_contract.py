@@ -7,10 +7,11 @@ import pytest
 import twins
 from helpers import set_constant
 from schemas import IMAGES, NO_TARGET, PERSONS, REPLACE, TABLE
-from sfumato import Budget, Column, Schema, register
+from sfumato import Budget, Column, Schema
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
+from sfumato.extending import register
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.mechanism import ThreeATable
 from sfumato.private.kernel.primitives import Primitives

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato import Budget, Column, NoiseSource, Schema, Sensitive, ThreeATable, fit
+from sfumato import Budget, Column, Schema, Sensitive, fit
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms import ThreeATable
 from sfumato.mechanisms.table.wide_path import method as wide
 
 pytestmark = pytest.mark.usefixtures("small")

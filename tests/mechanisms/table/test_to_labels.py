@@ -9,13 +9,14 @@ import pytest
 
 import sfumato as sf
 import twins
+from sfumato.mechanisms import ThreeATable
 from sfumato.mechanisms.table.logistic import error_bound
 
 LETTERS = tuple("abcdef")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watched(sf.ThreeATable):
+class Watched(ThreeATable):
     """Keeps what rows say to the teacher."""
 
     name: ClassVar[str] = "watched-table"

@@ -34,7 +34,7 @@ def check_place(out: Path, *, release: Path, force: bool) -> None:
     if any((parent / CERTIFICATE).exists() for parent in target.parents):
         raise ReleaseError(f"{out} lies in a release folder. An assessment is not private: choose another place.")
     if out.exists() and not force:
-        raise ReleaseError(f"{out} exists already. Choose another folder, or replace it with --force.")
+        raise ReleaseError(f"{out} exists already. Choose another folder, or replace it: force=True (--force).")
     if out.exists() and not (out / JSON).is_file():
         raise ReleaseError(f"{out} exists and is no assessment, so it is not replaced. Choose another folder.")
     if not target.parent.is_dir():

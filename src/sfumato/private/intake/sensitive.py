@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NoReturn
 
 from sfumato.errors import PrivacyError, SchemaError
@@ -9,7 +10,7 @@ from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
 from sfumato.private.intake.together import brought_together
-from sfumato.public.schema.schema import Batch, Schema
+from sfumato.public.schema.schema import Batch, Schema, schema_of
 
 
 def _refuse(what: str) -> Callable[..., NoReturn]:
@@ -41,16 +42,17 @@ class Sensitive:
         object.__setattr__(self, "_Sensitive__source", source)
 
     @classmethod
-    def read(cls, data: Any, schema: Schema) -> "Sensitive":
+    def read(cls, data: Any, schema: Schema | str | Path) -> "Sensitive":
         """Open a path or in-memory data under a schema; no row is read yet.
 
         Args:
             data: a path, a frame, a table, or a dict of arrays; see `open_source`.
-            schema: what is public about the data.
+            schema: what is public about the data, or the path of its file.
 
         Raises:
             SourceError: the file is missing, is not what its name says, or lacks a declared column.
         """
+        schema = schema_of(schema)
         private_source = open_source(data, schema)
         if schema.unit.person is not None:
             private_source = LimitedSource(private_source, person=schema.unit.person, max_rows=schema.unit.max_rows)
@@ -87,10 +89,10 @@ class Sensitive:
     __dict__ = property(_refuse("the insides"))  # what vars() looks up
 
 
-def opened(data: Any, schema: Schema | None) -> Sensitive:
+def opened(data: Any, schema: Schema | str | Path | None) -> Sensitive:
     """Private rows as people hand them over: opened already, or with the schema that they are to be read by."""
     if isinstance(data, Sensitive):
-        if schema is not None and schema != data.schema:
+        if schema is not None and schema_of(schema) != data.schema:
             raise SchemaError("the data was opened under another schema. Leave out schema, or open the data with it.")
         return data
     if isinstance(data, Schema):

@@ -19,7 +19,7 @@ from sfumato.public.schema.one_of import Groups, OneOf, groups_declared
 from sfumato.public.schema.toml_text import Declared, from_toml, read_schema_file, to_toml
 from sfumato.public.schema.whole import contradictions
 
-__all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "sketch"]
+__all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "schema_of", "sketch"]
 
 #: Rows in encoded form: numbers as float64 (NaN = missing), codes as int64 (last code = missing), images as float32.
 Batch = Mapping[str, NDArray[Any]]
@@ -169,6 +169,17 @@ class Schema:
     def to_toml(self) -> str:
         """Write a schema.toml; reading it back gives the same schema."""
         return to_toml(Declared(self.columns, self.target, self.rows, self.unit, self.one_of, self.at_most_one_of))
+
+
+def schema_of(given: Schema | str | Path) -> Schema:
+    """A schema as people give one: itself, or the path of its file."""
+    if isinstance(given, Schema):
+        return given
+    if isinstance(given, str | Path):
+        return Schema.load(given)
+    raise SchemaError(
+        f"a schema of type {type(given).__name__} is not known. Give an sf.Schema, or the path of its schema.toml."
+    )
 
 
 def sketch(schema: Schema) -> Schema:
