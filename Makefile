@@ -8,6 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 help:
 	@echo "make demo    release an embedded population, verify it, compare learners, leave a page with plots"
 	@echo "make test    run the tests, torch included (set SFUMATO_DATA to a folder of benchmark datasets to run those on real data)"
+	@echo "make test-fast  the same without what takes seconds: for while you work"
 	@echo "make check   ruff, strict types, import contracts"
 	@echo "make docs    guides, proofs, research and references as a site, under build/site"
 	@echo "make bench   speed benchmarks, as JSON (installs torch and opacus)"
@@ -37,6 +38,11 @@ demo: .venv/base
 # The slowest of them are named at the end by: make test TEST=--durations=40
 test: .venv/deep
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(TEST)
+
+# While working: all but what takes seconds. Under two minutes on two cores.
+.PHONY: test-fast
+test-fast: .venv/deep
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not slow" $(TEST)
 
 check: .venv/dev
 	$(BIN)/ruff check .
