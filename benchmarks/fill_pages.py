@@ -36,6 +36,7 @@ _NOT_PROSE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|<!-- ([\w ]+): written
 GUARDED: tuple[tuple[str, str | None], ...] = (
     ("README.md", None),
     *((f"docs/guide/{path.name}", None) for path in sorted((ROOT / "docs" / "guide").glob("*.md"))),
+    ("docs/research/table-method.md", "What each stage earns"),
 )
 NAMES = {
     "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "adult": "Adult", "census": "Census income",
