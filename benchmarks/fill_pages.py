@@ -37,6 +37,8 @@ GUARDED: tuple[tuple[str, str | None], ...] = (
     ("README.md", None),
     *((f"docs/guide/{path.name}", None) for path in sorted((ROOT / "docs" / "guide").glob("*.md"))),
     ("docs/research/table-method.md", "What each stage earns"),
+    ("docs/research/tables.md", "Where it stands"),
+    ("docs/research/images.md", "Where it stands"),
 )
 NAMES = {
     "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "adult": "Adult", "census": "Census income",
@@ -195,12 +197,12 @@ def _zoo_table(*cases: str) -> Iterator[str]:
         if case not in every:
             raise KeyError(f"the zoo has no case {case!r}.")
         one, best = every[case], every[case].best_other
-        mine, lost = one.score(AUTO), one.lost
-        yield (
-            f"| `{case}` | {with_deviation(one.score(REAL))} | {with_deviation(mine)} | {'-' if lost is None else f'{lost:.0%}'} "
-            f"| {with_deviation(one.score(HISTOGRAMS))} | {'-' if best is None else f'{shown(best[1])} ({best[0]})'} "
-            f"| {0 if mine is None else mine.count} |"
-        )
+        cells = [with_deviation(one.score(method)) for method in (REAL, AUTO, HISTOGRAMS)]
+        cells.append("-" if best is None else f"{shown(best[1])} ({best[0]})")
+        if one.facts.get("target") == "none":  # the score is minus an error then
+            cells = [cell if cell == "-" else f"error {cell.lstrip('-')}" for cell in cells]
+        lost = "-" if one.lost is None else f"{one.lost:.0%}"
+        yield f"| `{case}` | {' | '.join(cells[:2])} | {lost} | {' | '.join(cells[2:])} | {len(one.runs[AUTO])} |"
 
 
 def _missing() -> Iterator[str]:
