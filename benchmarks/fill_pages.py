@@ -49,7 +49,7 @@ NAMES = {
 
 def pages() -> list[Path]:
     """Every page that may have figures."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
 
 
 def filled(text: str) -> str:
@@ -141,7 +141,17 @@ def _loss_of_fewer_rows() -> str:
     return _short(f"{max(s.utility.mean - s.utility_n.mean for s in means if s.utility_n is not None):.3f}")
 
 
+def _files_that_know(*words: str) -> str:
+    """How many files of the package name a door or its block, besides mechanisms and studies, which only use it."""
+    package = ROOT / "src" / "sfumato"
+    files = [f for f in package.rglob("*.py") if not {"mechanisms", "studies"} & set(f.relative_to(package).parts)]
+    named = re.compile(rf"\b({'|'.join(words)})\b")
+    return str(sum(bool(named.search(file.read_text(encoding="utf-8"))) for file in files))
+
+
 FIGURES: dict[str, Callable[[], str]] = {
+    "files-of-noisy-votes": lambda: _files_that_know("noisy_votes", "Votes"),
+    "files-of-noisy-reports": lambda: _files_that_know("noisy_reports", "Response", "EachRow"),
     "zoo-cases": lambda: str(len(_zoo())),
     "zoo-beaten": lambda: str(sum(bool(f.beaten_by) for f in _zoo().values())),
     "loss-of-fewer-rows": _loss_of_fewer_rows,

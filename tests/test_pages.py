@@ -106,3 +106,10 @@ def test_a_bare_figure_is_noticed(fill: ModuleType) -> None:
     assert fill.bare_scores("`x = .123` and [a](b.123) and 1.234 and 3,000 and .12", None) == []
     with pytest.raises(KeyError, match="no section"):
         fill.bare_scores(page, "D")
+
+
+def test_the_rooms_that_contributors_are_told_of_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    rooms = [cell for line in re.findall(r"^\| (`.+?) \|", text, re.MULTILINE) for cell in re.findall(r"`([^`]+)`", line)]
+    assert len(rooms) > 15
+    assert not [room for room in rooms if not (ROOT / "src" / "sfumato" / room).exists()]
