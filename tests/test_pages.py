@@ -113,3 +113,16 @@ def test_the_rooms_that_contributors_are_told_of_are_there() -> None:
     rooms = [cell for line in re.findall(r"^\| (`.+?) \|", text, re.MULTILINE) for cell in re.findall(r"`([^`]+)`", line)]
     assert len(rooms) > 15
     assert not [room for room in rooms if not (ROOT / "src" / "sfumato" / room).exists()]
+
+
+def long_lines(text: str) -> list[str]:
+    """Lines that do not wrap: longer than 200 characters, and no line of a table."""
+    return [line for line in text.splitlines() if len(line) > 200 and not line.startswith("|")]
+
+
+def test_lines_of_the_pages_wrap() -> None:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs" / "research").glob("*.md")]:
+        if page.name != "CHANGELOG.md":
+            assert not long_lines(page.read_text("utf-8")), page.name
+    assert long_lines("word " * 50) == ["word " * 50]
+    assert not long_lines("| word " * 50)
