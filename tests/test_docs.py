@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").rglob("*.md"))]
 MARKDOWN = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 #: Console lines that the tests do not run: they would install, or take minutes.
-SKIPPED = dict.fromkeys(["README.md", "quickstart.md"], ["pip install .", "make demo"])
+SKIPPED = {page: ["pip install .", "make demo"] for page in ("README.md", "quickstart.md")}
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
