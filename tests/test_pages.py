@@ -110,7 +110,9 @@ def test_a_bare_figure_is_noticed(fill: ModuleType) -> None:
 
 def test_the_rooms_that_contributors_are_told_of_are_there() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    rooms = [cell for line in re.findall(r"^\| (`.+?) \|", text, re.MULTILINE) for cell in re.findall(r"`([^`]+)`", line)]
+    rooms = [
+        cell for line in re.findall(r"^\| (`.+?) \|", text, re.MULTILINE) for cell in re.findall(r"`([^`]+)`", line)
+    ]
     assert len(rooms) > 15
     assert not [room for room in rooms if not (ROOT / "src" / "sfumato" / room).exists()]
 
