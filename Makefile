@@ -10,6 +10,7 @@ help:
 	@echo "make test    run the tests, torch included (set SFUMATO_DATA to a folder of benchmark datasets to run those on real data)"
 	@echo "make test-fast  the same without what takes seconds: for while you work"
 	@echo "make check   ruff, strict types, import contracts"
+	@echo "make pages   figures of the pages, from benchmarks/results"
 	@echo "make docs    guides, proofs, research and references as a site, under build/site"
 	@echo "make bench   speed benchmarks, as JSON (installs torch and opacus)"
 
@@ -49,6 +50,12 @@ check: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Figures in README, guides and research pages, from the runs in benchmarks/results. A test says when a page is stale.
+.PHONY: pages
+pages: .venv/dev
+	$(BIN)/python benchmarks/fill_pages.py
+	$(BIN)/python benchmarks/draw_table_method.py
 
 # The pages as they lie in the repository, so that links between them work in both places.
 PAGES := build/pages

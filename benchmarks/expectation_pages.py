@@ -68,17 +68,20 @@ def research_lines(figures: dict[str, Any]) -> Iterator[str]:
     table, image = figures["table"], figures["image"]
     share, pairs = table["laws"]["share"], table["laws"]["two_way"]
     yield (
-        f"Tables: {len(table['runs'])} releases (constants `{table['digest']}`). Governing quantity of what a learner keeps: "
-        f"rows · mu · (2 rate)^{share['rate']:g} / columns^{share['columns']:g}; of the distance of pairs: "
-        f"rows · mu / columns^{pairs['columns']:g}. Pictures: {len(image['runs'])} releases (constants `{image['digest']}`)."
+        f"Tables: {len(table['runs'])} releases (settings `{table['digest']}`). What a learner keeps follows "
+        f"rows · mu · (2 rate)^{share['rate']:g} / columns^{share['columns']:g};"
+    )
+    yield (
+        f"the distance of pairs follows rows · mu / columns^{pairs['columns']:g}. "
+        f"Pictures: {len(image['runs'])} releases (settings `{image['digest']}`)."
     )
     yield ""
     grid = {name: sorted({run[table["fields"].index(name)] for run in table["runs"]}) for name in ("rows", "columns")}
-    yield f"These figures hold tables of {_listed(grid['rows'])} rows and {_listed(grid['columns'])} columns."
+    yield f"The tables have {_listed(grid['rows'])} rows and {_listed(grid['columns'])} columns."
     yield ""
     yield from held_out_lines(table)
     yield ""
-    yield "What a learner keeps, four of five runs, 20 columns, even classes, delta as `plan` chooses it:"
+    yield "Range of four runs in five of what a learner keeps, 20 columns, even classes, delta as `plan` chooses it:"
     yield ""
     yield from grid_lines(Law.of(share))
 

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from entropy import Entropy
 
+#: One thread: a pool of them would not be there in a fork. Numba looks again whenever it compiles, and refuses another number.
+_ALONE = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "NUMBA")}
 _COMMAND = """#!{python} -SE
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as line:
@@ -47,10 +49,8 @@ def _process_behind(folder: Path, entropy: str) -> Iterator[Path]:
     command, address = folder / "sfumato", folder / "line"
     command.write_text(_COMMAND.format(python=sys.executable, address=str(address)))
     command.chmod(0o755)
-    # One thread: a pool of them would not be there in a fork.
-    alone = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "NUMBA")}
     with subprocess.Popen(
-        [sys.executable, __file__, str(address), entropy], env={**os.environ, **alone}, stdout=subprocess.PIPE
+        [sys.executable, __file__, str(address), entropy], env={**os.environ, **_ALONE}, stdout=subprocess.PIPE
     ) as process:
         try:
             if process.stdout is None or process.stdout.readline() != b"ready\n":
@@ -94,7 +94,7 @@ def _answer(line: socket.socket, entropy: str) -> int:
     asked = json.loads(b"".join(iter(lambda: line.recv(1 << 16), b"")))
     os.chdir(asked["folder"])
     os.environ.clear()
-    os.environ.update(asked["environment"])
+    os.environ.update(asked["environment"] | _ALONE)
     sys.argv = ["sfumato", *asked["arguments"]]
     os.urandom = Entropy(entropy, place=" ".join(sys.argv))
     try:

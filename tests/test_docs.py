@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -12,8 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").rglob("*.md"))]
 MARKDOWN = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-#: Console lines that the tests do not run: they would install and start the tests again, or take minutes.
-SKIPPED = {"README.md": ["make demo", "make test"], "quickstart.md": ["make demo"]}
+#: Console lines that the tests do not run: they would install, or take minutes.
+SKIPPED = {page: ["pip install .", "make demo"] for page in ("README.md", "quickstart.md")}
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -30,8 +31,8 @@ def commands(text: str) -> list[str]:
     return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
 
 
-def is_make(command: str) -> bool:
-    return command.split()[0] == "make"
+def is_skipped(command: str) -> bool:
+    return command.split()[0] in ("make", "pip")
 
 
 def run_python(text: str, *, page: Path, line: int, namespace: dict) -> None:
@@ -40,7 +41,7 @@ def run_python(text: str, *, page: Path, line: int, namespace: dict) -> None:
 
 
 def run_console(text: str, *, folder: Path, sfumato: Path) -> None:
-    script = "\n".join(["set -eu", *(command for command in commands(text) if not is_make(command))])
+    script = "\n".join(["set -eu", *(command for command in commands(text) if not is_skipped(command))])
     path = os.pathsep.join([str(sfumato.parent), str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(
         ["sh", "-c", script],
@@ -73,11 +74,11 @@ def test_the_blocks_of_a_page_run_in_order(
     assert ran, f"{page.name} has no block that runs"
 
 
-def test_only_make_lines_are_skipped() -> None:
+def test_only_lines_that_install_are_skipped() -> None:
     found: dict[str, list[str]] = {}
     for page in PAGES:
         lines = [
-            line for _, kind, text in blocks(page) if kind == "console" for line in commands(text) if is_make(line)
+            line for _, kind, text in blocks(page) if kind == "console" for line in commands(text) if is_skipped(line)
         ]
         if lines:
             found[page.name] = lines
@@ -87,7 +88,17 @@ def test_only_make_lines_are_skipped() -> None:
 def test_every_make_line_is_a_target() -> None:
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     for lines in SKIPPED.values():
-        assert {line.split()[1] for line in lines} <= set(targets)
+        assert {line.split()[1] for line in lines if line.startswith("make ")} <= set(targets)
+
+
+def test_every_extra_that_a_page_installs_is_there() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = {name for page in MARKDOWN for name in re.findall(r"'(?:sfumato|\.)\[(\w+)\]'", page.read_text("utf-8"))}
+    assert {"deep", "studies"} <= named <= set(extras)
+
+
+def test_the_readme_can_be_read_in_one_sitting() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 120
 
 
 def test_every_code_block_of_the_pages_has_a_language_that_runs() -> None:
