@@ -24,9 +24,7 @@ from sfumato.lab.studies.threea.clustmix_published import (
     publish,
     published_least_size,
 )
-from sfumato.lab.studies.threea.clustmix_records import published_record
-from sfumato.lab.studies.threea.clustmix_scaling import Scaling, scaled
-from sfumato.lab.studies.threea.clustmix_search import Choice, best_choice
+from sfumato.lab.studies.threea.clustmix_records import Choice, Scaling, best_choice, published_record, scaled
 from sfumato.lab.studies.threea.clustmix_witness import _pair, find_witness
 from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
 from sfumato.mechanisms.common.dp_em import responsibilities

@@ -19,7 +19,8 @@ def _environment() -> "Environment":
 
     made = Environment(
         loader=PackageLoader("sfumato.present"),
-        autoescape=True,  # names and categories come from a schema that somebody else may have written
+        # Names and categories come from a schema that somebody else may have written. Markdown has no HTML to escape.
+        autoescape=lambda template: not str(template).endswith(".md.jinja"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

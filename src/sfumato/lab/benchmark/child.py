@@ -11,13 +11,11 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-import pandas as pd
-
 from sfumato.errors import ModelError, SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
 from sfumato.lab.baselines import Baseline, FittedBaseline
-from sfumato.lab.benchmark.datasets import Rows
+from sfumato.lab.benchmark.datasets import Rows, row_count
 from sfumato.lab.benchmark.errors import BenchmarkError
 from sfumato.mechanism import Mechanism
 from sfumato.model import Synthetic
@@ -146,9 +144,8 @@ def _fitted(
 
 def _as_many(fitted: Fitted | FittedBaseline, rows: Rows, seed: int) -> Synthetic | None:
     """From the same model, at no cost: a comparison with n real rows has to name n synthetic ones too."""
-    n_rows = len(rows) if isinstance(rows, pd.DataFrame) else len(next(iter(rows.values())))
     try:
-        return fitted.sample(n_rows, seed=seed)
+        return fitted.sample(row_count(rows), seed=seed)
     except ModelError:
         return None  # a mixing mechanism holds the rows that it mixed, and no more
 

@@ -26,6 +26,11 @@ DELTA = 1e-5
 RARE = 0.05
 
 
+def row_count(rows: Rows) -> int:
+    """How many rows."""
+    return len(rows) if isinstance(rows, pd.DataFrame) else len(next(iter(rows.values())))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
     """One dataset of the protocol.
