@@ -1,7 +1,6 @@
 """Where words go: answers to stdout, progress and refusals to stderr."""
 
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from rich.text import Text
 
 from sfumato.cli.agenda import Agenda
 from sfumato.outlook.stages import in_words
+from sfumato.present.pages import plain
 
 #: The options that every command has.
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else there.")]
@@ -53,7 +53,7 @@ def table_of(*headings: str, numbers: int = 0) -> Table:
 def answer(payload: Mapping[str, Any], *, as_json: bool, show: Callable[[Console], None]) -> None:
     """Give a result: as one JSON object, or as a person likes to read it."""
     if as_json:
-        typer.echo(json.dumps(_plain(payload), ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(plain(payload), ensure_ascii=False, allow_nan=False))
     else:
         show(answers())
 
@@ -119,14 +119,3 @@ def _own_terminal() -> Iterator[Console]:
         return
     with open(kept, "w", encoding=sys.stderr.encoding or "utf-8", errors="replace") as terminal:
         yield Console(file=terminal, highlight=False)
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no infinity: a number that is none becomes null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
