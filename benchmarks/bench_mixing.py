@@ -14,7 +14,7 @@ from timing import best_seconds, in_child, memory_of, report
 
 from sfumato import Budget, Column, DPMix, NoiseSource, Plan, Schema, Sensitive, plan
 from sfumato.errors import SourceError
-from sfumato.lab.benchmark.catalogue import find
+from sfumato.lab.benchmark.datasets import find
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.view import View
 

@@ -15,11 +15,9 @@ import sfumato as sf
 import twins
 from sfumato.cli import app
 from sfumato.lab.audit import leaks
-from sfumato.lab.audit.auditing import audit_mechanism
+from sfumato.lab.audit.auditing import Promise, audit_mechanism, epsilon_of_advantage, schema_for
 from sfumato.lab.audit.bounds import advantage, direct_epsilon, least_rate, most_rate
 from sfumato.lab.audit.classwise import audit_classwise
-from sfumato.lab.audit.promise import Promise, epsilon_of_advantage
-from sfumato.lab.audit.reference import schema_for
 from sfumato.mechanism import registered, registered_names
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import epsilon_of_mu, mu_of_budget

@@ -16,9 +16,8 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.lab.benchmark import datasets
-from sfumato.lab.benchmark.cnn import table_4_1_network
-from sfumato.lab.benchmark.datasets import Benchmark, make_benchmark
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import Benchmark, BenchmarkError, make_benchmark
+from sfumato.lab.benchmark.learners import table_4_1_network
 from sfumato.lab.studies.autoencoder import autoencoder_study
 from sfumato.lab.studies.autoencoder.networks import linked_share
 from sfumato.lab.studies.digits import Digits, fewer_rows

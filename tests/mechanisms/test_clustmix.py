@@ -15,8 +15,7 @@ import sfumato as sf
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import AccountingError, ContractError, ModelError, PlanError, SchemaError
-from sfumato.lab.benchmark.datasets import make_benchmark
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import BenchmarkError, make_benchmark
 from sfumato.lab.studies.threea.clustmix_published import (
     PublishedSettings,
     centroids,

@@ -12,11 +12,9 @@ from sfumato.cli.refusals import FAULTS_FOUND, refusing
 from sfumato.cli.settings import with_settings
 from sfumato.errors import PlanError
 from sfumato.folder.releasing import load_release
-from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism
+from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism, schema_for, trade_off_file
 from sfumato.lab.audit.classwise import NAME, audit_classwise
-from sfumato.lab.audit.drawing import trade_off_file
 from sfumato.lab.audit.leaks import Leak, leak_panel
-from sfumato.lab.audit.reference import schema_for
 from sfumato.mechanism import Mechanism, mechanism_from, registered
 from sfumato.public.budget import Budget, default_delta
 from sfumato.public.schema.schema import Schema

@@ -18,12 +18,10 @@ from sfumato.cli.non_private import (
 from sfumato.cli.options import MechanismName, Settings
 from sfumato.cli.refusals import refusing
 from sfumato.cli.settings import chosen_mechanism
-from sfumato.lab.benchmark.datasets import DELTA, load, names
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import DELTA, BenchmarkError, load, names
 from sfumato.lab.benchmark.fetching import fetch
 from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS
-from sfumato.lab.benchmark.protocol import run
-from sfumato.lab.benchmark.summary import Spread, summarise
+from sfumato.lab.benchmark.protocol import Spread, run, summarise
 from sfumato.public.budget import Budget
 
 _LEARNERS = tuple(dict.fromkeys((*IMAGE_LEARNERS, *TABLE_LEARNERS)))

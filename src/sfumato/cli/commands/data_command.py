@@ -7,7 +7,7 @@ from rich.console import Console
 
 from sfumato.cli.console import AsJson, answer, table_of
 from sfumato.cli.refusals import refusing
-from sfumato.lab.benchmark.catalogue import CATALOGUE, DATA_VARIABLE, is_found
+from sfumato.lab.benchmark.datasets import CATALOGUE, DATA_VARIABLE, is_found
 
 data = typer.Typer(help="Benchmark datasets that are known by name.", no_args_is_help=True)
 

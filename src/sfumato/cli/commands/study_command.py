@@ -9,7 +9,7 @@ from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.refusals import refusing
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import BenchmarkError
 from sfumato.lab.studies.shelf import STUDIES
 from sfumato.lab.studies.study import HEADINGS, Found, Study, carry_out
 

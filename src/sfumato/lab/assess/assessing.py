@@ -11,9 +11,15 @@ from sfumato.lab.assess.likeness import compare_tables, told_apart
 from sfumato.lab.assess.material import Material, gather
 from sfumato.lab.assess.pictures import compare_pictures, describe, inverted, pictures_told_apart
 from sfumato.lab.attacks.attribute import attribute_inference
-from sfumato.lab.attacks.membership import by_closest, by_neighbours, closest, density_ratio
+from sfumato.lab.attacks.membership import (
+    by_closest,
+    by_neighbours,
+    check_shadows,
+    closest,
+    density_ratio,
+    likelihood_ratio,
+)
 from sfumato.lab.attacks.roc import Attack
-from sfumato.lab.attacks.shadows import check_shadows, likelihood_ratio
 from sfumato.lab.attacks.sheets import from_batches
 from sfumato.present.report import other_world
 from sfumato.public.schema.schema import Schema

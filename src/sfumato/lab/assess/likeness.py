@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from sfumato.lab.assess.material import Material
 from sfumato.lab.attacks.roc import Interval, measure
 from sfumato.lab.attacks.sheets import from_batches
-from sfumato.lab.benchmark.association import spearman
-from sfumato.lab.benchmark.fidelity import each_distance
+from sfumato.lab.benchmark.metrics import each_distance, spearman
 from sfumato.lab.boosted_trees import boosting
 from sfumato.present.marginals import Marginal, marginal
 from sfumato.public.schema.schema import Batch

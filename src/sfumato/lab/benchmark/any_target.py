@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
-from sfumato.lab.benchmark.datasets import RARE
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import RARE, BenchmarkError
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.benchmark.learners import linear_design, train_and_predict, tree_matrix
 from sfumato.lab.boosted_trees import need_lightgbm

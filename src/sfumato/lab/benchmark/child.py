@@ -15,8 +15,7 @@ from sfumato.errors import ModelError, SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
 from sfumato.lab.baselines import Baseline, FittedBaseline
-from sfumato.lab.benchmark.datasets import Rows, row_count
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import BenchmarkError, Rows, row_count
 from sfumato.mechanism import Mechanism
 from sfumato.model import Synthetic
 from sfumato.private.intake.sensitive import Sensitive

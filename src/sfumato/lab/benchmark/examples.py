@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.lab.benchmark.datasets import Rows
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import BenchmarkError, Rows
 from sfumato.model import Synthetic
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.tables import frame_source

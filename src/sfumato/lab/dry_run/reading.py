@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.dry_run.dependence import Declared, Dependences
-from sfumato.lab.dry_run.discovered import rows_to_be_found
+from sfumato.lab.dry_run.dependence import Declared, Dependences, Groups
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding, found
-from sfumato.lab.dry_run.groups import Groups
-from sfumato.lab.dry_run.tallies import tally_of
+from sfumato.lab.dry_run.tallies import rows_to_be_found, tally_of
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sfumato.folder.disk import writing
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import BenchmarkError
 from sfumato.present.pages import render
 
 #: What one task found: plain values, as JSON has them.

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.lab.benchmark.datasets import Benchmark
 from sfumato.lab.benchmark.examples import Examples, real_examples
-from sfumato.lab.benchmark.real import scores
+from sfumato.lab.benchmark.protocol import scores
 from sfumato.lab.studies.digits import DigitStudy, fewer_rows, sound_release
 from sfumato.lab.studies.drawing import draw_curves, draw_sheet
 from sfumato.lab.studies.local_iic.claims import CLAIMED, honest_epsilon, needed_noise, used_noise

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.benchmark.cnn import table_4_1_network
+from sfumato.lab.benchmark.learners import table_4_1_network
 from sfumato.lab.studies.digits import Digits
 from sfumato.public.machine.torch_extra import default_device, need_torch
 

@@ -16,12 +16,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.benchmark.datasets import DELTA, Benchmark
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import DELTA, Benchmark, BenchmarkError
 from sfumato.lab.benchmark.examples import Examples, real_examples
-from sfumato.lab.benchmark.fidelity import distances
 from sfumato.lab.benchmark.learners import check_learner
-from sfumato.lab.benchmark.real import real_scores, scores
+from sfumato.lab.benchmark.metrics import distances
+from sfumato.lab.benchmark.protocol import real_scores, scores
 from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish, published_least_size
 from sfumato.lab.studies.threea.clustmix_witness import find_witness
 from sfumato.public.schema.schema import Schema
