@@ -7,9 +7,8 @@ import typer
 from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
-from sfumato.cli.options import Delta, Settings
+from sfumato.cli.options import Delta, Settings, with_settings
 from sfumato.cli.refusals import FAULTS_FOUND, refusing
-from sfumato.cli.settings import with_settings
 from sfumato.errors import PlanError
 from sfumato.folder.releasing import load_release
 from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism, schema_for, trade_off_file

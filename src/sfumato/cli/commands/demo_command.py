@@ -9,7 +9,7 @@ from rich.console import Console
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
 from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
-from sfumato.cli.show_plan import grid_as_table
+from sfumato.cli.written import grid_as_table
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import check_target
 from sfumato.lab.demo.story import Story, stages, tell

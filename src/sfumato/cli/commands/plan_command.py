@@ -8,10 +8,9 @@ from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
-from sfumato.cli.options import Delta, MechanismName, Settings
+from sfumato.cli.options import Delta, MechanismName, Settings, chosen_learner, chosen_mechanism
 from sfumato.cli.refusals import refusing
-from sfumato.cli.settings import chosen_learner, chosen_mechanism
-from sfumato.cli.show_plan import show_remarks, show_sections
+from sfumato.cli.written import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.public.budget import budget_of

@@ -32,20 +32,13 @@ def verify(
     with progress(title="verify", quiet=quiet) as step:
         step("recomputing the release")
         found = verify_release(release, rebuild=rebuild, signer=signer)
+    told = ("ok", "epsilon", "delta", "replayed_epsilon", "claim")
+    rest = ("different", "signature", "checked", "declared", "problems", "warnings")
     payload = {
         "release": str(release),
-        "ok": found.ok,
-        "epsilon": found.epsilon,
-        "delta": found.delta,
-        "replayed_epsilon": found.replayed_epsilon,
-        "claim": found.claim,
+        **{key: getattr(found, key) for key in told},
         "rebuilt": found.different is not None,
-        "different": found.different,
-        "signature": found.signature,
-        "checked": list(found.checked),
-        "declared": list(found.declared),
-        "problems": list(found.problems),
-        "warnings": list(found.warnings),
+        **{key: getattr(found, key) for key in rest},
     }
     answer(payload, as_json=as_json, show=lambda console: show_verification(console, found))
     if not found.ok:
