@@ -6,9 +6,17 @@ from typing import Any
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Learner, Mechanism, as_mechanism
-from sfumato.outlook.duration import Duration, duration_of
 from sfumato.outlook.forecast import Outlook, outlook
-from sfumato.outlook.preview import advice, discovery_of, noise_of, plan_if_known, rare_categories
+from sfumato.outlook.preview import (
+    Duration,
+    advice,
+    discovery_of,
+    duration_of,
+    keys_without_effect,
+    noise_of,
+    plan_if_known,
+    rare_categories,
+)
 from sfumato.outlook.row_counts import PlannedRows, planned_rows
 from sfumato.outlook.sections import (
     curve_section,
@@ -20,7 +28,6 @@ from sfumato.outlook.sections import (
     rows_section,
     steps_section,
 )
-from sfumato.outlook.unused_keys import keys_without_effect
 from sfumato.public.accounting import Spent
 from sfumato.public.budget import Budget, budget_of
 from sfumato.public.certificate.claim import claim_of

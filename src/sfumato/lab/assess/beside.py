@@ -15,7 +15,7 @@ from sfumato.lab.baselines.baseline import read_rows
 from sfumato.lab.benchmark.any_target import r2
 from sfumato.lab.benchmark.learners import tree_matrix
 from sfumato.lab.boosted_trees import Boosting, boosting
-from sfumato.present.beside import Comparison, Lesson
+from sfumato.present.beside import Comparison
 from sfumato.present.columns import column_cards, columns_in_order
 from sfumato.present.correlations import correlations_of, correlations_svg
 from sfumato.private.intake.conforming import conform
@@ -120,66 +120,53 @@ def compare(data: Any, synthetic: pd.DataFrame, schema: Schema, *, test: Any = N
         schema: That of the release.
         test: Other private rows to test learners on; without them a part of the first is held back.
     """
-    private_rows = schema.decode(read_rows(data, schema))
+    private_rows = train = schema.decode(read_rows(data, schema))
     if test is not None:
         private_test = schema.decode(read_rows(test, schema))
         tested_on = f"Both were tested on {len(private_test):,} other real rows."
-        return _compared(private_rows, synthetic, schema, test=private_test, train=private_rows, tested_on=tested_on)
-    held_back = _held_back(data, schema, n_rows=len(private_rows))
-    private_test = private_rows[held_back]
-    tested_on = (
-        f"Both were tested on {len(private_test):,} real rows, from which the first did not learn. The release was made "
-        "from them, too: differential privacy leaves it little to gain by that, but other rows are a cleaner test "
-        "(--private-test)."
-    )
-    return _compared(
-        private_rows, synthetic, schema, test=private_test, train=private_rows[~held_back], tested_on=tested_on
-    )
-
-
-def _compared(
-    private_rows: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    schema: Schema,
-    *,
-    test: pd.DataFrame,
-    train: pd.DataFrame,
-    tested_on: str,
-) -> Comparison:
+    else:
+        held_back = _held_back(data, schema, n_rows=len(private_rows))
+        private_test, train = private_rows[held_back], private_rows[~held_back]
+        tested_on = (
+            f"Both were tested on {len(private_test):,} real rows, from which the first did not learn. The release was made "
+            "from them, too: differential privacy leaves it little to gain by that, but other rows are a cleaner test "
+            "(--private-test)."
+        )
     # Mixtures have columns that real rows have not.
     shared = synthetic[[name for name in columns_in_order(synthetic, schema) if name in private_rows]]
-    private_rows = private_rows[shared.columns]
-    sets = {"real": private_rows, "synthetic": shared}
+    sets = {"real": private_rows[shared.columns], "synthetic": shared}
     lesson, why = None, ""
     try:
-        lesson = _learn(train, synthetic, test, schema, tested_on=tested_on)
+        lesson = {**_learn(train, synthetic, private_test, schema), "tested_on": tested_on}
     except SchemaError as refusal:
         why = f"No learner was tried: {refusal}"
     found = {key: correlations_of(rows) for key, rows in sets.items()}
-    pictures = {key: correlations_svg(entry, like=found["real"]) for key, entry in found.items() if entry is not None}
-    rows = {key: len(entry) for key, entry in sets.items()}
-    return Comparison(column_cards(sets, schema), pictures, rows, lesson, why)
+    return {
+        "cards": column_cards(sets, schema),
+        "pictures": {
+            key: correlations_svg(each, like=found["real"]) for key, each in found.items() if each is not None
+        },
+        "rows": {key: len(rows) for key, rows in sets.items()},
+        "lesson": lesson,
+        "why_no_lesson": why,
+    }
 
 
-def _learn(
-    train: pd.DataFrame, synthetic: pd.DataFrame, test: pd.DataFrame, schema: Schema, *, tested_on: str
-) -> Lesson:
+def _learn(train: pd.DataFrame, synthetic: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> dict[str, Any]:
     target = schema.target_column
     if target is None:
         raise SchemaError("the schema names no target, so there is nothing to predict.")
     rows = {"real": len(train), "synthetic": len(synthetic), "test": len(test)}
-    if not target.is_coded:
-        (real, learner), (made, _) = (train_and_explain(part, test, schema) for part in (train, synthetic))
-        scores = {"real": real, "synthetic": made, "guess": 0.0}
-        return Lesson(learner, "R²", target.name, scores, rows, {}, tested_on)
-    by_real, by_made = (train_and_score(part, test, schema) for part in (train, synthetic))
-    scores = {"real": by_real.auc, "synthetic": by_made.auc, "guess": 0.5}
-    curves = {"real": _curve(by_real), "synthetic": _curve(by_made)}
-    return Lesson(by_real.learner, "AUC", target.name, scores, rows, curves, tested_on)
-
-
-def _curve(score: Score) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return score.false_positive_rate, score.true_positive_rate
+    scores, curves, measure = {"guess": 0.5 if target.is_coded else 0.0}, {}, "AUC" if target.is_coded else "R²"
+    for key, part in (("real", train), ("synthetic", synthetic)):
+        if target.is_coded:
+            found = train_and_score(part, test, schema)
+            scores[key], learner = found.auc, found.learner
+            curves[key] = found.false_positive_rate.tolist(), found.true_positive_rate.tolist()
+        else:
+            scores[key], learner = train_and_explain(part, test, schema)
+    facts = {"learner": learner, "measure": measure, "target": target.name}
+    return {**facts, "scores": scores, "rows": rows, "curves": curves}
 
 
 def _held_back(data: Any, schema: Schema, *, n_rows: int) -> NDArray[np.bool_]:

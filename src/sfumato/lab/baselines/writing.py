@@ -10,7 +10,7 @@ from sfumato.lab.baselines.ads_gan import AdsGan
 from sfumato.lab.baselines.baseline import Baseline, FittedBaseline
 from sfumato.mechanism import settings_of
 from sfumato.outlook.row_counts import AskedRows
-from sfumato.present.non_private import non_private_page
+from sfumato.present.report import non_private_page
 from sfumato.public.certificate.non_private import NonPrivatePaper
 from sfumato.public.certificate.software import installed_software
 from sfumato.public.schema.schema_file import schema_to_toml

@@ -18,7 +18,7 @@ from sfumato.lab.assess.beside import compare
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
 from sfumato.mechanism import mechanism_for
 from sfumato.outlook.stages import fit_stages
-from sfumato.present.beside import Lesson, demo_page
+from sfumato.present.beside import demo_page
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import budget_of
 from sfumato.public.schema.schema import Schema
@@ -33,7 +33,7 @@ class Story:
 
     fitted: Fitted
     verification: Verification
-    lesson: Lesson
+    lesson: dict[str, Any]
     warnings: tuple[str, ...]
     page: str
 
@@ -96,15 +96,15 @@ def _compare(
     synthetic, warnings = _table(released.synthetic().table), released.certificate.warnings
     on_step(_LEARNING)
     found = compare(private_rows, synthetic, schema, test=holdout_population())
-    if found.lesson is None:
-        raise SchemaError(found.why_no_lesson)
+    if found["lesson"] is None:
+        raise SchemaError(found["why_no_lesson"])
     on_step(_DRAWING)
     claim: dict[str, Any] = {
         **fitted.certificate.claim.to_json(),
         "replayed_epsilon": verification.replayed_epsilon,
     }
     page = demo_page(found, claim=claim, release=out.name, warnings=warnings)
-    return Story(fitted, verification, found.lesson, warnings, page)
+    return Story(fitted, verification, found["lesson"], warnings, page)
 
 
 def _table(table: pd.DataFrame | None) -> pd.DataFrame:
