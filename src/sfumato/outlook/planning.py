@@ -1,6 +1,6 @@
 """What a release would do and be worth, before any row is read: the same in Python and on the command line."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -154,7 +154,7 @@ class PlannedRelease:
             "claim": None if self.plan is None else claim_of(self.plan).in_words,
             "column_noise": self.noise,
             "rows": self.rows.to_json(),
-            "duration": self.duration.to_json(),
+            "duration": asdict(self.duration),
             "outline": None if self.outline is None else self.outline.to_json(),
             "expectation": None if self.outlook is None else self.outlook.to_json(),
             "discovery": self.discovery,

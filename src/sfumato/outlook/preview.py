@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import PlanError, SchemaError
@@ -48,10 +48,6 @@ class Duration:
 
     measured: dict[str, Any] | None
     on_gpu: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
     @property
     def sentences(self) -> list[str]:

@@ -56,7 +56,7 @@ def audit(
                 panel = leak_panel(mechanism, schema, budget)
     if plot is not None:
         trade_off_file(found, to=plot)
-    payload = found.to_json() | ({"leaks": [leak.to_json() for leak in panel]} if leaks else {})
+    payload = found.to_json() | ({"leaks": [vars(leak) for leak in panel]} if leaks else {})
     answer(payload, as_json=as_json, show=lambda console: _show(console, found, panel))
     if found.verdict == "refuted" or any(leak.found for leak in panel):
         raise typer.Exit(FAULTS_FOUND)

@@ -39,8 +39,8 @@ def methods(as_json: AsJson = False) -> None:
         say_not_private(console)
 
     payload = {
-        "methods": [one.to_json() for one in found],
-        "baselines": [{**one.to_json(), "status": "non_private"} for one in not_private],
+        "methods": [vars(one) for one in found],
+        "baselines": [{**vars(one), "status": "non_private"} for one in not_private],
     }
     answer(payload, as_json=as_json, show=show)
 

@@ -4,8 +4,7 @@ Whoever learns from synthetic rows guesses some things right about anybody: that
 guessed better about those who are in the data than about others like them. Reads real rows WITHOUT privacy.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +33,6 @@ class AttributeAttack:
     of_members: Interval
     of_others: Interval
     membership: Attack
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def attribute_inference(found: Comparison, *, column: str) -> AttributeAttack | None:

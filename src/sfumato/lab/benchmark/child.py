@@ -125,20 +125,16 @@ def _release(
     with contextlib.suppress(OSError):
         _CLEAR.write_text("5")  # forget the peak of receiving the rows
     start = time.perf_counter()
-    fitted = _fitted(method, rows, schema, budget, seed, on_step)
+    fitted: Fitted | FittedBaseline
+    if isinstance(method, Baseline):
+        fitted = method.fit(rows, schema, seed=seed, on_step=on_step)
+    elif budget is None:
+        raise BenchmarkError(f"{method.name} is a mechanism, which needs a budget.")
+    else:
+        fitted = fit(method, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
     synthetic = fitted.sample("many", seed=seed)
     seconds, peak = time.perf_counter() - start, _peak_mb()
     return Outcome(synthetic, _as_many(fitted, rows, seed), seconds, peak)
-
-
-def _fitted(
-    method: Method, rows: Rows, schema: Schema, budget: Budget | None, seed: int, on_step: Callable[[str], None]
-) -> Fitted | FittedBaseline:
-    if isinstance(method, Baseline):
-        return method.fit(rows, schema, seed=seed, on_step=on_step)
-    if budget is None:
-        raise BenchmarkError(f"{method.name} is a mechanism, which needs a budget.")
-    return fit(method, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
 
 
 def _as_many(fitted: Fitted | FittedBaseline, rows: Rows, seed: int) -> Synthetic | None:

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -90,10 +90,10 @@ class Diagnosis:
         """Plain values."""
         return {
             "leak": bool(self.leaks),
-            "findings": [finding.to_json() for finding in self.findings],
-            "attacks": [attack.to_json() for attack in self.attacks],
-            "distance_to_closest_record": None if self.closest is None else self.closest.to_json(),
-            "attribute_inference": None if self.attribute is None else self.attribute.to_json(),
+            "findings": [asdict(finding) for finding in self.findings],
+            "attacks": [asdict(attack) for attack in self.attacks],
+            "distance_to_closest_record": None if self.closest is None else asdict(self.closest),
+            "attribute_inference": None if self.attribute is None else asdict(self.attribute),
             "known_faults": [vars(fault) for fault in self.faults],
             "columns": list(self.columns),
             "columns_left_out": list(self.columns_left_out),

@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,12 +11,14 @@ from sfumato.private.intake.scalars import MISSING_TEXTS
 from sfumato.private.intake.values import Values, to_texts
 
 
-def counted_texts(values: Values) -> tuple[int, list[tuple[str, int]]]:
-    """How many rows have none, or one that stands for a missing value; and every other text with its rows."""
+def counted_texts(values: Values, is_read: Callable[[str | None], bool]) -> tuple[int, list[tuple[str, int]]]:
+    """How many rows have no text, or one that stands for a missing value; and every other text that is not read, with its rows."""
     texts = to_texts(values)
     counts = np.bincount(texts.private_codes + 1, minlength=len(texts.private_values) + 1)
     missing, told = int(counts[0]), []
     for text, count in zip(texts.private_values, counts[1:], strict=True):
+        if is_read(text):
+            continue
         if text is None or text.strip() in MISSING_TEXTS:
             missing += int(count)
         else:
@@ -107,10 +108,6 @@ class Finding:
     remedy: str
     is_fault: bool
     examples: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**asdict(self), "examples": list(self.examples)}
 
 
 def found(

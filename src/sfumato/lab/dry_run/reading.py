@@ -4,7 +4,7 @@ NOT private: it looks at rows outside of the doors, for the custodian alone, and
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ class DryRun:
             "rows": self.rows,
             "faults": len(self.faults),
             "columns_left_out": list(self.left_out),
-            "findings": [finding.to_json() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
         }
 
 
