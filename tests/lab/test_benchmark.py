@@ -38,7 +38,7 @@ from sfumato.lab.benchmark.datasets import (
     with_others,
 )
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
-from sfumato.lab.benchmark.fetching import ADULT, CENSUS, ISOLET, uncompress
+from sfumato.lab.benchmark.fetching import ISOLET, published_names, uncompress
 from sfumato.lab.benchmark.learners import TABLE_LEARNERS, train_and_predict
 from sfumato.lab.benchmark.metrics import brier, class_rate_error, distances, utility
 from sfumato.lab.benchmark.protocol import real_scores, summarise
@@ -315,7 +315,7 @@ def test_adult_is_converted(published):
     published("adult", archive, counts=counts)
     fetch.fetch("adult")
     found = load("adult")
-    assert list(found.train.columns) == ADULT
+    assert list(found.train.columns) == published_names("adult")
     assert found.train["workclass"].tolist() == ["?", "?"]
     assert found.schema["income"].categories == ("<=50K", ">50K")
     published("adult", archive)  # the real counts
@@ -327,7 +327,7 @@ def test_adult_is_converted(published):
 
 
 def test_census_is_converted(published):
-    values = {name: "NA" if name == "hispanic_origin" else "0" for name in CENSUS}
+    values = {name: "NA" if name == "hispanic_origin" else "0" for name in published_names("census")}
     lines = [", ".join([*[*values.values()][:-1], income]) + "\n" for income in ("- 50000.", " 50000+.")]
     inner = tarred({"census-income.data": "".join(lines).encode(), "census-income.test": lines[0].encode()})
     counts = {

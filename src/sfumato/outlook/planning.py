@@ -21,11 +21,9 @@ from sfumato.outlook.row_counts import PlannedRows, planned_rows
 from sfumato.outlook.sections import (
     curve_section,
     discovery_section,
-    duration_section,
     noise_section,
     outline_section,
     outlook_section,
-    rows_section,
     steps_section,
 )
 from sfumato.public.accounting import Spent
@@ -134,7 +132,8 @@ class PlannedRelease:
             told.append(outline_section(self.mechanism.name, self.outline, is_open=is_open))
         if self.discovery is not None:
             told.append(discovery_section(self.discovery))
-        told += [rows_section(self.rows), duration_section(self.duration)]
+        told.append(Section(title="Rows of the release", before=tuple(self.rows.sentences)))
+        told.append(Section(title="How long it takes", before=tuple(self.duration.sentences)))
         if self.outlook is not None:
             told += [outlook_section(self.outlook), *([curve_section(self.outlook)] if curve else [])]
         return told

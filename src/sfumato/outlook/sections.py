@@ -5,8 +5,6 @@ from typing import Any
 
 from sfumato.outlook.expectations import Range
 from sfumato.outlook.forecast import LIKE_A_NUMBER, SIZES, Outlook
-from sfumato.outlook.preview import Duration
-from sfumato.outlook.row_counts import PlannedRows
 from sfumato.public.certificate.claim import claim_of
 from sfumato.public.certificate.layout import Grid, Section
 from sfumato.public.plan.outline import Outline
@@ -166,16 +164,6 @@ def outline_section(mechanism: str, outline: Outline, *, is_open: bool) -> Secti
     left_out = tuple(f"- {entry.sentence}" for entry in outline.left_out)
     later = ("Bounds or categories are to be discovered first: what is found may change this.",) if is_open else ()
     return Section(title=f"What {mechanism} will do", before=(*said, *left_out), notes=later)
-
-
-def rows_section(rows: PlannedRows) -> Section:
-    """How many rows the release will have."""
-    return Section(title="Rows of the release", before=tuple(rows.sentences))
-
-
-def duration_section(duration: Duration) -> Section:
-    """How long it takes."""
-    return Section(title="How long it takes", before=tuple(duration.sentences))
 
 
 def noise_section(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.lab.assess.material import Material
 from sfumato.lab.attacks.roc import Interval
 from sfumato.lab.benchmark.any_target import NUMBER_LEARNERS, each_column, r2, train_numbers
-from sfumato.lab.benchmark.datasets import RARE, Metric
+from sfumato.lab.benchmark.datasets import Metric, has_rare_class
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS, train_and_predict, train_to_ask
 from sfumato.lab.benchmark.metrics import brier
@@ -91,8 +91,7 @@ def _classes(material: Material, learners: Sequence[str], *, most_rows: int, on_
     names = [*target.categories, "(missing)"] if target.missing else list(target.categories)
     metric: Metric = "accuracy" if schema.images else "auc" if target.size == 2 else "auc_ovo"
     test = material.examples("test", most=most_rows)
-    rates = np.bincount(material.real[target.name], minlength=target.size) / len(material.real[target.name])
-    balanced = bool(rates[rates > 0].min() < RARE) and not schema.images
+    balanced = has_rare_class(material.real[target.name]) and not schema.images
     learned = []
     for learner in learners:
         for trained_on in _SETS:

@@ -200,6 +200,12 @@ DELTA = 1e-5
 RARE = 0.05
 
 
+def has_rare_class(codes: NDArray[np.int64]) -> bool:
+    """Whether a class that there is has so few rows that learners weigh the classes."""
+    counts = np.bincount(codes)
+    return bool(counts[counts > 0].min() / len(codes) < RARE)
+
+
 def row_count(rows: Rows) -> int:
     """How many rows."""
     return len(rows) if isinstance(rows, pd.DataFrame) else len(next(iter(rows.values())))

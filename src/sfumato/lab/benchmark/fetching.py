@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from sfumato.errors import SourceError
-from sfumato.lab.benchmark.datasets import CATALOGUE, Dataset, data_folder, dataset
+from sfumato.lab.benchmark.datasets import CATALOGUE, Dataset, data_folder, dataset, documented_schema
 
 _CLEAR = 256
 
@@ -56,26 +56,17 @@ def _end_of_group(at: int, group: int, width: int) -> int:
     return group + -(-(at - group) // (8 * width)) * 8 * width
 
 
-def _names(text: str) -> list[str]:
-    return text.split()
+def published_names(name: str) -> list[str]:
+    """The columns of a table in the order of its published file, which is that of its schema.
 
+    >>> published_names("adult")[:3]
+    ['age', 'workclass', 'fnlwgt']
+    """
+    names = [column.name for column in documented_schema(name).columns]
+    if name == "census":
+        names.insert(names.index("migration_code_change_in_msa"), "instance_weight")  # which the benchmark leaves out
+    return names
 
-ADULT = _names(
-    """age workclass fnlwgt education education_num marital_status occupation relationship race sex capital_gain
-capital_loss hours_per_week native_country income"""
-)
-
-CENSUS = _names(
-    """age class_of_worker detailed_industry_recode detailed_occupation_recode education wage_per_hour
-enroll_in_edu_inst_last_wk marital_stat major_industry_code major_occupation_code race hispanic_origin sex
-member_of_a_labor_union reason_for_unemployment full_or_part_time_employment_stat capital_gains capital_losses
-dividends_from_stocks tax_filer_stat region_of_previous_residence state_of_previous_residence
-detailed_household_and_family_stat detailed_household_summary_in_household instance_weight
-migration_code_change_in_msa migration_code_change_in_reg migration_code_move_within_reg
-live_in_this_house_1_year_ago migration_prev_res_in_sunbelt num_persons_worked_for_employer family_members_under_18
-country_of_birth_father country_of_birth_mother country_of_birth_self citizenship own_business_or_self_employed
-fill_inc_questionnaire_for_veterans_admin veterans_benefits weeks_worked_in_year year income"""
-)
 
 ISOLET = [*(f"f{at}" for at in range(1, 618)), "label"]
 _VOWELS = (1, 5, 9, 15, 21)  # A, E, I, O, U among the 26 letters
@@ -83,20 +74,20 @@ _VOWELS = (1, 5, 9, 15, 21)  # A, E, I, O, U among the 26 letters
 
 def adult(archive: bytes) -> dict[str, pd.DataFrame]:
     """adult.zip of the UCI repository."""
-    parts = _unzip(archive, ("adult.data", "adult.test"))
+    parts, names = _unzip(archive, ("adult.data", "adult.test")), published_names("adult")
     return {
-        "adult_train.parquet": _table(parts["adult.data"], ADULT),
+        "adult_train.parquet": _table(parts["adult.data"], names),
         # Its first line is a remark, and its labels end with a dot.
-        "adult_test.parquet": _table(parts["adult.test"].partition(b"\n")[2], ADULT),
+        "adult_test.parquet": _table(parts["adult.test"].partition(b"\n")[2], names),
     }
 
 
 def census(archive: bytes) -> dict[str, pd.DataFrame]:
     """census+income+kdd.zip of the UCI repository, which holds census.tar.gz."""
-    inner = _unzip(archive, ("census.tar.gz",))["census.tar.gz"]
+    inner, names = _unzip(archive, ("census.tar.gz",))["census.tar.gz"], published_names("census")
     return {
-        "census_income_kdd_train.parquet": _table(_untar(inner, "census-income.data"), CENSUS),
-        "census_income_kdd_test.parquet": _table(_untar(inner, "census-income.test"), CENSUS),
+        "census_income_kdd_train.parquet": _table(_untar(inner, "census-income.data"), names),
+        "census_income_kdd_test.parquet": _table(_untar(inner, "census-income.test"), names),
     }
 
 

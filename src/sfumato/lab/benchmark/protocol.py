@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.lab.baselines import Baseline
-from sfumato.lab.benchmark.child import Outcome, release_in_child
+from sfumato.lab.benchmark.child import release_in_child
 from sfumato.lab.benchmark.datasets import DELTA, Benchmark, BenchmarkError, cache_folder, load
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
 from sfumato.lab.benchmark.learners import check_learner, default_learner, train_and_predict
@@ -208,21 +208,27 @@ def run(
         plan(chosen, schema, budget)
     train, test = real_examples(benchmark.train, schema), real_examples(benchmark.test, schema)
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
-        told = _prefixed(on_step, f"seed {seed}: ")
+
+        def told(step: str, at: int = seed) -> None:
+            on_step(f"seed {at}: {step}")
+
         outcome = release_in_child(chosen, benchmark.train, schema, budget, seed=seed, on_step=told)
         told("comparing marginals")
         parts = {"": outcome.synthetic, "_n": outcome.as_many}
         released = {end: synthetic_examples(rows, schema) for end, rows in parts.items() if rows is not None}
         fidelity = {end: _fidelity(train, rows, benchmark) for end, rows in released.items()}
+        peak = outcome.peak_memory_mb
         for each in learners:
             told(f"{each} on real rows")
             real = real_scores(each, train, test, benchmark, seed=seed)
-            found = {}
+            found: dict[str, dict[str, Any]] = {}
             for end, rows in released.items():
                 told(f"{each} on {len(rows):,} synthetic rows")
                 start = time.perf_counter()
-                value = scores(each, rows, test, benchmark, seed=seed)
-                found[end] = _learned(value, rows, fidelity[end], time.perf_counter() - start)
+                learned = scores(each, rows, test, benchmark, seed=seed)
+                seconds = round(time.perf_counter() - start, 2)
+                reached = {"value": round(learned.value, 6), "brier": round(learned.brier, 6), **fidelity[end]}
+                found[end] = {**reached, "synthetic_rows": len(rows), "learner_seconds": seconds}
             yield {
                 "dataset": benchmark.name,
                 "method": chosen.name,
@@ -235,7 +241,8 @@ def run(
                 "brier_real": round(real.brier, 6),
                 "real_seed": seed,
                 "real_rows": len(train),
-                **_cost(outcome),
+                "release_seconds": round(outcome.seconds, 3),
+                "peak_memory_mb": None if peak is None else round(peak, 1),
                 **{f"{key}{end}": found[end][key] if end in found else None for end in parts for key in found[""]},
                 "unit": None if budget is None else schema.unit.describe(),
                 "schema": schema.digest()[:12],
@@ -249,16 +256,6 @@ def _budget(method: str | Mechanism | Baseline, *, epsilon: float | None, delta:
     return None if epsilon is None else Budget(epsilon=epsilon, delta=delta)
 
 
-def _learned(found: Scores, rows: Examples, fidelity: dict[str, float | None], seconds: float) -> dict[str, Any]:
-    return {
-        "value": round(found.value, 6),
-        "brier": round(found.brier, 6),
-        **fidelity,
-        "synthetic_rows": len(rows),
-        "learner_seconds": round(seconds, 2),
-    }
-
-
 def _fidelity(train: Examples, synthetic: Examples, benchmark: Benchmark) -> dict[str, float | None]:
     """From the same release as the utility. Pictures have no columns to compare."""
     one_way, two_way = (math.nan, math.nan)
@@ -270,15 +267,3 @@ def _fidelity(train: Examples, synthetic: Examples, benchmark: Benchmark) -> dic
         "tvd_2way": None if math.isnan(two_way) else round(two_way, 6),
         "class_rate_error": round(class_rate_error(train.label, synthetic.label, n_classes=n_classes), 6),
     }
-
-
-def _cost(outcome: Outcome) -> dict[str, float | None]:
-    peak = outcome.peak_memory_mb
-    return {
-        "release_seconds": round(outcome.seconds, 3),
-        "peak_memory_mb": None if peak is None else round(peak, 1),
-    }
-
-
-def _prefixed(on_step: Callable[[str], None], prefix: str) -> Callable[[str], None]:
-    return lambda step: on_step(prefix + step)
