@@ -16,7 +16,7 @@ from sfumato.lab.assess.assessing import NOT_FOR_RELEASE, all_attacks, assess
 from sfumato.lab.assess.learning import learners_for
 from sfumato.lab.assess.pictures import frechet
 from sfumato.lab.assess.writing import HTML, JSON, MARKDOWN, check_place, html, markdown, write
-from sfumato.lab.attacks.attribute import attribute_inference
+from sfumato.lab.attacks.inference import attribute_inference
 from sfumato.lab.attacks.membership import density_ratio
 from sfumato.lab.attacks.sheets import from_frames
 

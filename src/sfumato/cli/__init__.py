@@ -10,17 +10,14 @@ from sfumato.cli.commands.account_command import account
 from sfumato.cli.commands.assess_command import assess
 from sfumato.cli.commands.audit_command import audit
 from sfumato.cli.commands.bench_command import bench
-from sfumato.cli.commands.check_command import check
 from sfumato.cli.commands.demo_command import demo
 from sfumato.cli.commands.doctor_command import doctor
-from sfumato.cli.commands.keys_command import keys
+from sfumato.cli.commands.keys_command import keys, verify
 from sfumato.cli.commands.methods_command import data, methods
-from sfumato.cli.commands.plan_command import plan
 from sfumato.cli.commands.release_command import release, train
 from sfumato.cli.commands.sample_command import predict, sample
-from sfumato.cli.commands.schema_command import schema
+from sfumato.cli.commands.schema_command import check, plan, schema
 from sfumato.cli.commands.study_command import study
-from sfumato.cli.commands.verify_command import verify
 from sfumato.cli.refusals import EXIT_CODES, stop_cleanly, withhold_details
 
 __all__ = ["app", "main"]

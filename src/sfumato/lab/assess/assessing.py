@@ -10,7 +10,7 @@ from sfumato.lab.assess.learning import learn, learners_for
 from sfumato.lab.assess.likeness import compare_tables, told_apart
 from sfumato.lab.assess.material import Material, gather
 from sfumato.lab.assess.pictures import compare_pictures, describe, inverted, pictures_told_apart
-from sfumato.lab.attacks.attribute import attribute_inference
+from sfumato.lab.attacks.inference import attribute_inference
 from sfumato.lab.attacks.membership import (
     by_closest,
     by_neighbours,

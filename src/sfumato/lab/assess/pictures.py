@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sfumato.lab.assess.likeness import cross_judged
 from sfumato.lab.assess.material import Material
-from sfumato.lab.attacks.inversion import given_away, invert
+from sfumato.lab.attacks.inference import given_away, invert
 from sfumato.lab.attacks.roc import Interval
 from sfumato.learn.oriented import oriented_features
 from sfumato.present.plots import picture_grid

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from sfumato.errors import SfumatoError, SourceError
-from sfumato.lab.attacks.attribute import AttributeAttack, attribute_inference
+from sfumato.lab.attacks.inference import AttributeAttack, attribute_inference
 from sfumato.lab.attacks.membership import closest, density_ratio
 from sfumato.lab.attacks.roc import Attack
 from sfumato.lab.attacks.sheets import Comparison, from_frames

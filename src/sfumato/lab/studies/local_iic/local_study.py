@@ -13,8 +13,14 @@ from sfumato.lab.benchmark.examples import Examples, real_examples
 from sfumato.lab.benchmark.protocol import scores
 from sfumato.lab.studies.digits import DigitStudy, fewer_rows, sound_release
 from sfumato.lab.studies.drawing import draw_curves, draw_sheet
-from sfumato.lab.studies.local_iic.claims import CLAIMED, honest_epsilon, needed_noise, used_noise
-from sfumato.lab.studies.local_iic.clustering import clustered, with_noise
+from sfumato.lab.studies.local_iic.claims import (
+    CLAIMED,
+    clustered,
+    honest_epsilon,
+    needed_noise,
+    used_noise,
+    with_noise,
+)
 from sfumato.lab.studies.study import Figures, Found, Line, Task, markdown_table
 from sfumato.mechanisms.local.local_reports import LocalReports
 from sfumato.present.pages import render
