@@ -1,5 +1,6 @@
 """The command line: one command for each thing that a person may want to do."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -42,7 +43,7 @@ def _every_command(
     """Release a private dataset as a differentially private one that models can be trained on."""
 
 
-_EXAMPLES = {
+_EXAMPLES: dict[Callable[..., None], str] = {
     demo: "sfumato demo --out demo-release",
     schema: "sfumato schema patients.csv > schema.toml",
     check: "sfumato check patients.csv --schema schema.toml",
