@@ -15,6 +15,7 @@ import sfumato as sf
 import sfumato.present
 from html_tags import self_contained
 from sfumato.model import Synthetic
+from sfumato.present import pages
 from sfumato.present.columns import column_card, percent_text
 from sfumato.present.correlations import correlations_of, correlations_svg
 from sfumato.present.histogram_drawing import date_marks
@@ -211,6 +212,16 @@ def test_marginals_share_their_cells():
     assert 'class="synthetic"' in card["drawing"]
     assert card["sentences"][0].startswith("Real: from 0 to 1")
     assert "<script" not in str(column_card(EVIL, {"synthetic": pd.Series([1.0, 2.0])})["drawing"])
+
+
+def test_every_template_but_markdown_is_escaped():
+    environment = pages._environment()
+    escaped = {name: environment.autoescape(name) for name in environment.list_templates()}
+    assert {name for name, is_escaped in escaped.items() if not is_escaped} == {
+        n for n in escaped if n.endswith(".md.jinja")
+    }
+    assert sum(name.endswith(".html.jinja") and is_escaped for name, is_escaped in escaped.items()) >= 8
+    assert environment.autoescape(None)  # a template without a name
 
 
 def test_categories_stand_by_frequency_and_the_rest_is_summed():
