@@ -14,11 +14,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from one_run import audit_in_one_run, cells_of_their_own, labels_by_chance
+
 import sfumato as sf
-from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, audit_mechanism
+from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, audit_mechanism, schema_for
 from sfumato.lab.audit.classwise import NAME, audit_classwise
-from sfumato.lab.audit.one_run import audit_in_one_run, cells_of_their_own, labels_by_chance
-from sfumato.lab.audit.reference import schema_for
 from sfumato.mechanism import registered, registered_names
 
 RESULTS = Path(__file__).parent / "results"

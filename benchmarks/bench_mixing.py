@@ -15,7 +15,7 @@ from timing import best_seconds, in_child, memory_of, report
 from sfumato import Budget, Column, Schema, Sensitive, plan
 from sfumato.errors import SourceError
 from sfumato.extending import NoiseSource, Plan
-from sfumato.lab.benchmark.catalogue import find
+from sfumato.lab.benchmark.datasets import find
 from sfumato.mechanisms import DPMix
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.view import View

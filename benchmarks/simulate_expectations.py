@@ -32,8 +32,7 @@ from sklearn.metrics import roc_auc_score
 
 import sfumato as sf
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
-from sfumato.lab.benchmark.fidelity import distances
-from sfumato.lab.benchmark.metrics import class_rate_error
+from sfumato.lab.benchmark.metrics import class_rate_error, distances
 from sfumato.lab.boosted_trees import need_lightgbm
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.row_counts import rows_to_release

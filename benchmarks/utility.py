@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.lab.benchmark import load, run
-from sfumato.lab.benchmark.summary import Summary, spread, summarise
+from sfumato.lab.benchmark.protocol import Summary, spread, summarise
 
 RESULTS = Path(__file__).parent / "results"
 RUNS, TABLE = RESULTS / "utility.jsonl", RESULTS / "utility.md"

@@ -39,7 +39,8 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel: Path) -> 
         if path.is_file() and "__pycache__" not in path.parts  # where files come and go while other tests run
     }
     assert held == wanted
-    for name in ("py.typed", "present/templates/report.html.jinja", "outlook/expectations.json"):
+    pages = ("present/templates/report.html.jinja", "present/templates/studies/threea.md.jinja")
+    for name in ("py.typed", *pages, "outlook/expectations.json", "lab/benchmark/catalogue.toml"):
         assert f"sfumato/{name}" in held
     assert b"sfumato = sfumato.cli:main" in entry_points
 

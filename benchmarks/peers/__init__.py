@@ -21,10 +21,10 @@ from zoo.scores import encode
 
 from sfumato.errors import SfumatoError
 from sfumato.lab.benchmark import load
-from sfumato.lab.benchmark.catalogue import cache_folder
+from sfumato.lab.benchmark.datasets import cache_folder
 from sfumato.lab.benchmark.examples import real_examples, synthetic_examples
-from sfumato.lab.benchmark.fidelity import distances
-from sfumato.lab.benchmark.real import scores
+from sfumato.lab.benchmark.metrics import distances
+from sfumato.lab.benchmark.protocol import scores
 from sfumato.mechanisms.marginals.binned import Binned
 from sfumato.model import Synthetic
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.lab.benchmark.summary import Spread
-from sfumato.lab.benchmark.summary import spread as spread_of
+from sfumato.lab.benchmark.protocol import Spread
+from sfumato.lab.benchmark.protocol import spread as spread_of
 
 Record = dict[str, Any]
 

@@ -4,9 +4,10 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 import sfumato as sf
-from sfumato.lab.benchmark.association import cramer, spearman
+from sfumato.lab.benchmark.metrics import spearman
 from sfumato.public.schema.schema import Batch
 
 Codes = NDArray[np.int64]
@@ -79,6 +80,15 @@ def correlation_errors(real: Batch, released: Batch, schema: sf.Schema) -> dict[
     pairs = np.triu_indices(len(names), 1)
     true, found = spearman(real, names)[pairs], spearman(released, names)[pairs]
     return {"correlation": float(np.abs(true - found).mean()), "correlation_size": float(np.abs(true).mean())}
+
+
+def cramer(batch: Batch, a: sf.Column, b: sf.Column) -> float:
+    """Cramer's V of two coded columns: 0 where they are independent, 1 where either tells the other."""
+    counts = np.bincount(batch[a.name] * b.size + batch[b.name], minlength=a.size * b.size).reshape(a.size, b.size)
+    counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
+    if min(counts.shape) < 2:
+        return 0.0
+    return float(stats.contingency.association(counts, method="cramer"))
 
 
 def cramer_errors(real: Batch, released: Batch, schema: sf.Schema) -> dict[str, float | None]:

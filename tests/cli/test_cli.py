@@ -18,7 +18,7 @@ import pytest
 
 from command_line import SCHEMA, answer_of, patients, release_it, run
 from sfumato.errors import SourceError
-from sfumato.lab.benchmark.catalogue import CATALOGUE, find
+from sfumato.lab.benchmark.datasets import CATALOGUE, find
 from sfumato.private.intake.drafts import draft_schema
 from sfumato.public.schema.schema import Schema
 

@@ -13,8 +13,7 @@ import pytest
 
 import sfumato as sf
 from command_line import SCHEMA, patients, release_it
-from sfumato.cli.agenda import Agenda
-from sfumato.cli.console import progress
+from sfumato.cli.console import Agenda, progress
 from sfumato.mechanism import mechanism_for, registered, registered_names
 from sfumato.outlook.method_list import KINDS
 from sfumato.outlook.stages import WORDS, fit_stages

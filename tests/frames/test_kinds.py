@@ -7,8 +7,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import SourceError
-from sfumato.frames.kinds import kind_of
-from sfumato.frames.witnesses import witness
+from sfumato.frames.kinds import kind_of, witness
 
 N = 60
 

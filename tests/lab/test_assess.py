@@ -12,12 +12,11 @@ import sfumato as sf
 from command_line import answer_of, run
 from html_tags import self_contained
 from sfumato.errors import ReleaseError
-from sfumato.lab.assess.assessing import assess
+from sfumato.lab.assess.assessing import NOT_FOR_RELEASE, all_attacks, assess
 from sfumato.lab.assess.learning import learners_for
 from sfumato.lab.assess.pictures import frechet
-from sfumato.lab.assess.summary import NOT_FOR_RELEASE
 from sfumato.lab.assess.writing import HTML, JSON, MARKDOWN, check_place, html, markdown, write
-from sfumato.lab.attacks.attribute import attribute_inference
+from sfumato.lab.attacks.inference import attribute_inference
 from sfumato.lab.attacks.membership import density_ratio
 from sfumato.lab.attacks.sheets import from_frames
 
@@ -66,23 +65,23 @@ def found(folder):
 
 
 def test_the_figures_of_a_table(found):
-    real, synthetic = found.utility.learned
-    assert (real.trained_on, synthetic.trained_on) == ("real", "synthetic")
-    assert real.score.low < real.score.value < real.score.high
-    assert real.score.value > 0.85
-    assert np.array(synthetic.confusion).sum() == len(TEST)
-    assert sum(each.rows for each in synthetic.calibration) == len(TEST)
-    assert found.utility.importances[0].name == "age"
-    assert found.table.one_way < 0.15
-    assert 0 < found.table.one_way_fresh < 0.1
-    assert found.table.numbers == ("age", "dose")
-    assert {attack.name for attack in found.attacks.all()} == {
+    real, synthetic = found["utility"]["learned"]
+    assert (real["trained_on"], synthetic["trained_on"]) == ("real", "synthetic")
+    assert real["score"]["low"] < real["score"]["value"] < real["score"]["high"]
+    assert real["score"]["value"] > 0.85
+    assert np.array(synthetic["confusion"]).sum() == len(TEST)
+    assert sum(each["rows"] for each in synthetic["calibration"]) == len(TEST)
+    assert found["utility"]["importances"][0]["name"] == "age"
+    assert found["table"]["one_way"] < 0.15
+    assert 0 < found["table"]["one_way_fresh"] < 0.1
+    assert found["table"]["numbers"] == ["age", "dose"]
+    assert {attack["name"] for attack in all_attacks(found)} == {
         "density ratio, neighbours",
         "density ratio, trees",
         "likelihood ratio, 2 shadows",
         "attribute ill",
     }
-    assert all(attack.least_epsilon < found.epsilon for attack in found.attacks.all())
+    assert all(attack["least_epsilon"] < found["epsilon"] for attack in all_attacks(found))
 
 
 def test_the_three_files_say_the_same_and_are_marked(found, tmp_path):
@@ -133,13 +132,13 @@ def test_numbers_as_targets_and_no_target(tmp_path):
     assert learners_for(by_number) == ("lightgbm", "linear", "forest")
     path = released(by_number, PRIVATE, tmp_path / "number", method="auto")
     found = assess(path, private=PRIVATE, test=TEST, learners=["linear"])
-    assert found.utility.metric == "R2"
-    assert all(-1 < each.score.value < 0.2 for each in found.utility.learned)  # a dose that nothing tells
+    assert found["utility"]["metric"] == "R2"
+    assert all(-1 < each["score"]["value"] < 0.2 for each in found["utility"]["learned"])  # a dose that nothing tells
     self_contained(html(found))
     without = replace(SCHEMA, target=None)
     found = assess(released(without, PRIVATE, tmp_path / "none"), private=PRIVATE, test=TEST)
-    worth = {pair.name: pair for pair in found.utility.columns}
-    assert worth["ill"].real > 0.6 > worth["ill"].synthetic  # independent columns tell nothing of each other
+    worth = {pair["name"]: pair for pair in found["utility"]["columns"]}
+    assert worth["ill"]["real"] > 0.6 > worth["ill"]["synthetic"]  # independent columns tell nothing of each other
     self_contained(html(found))
     assert "- ill: " in markdown(found)
 
@@ -151,11 +150,11 @@ def test_a_column_of_many_categories_is_drawn_with_the_rest_as_one(tmp_path):
         rows.assign(town=np.random.default_rng(len(rows)).choice(towns, len(rows))) for rows in (PRIVATE, TEST)
     )
     found = assess(released(schema, private, tmp_path / "towns"), private=private, test=test, learners=["logistic"])
-    (town,) = [shape for shape in found.table.shapes if shape.name == "town"]
-    assert all(len(heights) == len(town.labels) for heights in town.heights.values())
-    assert re.fullmatch(r"\d+ more", town.labels[-1])
-    assert sum(town.heights["real"]) == pytest.approx(1)
-    assert town.labels[-1] in html(found)
+    (town,) = [shape for shape in found["table"]["shapes"] if shape["name"] == "town"]
+    assert all(len(heights) == len(town["labels"]) for heights in town["heights"].values())
+    assert re.fullmatch(r"\d+ more", town["labels"][-1])
+    assert sum(town["heights"]["real"]) == pytest.approx(1)
+    assert town["labels"][-1] in html(found)
 
 
 def test_attacks_work_on_copies_and_not_on_fresh_rows():
@@ -191,9 +190,9 @@ def test_pictures(tmp_path):
     private, test = pictures(300), pictures(200)
     path = released(schema, private, tmp_path / "release", method="dpmix")
     found = assess(path, private=private, test=test, learners=["logistic"])
-    assert found.pictures.frechet > found.pictures.frechet_fresh
-    assert found.utility.learned[0].score.value > 0.95
-    assert {attack.name for attack in found.attacks.all()} == {"density ratio, neighbours", "model inversion"}
+    assert found["pictures"]["frechet"] > found["pictures"]["frechet_fresh"]
+    assert found["utility"]["learned"][0]["score"]["value"] > 0.95
+    assert {attack["name"] for attack in all_attacks(found)} == {"density ratio, neighbours", "model inversion"}
     page = html(found)
     assert self_contained(page).count("img") == 6
     assert "nearest private picture" in page

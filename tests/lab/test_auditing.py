@@ -16,11 +16,9 @@ import twins
 from sfumato.cli import app
 from sfumato.extending import NoiseSource
 from sfumato.lab.audit import leaks
-from sfumato.lab.audit.auditing import audit_mechanism
+from sfumato.lab.audit.auditing import Promise, audit_mechanism, epsilon_of_advantage, schema_for
 from sfumato.lab.audit.bounds import advantage, direct_epsilon, least_rate, most_rate
 from sfumato.lab.audit.classwise import audit_classwise
-from sfumato.lab.audit.promise import Promise, epsilon_of_advantage
-from sfumato.lab.audit.reference import schema_for
 from sfumato.mechanism import registered, registered_names
 from sfumato.mechanisms import ClustMix, DPMix, DPPro, IndependentHistograms, LocalReports, Mst, PateGan
 from sfumato.private.kernel.primitives import Primitives

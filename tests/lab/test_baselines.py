@@ -17,9 +17,8 @@ from sfumato.errors import ModelError, PlanError, SchemaError, SourceError, Veri
 from sfumato.extending import register
 from sfumato.folder.releasing import CERTIFICATE, REPORT
 from sfumato.lab.baselines import AdsGan, Baseline, baseline_for, release_non_private
-from sfumato.lab.baselines.ads_gan import ConditionedModel
-from sfumato.lab.baselines.identifiability import entropy_weights, identified
-from sfumato.lab.baselines.known import KNOWN
+from sfumato.lab.baselines.ads_gan import ConditionedModel, entropy_weights, identified
+from sfumato.lab.baselines.writing import KNOWN
 from sfumato.lab.benchmark import BenchmarkError, datasets
 from sfumato.lab.benchmark import run as run_protocol
 from sfumato.lab.benchmark.datasets import make_benchmark

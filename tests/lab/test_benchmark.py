@@ -28,17 +28,20 @@ from sfumato.errors import SourceError
 from sfumato.lab.benchmark import BenchmarkError, datasets, load, run
 from sfumato.lab.benchmark import fetching as fetch
 from sfumato.lab.benchmark.child import _receive, release_in_child
-from sfumato.lab.benchmark.convert import ADULT, CENSUS, ISOLET
-from sfumato.lab.benchmark.datasets import Benchmark, make_benchmark, read_idx
-from sfumato.lab.benchmark.documented import documented_schema, schema_text
+from sfumato.lab.benchmark.datasets import (
+    OTHER,
+    Benchmark,
+    documented_schema,
+    make_benchmark,
+    read_idx,
+    schema_text,
+    with_others,
+)
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
-from sfumato.lab.benchmark.fidelity import distances
+from sfumato.lab.benchmark.fetching import ISOLET, published_names, uncompress
 from sfumato.lab.benchmark.learners import TABLE_LEARNERS, train_and_predict
-from sfumato.lab.benchmark.metrics import brier, class_rate_error, utility
-from sfumato.lab.benchmark.others import OTHER, with_others
-from sfumato.lab.benchmark.real import real_scores
-from sfumato.lab.benchmark.summary import summarise
-from sfumato.lab.benchmark.uncompressing import uncompress
+from sfumato.lab.benchmark.metrics import brier, class_rate_error, distances, utility
+from sfumato.lab.benchmark.protocol import real_scores, summarise
 from sfumato.mechanisms import DPMix, IndependentHistograms
 
 _FIELDS = """dataset method epsilon delta seed learner metric value value_n real_value real_seed real_rows release_seconds
@@ -285,13 +288,15 @@ def test_images_are_fetched_and_checked(tmp_path, monkeypatch):
         place = tmp_path / file.rpartition("/")[2]
         place.write_bytes(idx(array))
         hashes[file] = hashlib.sha256(place.read_bytes()).hexdigest()
-    monkeypatch.setitem(fetch.SOURCES, "mnist", fetch.Image(base=tmp_path.as_uri(), hashes=hashes))
+    put_there = dataclasses.replace(source, url=tmp_path.as_uri(), hashes=hashes)
+    monkeypatch.setitem(fetch.SOURCES, "mnist", put_there)
     assert all(path.is_file() for path in fetch.fetch("mnist"))
     found = load("mnist")
     assert found.train["image"].shape == (40, 28, 28)
     assert found.test["label"].tolist() == list(range(10))
     # A file that was changed on the way is refused, and does not replace the good one.
-    monkeypatch.setitem(fetch.SOURCES, "mnist", fetch.Image(base=tmp_path.as_uri(), hashes=dict.fromkeys(hashes, "0")))
+    changed = dataclasses.replace(put_there, hashes=dict.fromkeys(hashes, "0"))
+    monkeypatch.setitem(fetch.SOURCES, "mnist", changed)
     with pytest.raises(SourceError, match="is not the published file: its SHA-256"):
         fetch.fetch("mnist")
     assert load("mnist").train["image"].shape == (40, 28, 28)
@@ -311,7 +316,7 @@ def test_adult_is_converted(published):
     published("adult", archive, counts=counts)
     fetch.fetch("adult")
     found = load("adult")
-    assert list(found.train.columns) == ADULT
+    assert list(found.train.columns) == published_names("adult")
     assert found.train["workclass"].tolist() == ["?", "?"]
     assert found.schema["income"].categories == ("<=50K", ">50K")
     published("adult", archive)  # the real counts
@@ -323,7 +328,7 @@ def test_adult_is_converted(published):
 
 
 def test_census_is_converted(published):
-    values = {name: "NA" if name == "hispanic_origin" else "0" for name in CENSUS}
+    values = {name: "NA" if name == "hispanic_origin" else "0" for name in published_names("census")}
     lines = [", ".join([*[*values.values()][:-1], income]) + "\n" for income in ("- 50000.", " 50000+.")]
     inner = tarred({"census-income.data": "".join(lines).encode(), "census-income.test": lines[0].encode()})
     counts = {

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.errors import SchemaError
-from sfumato.lab.assess.utility import train_and_score
+from sfumato.lab.assess.beside import train_and_score
 from sfumato.lab.demo import story
 from sfumato.lab.demo.population import demo_schema, holdout_population, make_population, patient_population
 

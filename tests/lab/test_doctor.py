@@ -14,8 +14,7 @@ from sfumato.extending import NoiseSource
 from sfumato.lab.attacks.roc import clopper_pearson, measure
 from sfumato.lab.attacks.sheets import from_frames
 from sfumato.lab.doctor.findings import ALARM, more_often_real, more_than_chance
-from sfumato.lab.doctor.known_faults import all_faults, faults_of
-from sfumato.lab.doctor.panel import examine
+from sfumato.lab.doctor.panel import all_faults, examine, faults_of
 from sfumato.lab.doctor.values import exact_counts, exact_extremes, rare_values
 
 SCHEMA = sf.Schema(

@@ -9,8 +9,7 @@ import pytest
 
 from command_line import SCHEMA, answer_of, patients, run
 from sfumato import Column, PrivacyUnit, Schema
-from sfumato.lab.dry_run.finding import NOT_PRIVATE
-from sfumato.lab.dry_run.looks import look_of
+from sfumato.lab.dry_run.finding import NOT_PRIVATE, look_of
 from sfumato.lab.dry_run.reading import dry_run
 from sfumato.public.schema.schema_file import parse_schema
 

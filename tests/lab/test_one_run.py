@@ -1,10 +1,16 @@
 """Audits by a single fit: the bound is that of fair coins where nothing is told, and honest fits hold."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.lab.audit.one_run import audit_in_one_run, cells_of_their_own, chance_of, one_run_epsilon
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from one_run import audit_in_one_run, cells_of_their_own, chance_of, one_run_epsilon
 
 
 def test_the_bound_grows_with_right_guesses_and_with_delta() -> None:

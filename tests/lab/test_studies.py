@@ -16,29 +16,24 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.lab.benchmark import datasets
-from sfumato.lab.benchmark.cnn import table_4_1_network
-from sfumato.lab.benchmark.datasets import Benchmark, make_benchmark
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import Benchmark, BenchmarkError, make_benchmark
+from sfumato.lab.benchmark.learners import table_4_1_network
 from sfumato.lab.studies.autoencoder import autoencoder_study
-from sfumato.lab.studies.autoencoder.linking import linked_share
-from sfumato.lab.studies.conducting import carry_out, write_page
-from sfumato.lab.studies.digits import Digits
-from sfumato.lab.studies.fewer import fewer_rows
+from sfumato.lab.studies.autoencoder.networks import linked_share
+from sfumato.lab.studies.digits import Digits, fewer_rows
 from sfumato.lab.studies.local_iic import claims as local_claims
 from sfumato.lab.studies.local_iic import local_study
 from sfumato.lab.studies.opacus_report import claims as opacus_claims
 from sfumato.lab.studies.opacus_report import opacus_study
 from sfumato.lab.studies.shelf import STUDIES
-from sfumato.lab.studies.task import Figures, Found, Line, Study, Task
-from sfumato.lab.studies.thesis import networks, thesis_study
+from sfumato.lab.studies.study import Figures, Found, Line, Study, Task, carry_out, write_page
+from sfumato.lab.studies.thesis import thesis_study, training
 from sfumato.lab.studies.thesis.claims import Classwise, main_epsilons
-from sfumato.lab.studies.thesis.curves import published_points
 from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures
-from sfumato.lab.studies.thesis.nearness import agreement, unfitted
-from sfumato.lab.studies.thesis.stopping import Stopping
-from sfumato.lab.studies.thesis.training import Training
+from sfumato.lab.studies.thesis.story import agreement, published_points, unfitted
+from sfumato.lab.studies.thesis.training import Stopping, Training
 from sfumato.lab.studies.threea import threea_study
-from sfumato.lab.studies.threea.pixels import as_table
+from sfumato.lab.studies.threea.threea_study import as_table
 from sfumato.mechanisms.learners.cnn import Cnn
 from sfumato.public.accounting import epsilon_of_mu
 
@@ -143,9 +138,9 @@ def test_rows_that_are_functions_of_a_row_are_linked() -> None:
 
 def test_networks_side_by_side_say_what_each_says_alone() -> None:
     torch = pytest.importorskip("torch")
-    weights = networks.started(torch, n_networks=3, shape=(1, 28, 28), n_classes=10, seed=0)
+    weights = training.started(torch, n_networks=3, shape=(1, 28, 28), n_classes=10, seed=0)
     images = torch.from_numpy(np.random.default_rng(0).random((3, 4, 1, 28, 28), dtype=np.float32))
-    together = networks.scores(torch, weights, images)
+    together = training.scores(torch, weights, images)
     for at in range(3):
         alone = table_4_1_network(torch, shape=(1, 28, 28), n_classes=10)
         with torch.no_grad():

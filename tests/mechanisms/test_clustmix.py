@@ -16,8 +16,7 @@ from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import AccountingError, ContractError, ModelError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
-from sfumato.lab.benchmark.datasets import make_benchmark
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import BenchmarkError, make_benchmark
 from sfumato.lab.studies.threea.clustmix_published import (
     PublishedSettings,
     centroids,
@@ -25,9 +24,7 @@ from sfumato.lab.studies.threea.clustmix_published import (
     publish,
     published_least_size,
 )
-from sfumato.lab.studies.threea.clustmix_records import published_record
-from sfumato.lab.studies.threea.clustmix_scaling import Scaling, scaled
-from sfumato.lab.studies.threea.clustmix_search import Choice, best_choice
+from sfumato.lab.studies.threea.clustmix_records import Choice, Scaling, best_choice, published_record, scaled
 from sfumato.lab.studies.threea.clustmix_witness import _pair, find_witness
 from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
 from sfumato.mechanisms import ClustMix

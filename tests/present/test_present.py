@@ -15,13 +15,13 @@ import sfumato as sf
 import sfumato.present
 from html_tags import self_contained
 from sfumato.model import Synthetic
-from sfumato.present.axes import date_marks
+from sfumato.present import pages
 from sfumato.present.columns import column_card, percent_text
 from sfumato.present.correlations import correlations_of, correlations_svg
+from sfumato.present.histogram_drawing import date_marks
 from sfumato.present.marginals import marginal
 from sfumato.present.plots import picture_grid
-from sfumato.present.promise import plain_promise
-from sfumato.present.report import public_report, summarize
+from sfumato.present.report import plain_promise, public_report, summarize
 from sfumato.public.schema.schema import Column, Schema
 
 EVIL = '<script>alert("$x$")</script>'
@@ -208,10 +208,20 @@ def test_marginals_share_their_cells():
     ordered = pd.Series(pd.Categorical(["low", "high"], categories=["low", "high"], ordered=True))
     assert marginal("y", {"real": pd.Series(["high", "low"]), "synthetic": ordered}).labels == ("low", "high")
     card = column_card("x", {"real": pd.Series([0.0, 1.0, np.nan]), "synthetic": pd.Series([5.0, 5.0, 5.0])})
-    assert 'class="real"' in card.drawing
-    assert 'class="synthetic"' in card.drawing
-    assert card.sentences[0].startswith("Real: from 0 to 1")
-    assert "<script" not in str(column_card(EVIL, {"synthetic": pd.Series([1.0, 2.0])}).drawing)
+    assert 'class="real"' in card["drawing"]
+    assert 'class="synthetic"' in card["drawing"]
+    assert card["sentences"][0].startswith("Real: from 0 to 1")
+    assert "<script" not in str(column_card(EVIL, {"synthetic": pd.Series([1.0, 2.0])})["drawing"])
+
+
+def test_every_template_but_markdown_is_escaped():
+    environment = pages._environment()
+    escaped = {name: environment.autoescape(name) for name in environment.list_templates()}
+    assert {name for name, is_escaped in escaped.items() if not is_escaped} == {
+        n for n in escaped if n.endswith(".md.jinja")
+    }
+    assert sum(name.endswith(".html.jinja") and is_escaped for name, is_escaped in escaped.items()) >= 8
+    assert environment.autoescape(None)  # a template without a name
 
 
 def test_categories_stand_by_frequency_and_the_rest_is_summed():
@@ -219,41 +229,41 @@ def test_categories_stand_by_frequency_and_the_rest_is_summed():
     codes = np.minimum(rng.geometric(0.1, 5_000), 60)
     values = pd.Series([f"c{code}" for code in codes]).astype("category").where(rng.random(5_000) < 0.9)
     card = column_card("code", {"synthetic": values})
-    assert [bar.label for bar in card.bars[:3]] == ["c1", "c2", "c3"]
-    assert card.bars[-2].label == f"{len(values.cat.categories) - 10} more"
-    assert card.bars[-1].label == "(missing)"
-    assert card.bars[-1].shares == {"synthetic": percent_text(values.isna().mean())}
+    assert [bar["label"] for bar in card["bars"][:3]] == ["c1", "c2", "c3"]
+    assert card["bars"][-2]["label"] == f"{len(values.cat.categories) - 10} more"
+    assert card["bars"][-1]["label"] == "(missing)"
+    assert card["bars"][-1]["shares"] == {"synthetic": percent_text(values.isna().mean())}
     drawn = marginal("code", {"synthetic": values})
     assert drawn.heights["synthetic"].sum() + drawn.missing["synthetic"] == pytest.approx(1)
     ordered = pd.Series(pd.Categorical(["b", "b", "a"], categories=["a", "b"], ordered=True))
-    assert [bar.label for bar in column_card("grade", {"synthetic": ordered}).bars] == ["a", "b"]
+    assert [bar["label"] for bar in column_card("grade", {"synthetic": ordered})["bars"]] == ["a", "b"]
 
 
 def test_a_long_tail_does_not_flatten_the_drawing():
     rng = np.random.default_rng(0)
     values = np.append(rng.normal(50, 10, 5_000), [1e6] * 5)
     card = column_card("income", {"synthetic": pd.Series(values)})
-    assert "lie beyond what is drawn." in card.sentences[0]
-    assert "to 1,000,000" in card.sentences[0]
-    marks = [float(text) for text in re.findall(r'class="mark"[^>]*>([^<]*)<', card.drawing)]
+    assert "lie beyond what is drawn." in card["sentences"][0]
+    assert "to 1,000,000" in card["sentences"][0]
+    marks = [float(text) for text in re.findall(r'class="mark"[^>]*>([^<]*)<', card["drawing"])]
     assert max(marks) < 100
     assert len(marks) >= 2
     zeros = column_card(
         "gain", {"synthetic": pd.Series(np.where(rng.random(1_000) < 0.9, 0, rng.integers(1, 999, 1_000)))}
     )
-    assert re.search(r"(89|90|91) % are 0\.", zeros.sentences[0])
+    assert re.search(r"(89|90|91) % are 0\.", zeros["sentences"][0])
 
 
 @pytest.mark.parametrize("share", [1.0, 0.4, 0.03, 0.0004, 1e-7])
 def test_an_axis_has_marks_that_differ(share):
     """No axis says 0 % three times."""
     rows = pd.Series(np.r_[np.zeros(10), np.ones(10)] * share)
-    marks = re.findall(r'class="mark"[^>]*>([^<]*)<', column_card("x", {"synthetic": rows}).drawing)
+    marks = re.findall(r'class="mark"[^>]*>([^<]*)<', column_card("x", {"synthetic": rows})["drawing"])
     assert 2 <= len(marks) == len(set(marks)) <= 6
 
 
 def test_the_share_is_written_over_the_bars():
-    drawing = column_card("x", {"synthetic": pd.Series(np.arange(100.0))}).drawing
+    drawing = column_card("x", {"synthetic": pd.Series(np.arange(100.0))})["drawing"]
     assert drawing.index("% of rows") > drawing.index('class="synthetic"')
 
 

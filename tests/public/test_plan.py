@@ -20,7 +20,7 @@ from sfumato.outlook import forecast as outlook_module
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import load_expectations
 from sfumato.outlook.forecast import HOPELESS, Outlook, outlook
-from sfumato.outlook.words import NUMBER_NOT_SIMULATED, in_units
+from sfumato.outlook.sections import NUMBER_NOT_SIMULATED, in_units
 from sfumato.public.plan.reading import ASSUMED_ROWS, column_noise, readings_of
 from sfumato.public.schema.schema import Column, Schema
 

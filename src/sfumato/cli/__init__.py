@@ -1,5 +1,6 @@
 """The command line: one command for each thing that a person may want to do."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -10,29 +11,20 @@ from sfumato.cli.commands.account_command import account
 from sfumato.cli.commands.assess_command import assess
 from sfumato.cli.commands.audit_command import audit
 from sfumato.cli.commands.bench_command import bench
-from sfumato.cli.commands.check_command import check
-from sfumato.cli.commands.data_command import data
 from sfumato.cli.commands.demo_command import demo
 from sfumato.cli.commands.doctor_command import doctor
-from sfumato.cli.commands.keys_command import keys
-from sfumato.cli.commands.methods_command import methods
-from sfumato.cli.commands.plan_command import plan
-from sfumato.cli.commands.predict_command import predict
-from sfumato.cli.commands.release_command import release
-from sfumato.cli.commands.sample_command import sample
-from sfumato.cli.commands.schema_command import schema
+from sfumato.cli.commands.keys_command import keys, verify
+from sfumato.cli.commands.methods_command import data, methods
+from sfumato.cli.commands.release_command import release, train
+from sfumato.cli.commands.sample_command import predict, sample
+from sfumato.cli.commands.schema_command import check, plan, schema
 from sfumato.cli.commands.study_command import study
-from sfumato.cli.commands.train_command import train
-from sfumato.cli.commands.verify_command import verify
 from sfumato.cli.refusals import EXIT_CODES, stop_cleanly, withhold_details
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    name="sfumato",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    pretty_exceptions_show_locals=False,
+    name="sfumato", no_args_is_help=True, pretty_exceptions_enable=False, pretty_exceptions_show_locals=False
 )
 
 
@@ -51,29 +43,25 @@ def _every_command(
     """Release a private dataset as a differentially private one that models can be trained on."""
 
 
-app.command(epilog="Example: sfumato demo --out demo-release")(demo)
-app.command(epilog="Example: sfumato schema patients.csv > schema.toml")(schema)
-app.command(epilog="Example: sfumato check patients.csv --schema schema.toml")(check)
-app.command(epilog="Example: sfumato plan schema.toml --epsilon 1")(plan)
-app.command(epilog="Example: sfumato release patients.csv --schema schema.toml --epsilon 1 --out release")(release)
-app.command(epilog="Example: sfumato sample release -n 100000 --out more.parquet")(sample)
-app.command(
-    epilog="Example: sfumato train patients.csv --schema schema.toml --learner logistic --epsilon 1 --out model"
-)(train)
-app.command(epilog="Example: sfumato predict model new-patients.csv --out predictions.csv")(predict)
-app.command(epilog="Example: sfumato methods --json")(methods)
-app.command(epilog="Example: sfumato verify release --signer statistics-office.pub")(verify)
-app.command(epilog="Example: sfumato assess release --private patients.csv --test other-patients.csv --out assessment")(
-    assess
-)
-app.command(
-    epilog="Example: sfumato doctor --real patients.csv --synthetic theirs.csv --holdout other-patients.csv --tool synthcity"
-)(doctor)
-app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5")(
-    bench
-)
-app.command(epilog="Example: sfumato audit dpmix --epsilon 1 --plot trade-off.svg")(audit)
-app.command(epilog="Example: SFUMATO_DATA=~/datasets sfumato study dpmix-thesis --quick --out study")(study)
+_EXAMPLES: dict[Callable[..., None], str] = {
+    demo: "sfumato demo --out demo-release",
+    schema: "sfumato schema patients.csv > schema.toml",
+    check: "sfumato check patients.csv --schema schema.toml",
+    plan: "sfumato plan schema.toml --epsilon 1",
+    release: "sfumato release patients.csv --schema schema.toml --epsilon 1 --out release",
+    sample: "sfumato sample release -n 100000 --out more.parquet",
+    train: "sfumato train patients.csv --schema schema.toml --learner logistic --epsilon 1 --out model",
+    predict: "sfumato predict model new-patients.csv --out predictions.csv",
+    methods: "sfumato methods --json",
+    verify: "sfumato verify release --signer statistics-office.pub",
+    assess: "sfumato assess release --private patients.csv --test other-patients.csv --out assessment",
+    doctor: "sfumato doctor --real patients.csv --synthetic theirs.csv --holdout other-patients.csv --tool synthcity",
+    bench: "SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5",
+    audit: "sfumato audit dpmix --epsilon 1 --plot trade-off.svg",
+    study: "SFUMATO_DATA=~/datasets sfumato study dpmix-thesis --quick --out study",
+}
+for command, example in _EXAMPLES.items():
+    app.command(epilog=f"Example: {example}")(command)
 app.add_typer(keys, name="keys")
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from sfumato.cli.console import answer, progress, warn
-from sfumato.cli.settings import with_settings
+from sfumato.cli.options import with_settings
 from sfumato.errors import PlanError, SfumatoError
 from sfumato.folder.releasing import CERTIFICATE, check_target
 from sfumato.lab.baselines import Baseline, baseline_for, release_non_private

@@ -51,10 +51,6 @@ class Method:
     takes: tuple[str, ...]
     figures: dict[str, dict[str, Any]]
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**vars(self), "takes": list(self.takes)}
-
 
 def methods() -> list[Method]:
     """All mechanisms that are registered, in the order of their names. Each keeps to the budget that it is given."""

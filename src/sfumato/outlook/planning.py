@@ -1,27 +1,32 @@
 """What a release would do and be worth, before any row is read: the same in Python and on the command line."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Learner, Mechanism, as_mechanism
-from sfumato.outlook.duration import Duration, duration_of
 from sfumato.outlook.forecast import Outlook, outlook
-from sfumato.outlook.preview import advice, discovery_of, noise_of, plan_if_known, rare_categories
+from sfumato.outlook.preview import (
+    Duration,
+    advice,
+    discovery_of,
+    duration_of,
+    keys_without_effect,
+    noise_of,
+    plan_if_known,
+    rare_categories,
+)
 from sfumato.outlook.row_counts import PlannedRows, planned_rows
 from sfumato.outlook.sections import (
     curve_section,
     discovery_section,
-    duration_section,
     noise_section,
     outline_section,
     outlook_section,
-    rows_section,
     steps_section,
 )
-from sfumato.outlook.unused_keys import keys_without_effect
 from sfumato.public.accounting import Spent
 from sfumato.public.budget import Budget, budget_of
 from sfumato.public.certificate.claim import claim_of
@@ -128,7 +133,8 @@ class PlannedRelease:
             told.append(outline_section(self.mechanism.name, self.outline, is_open=is_open))
         if self.discovery is not None:
             told.append(discovery_section(self.discovery))
-        told += [rows_section(self.rows), duration_section(self.duration)]
+        told.append(Section(title="Rows of the release", before=tuple(self.rows.sentences)))
+        told.append(Section(title="How long it takes", before=tuple(self.duration.sentences)))
         if self.outlook is not None:
             told += [outlook_section(self.outlook), *([curve_section(self.outlook)] if curve else [])]
         return told
@@ -148,7 +154,7 @@ class PlannedRelease:
             "claim": None if self.plan is None else claim_of(self.plan).in_words,
             "column_noise": self.noise,
             "rows": self.rows.to_json(),
-            "duration": self.duration.to_json(),
+            "duration": asdict(self.duration),
             "outline": None if self.outline is None else self.outline.to_json(),
             "expectation": None if self.outlook is None else self.outlook.to_json(),
             "discovery": self.discovery,

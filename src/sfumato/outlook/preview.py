@@ -1,18 +1,82 @@
-"""What a release would do, worked out from the schema alone: the plan, what is to be discovered, and advice."""
+"""What a release would do, worked out from the schema alone: the plan, what is to be discovered, how long it takes, and advice."""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import PlanError, SchemaError
-from sfumato.mechanism import Mechanism, Named
+from sfumato.mechanism import Learner, Mechanism, Named
+from sfumato.outlook.method_list import figures_of
 from sfumato.public.budget import Budget
+from sfumato.public.machine.hardware import OnGpu
 from sfumato.public.plan.block import Block, Hot
 from sfumato.public.plan.discovery import BUDGET_SHARE, DELTA_SHARE, plan_discovery
 from sfumato.public.plan.plan import Plan, make_plan
 from sfumato.public.plan.reading import column_noise, readings_of
 from sfumato.public.plan.step import Poisson, Step, WithoutReplacement
 from sfumato.public.schema.schema import Schema, sketch
+
+#: Mechanisms whose rows are encoded mixtures.
+_ENCODED = ("dpmix", "kip", "dp-kip")
+
+
+def keys_without_effect(mechanism: Mechanism, schema: Schema) -> list[str]:
+    """A sentence for each key that has no effect, because no rows of the table are released."""
+    keys = {
+        "decimals": [column.name for column in schema.columns if column.decimals is not None],
+        "depends_on": [column.name for column in schema.columns if column.depends_on],
+        "special": [column.name for column in schema.columns if column.special_as is not None],
+    }
+    if mechanism.name not in _ENCODED and not isinstance(mechanism, Learner):
+        return []
+    gives = "a model" if isinstance(mechanism, Learner) else "encoded mixtures"
+    return [
+        f"{mechanism.name} releases {gives} and no rows of the table: {key} of {names[0]!r}"
+        f"{f' and {len(names) - 1} more' if len(names) > 1 else ''} has no effect on what is released."
+        for key, names in keys.items()
+        if names
+    ]
+
+
+_NO_GPU = "A GPU makes no difference to it."
+
+
+@dataclass(frozen=True)
+class Duration:
+    """Seconds and memory of one release elsewhere, if one was measured; and what a GPU would do."""
+
+    measured: dict[str, Any] | None
+    on_gpu: str
+
+    @property
+    def sentences(self) -> list[str]:
+        """For a person."""
+        found = self.measured
+        if found is None:
+            return ["It was not timed in the benchmark.", self.on_gpu]
+        took = f"{found['seconds']:.0f} s of one processor"
+        took += f" and {found['memory_mb']:,.0f} MB" if found["memory_mb"] else ""
+        rows = f"{found['rows']:,} rows of {found['columns']:,} columns"
+        return [f"On {found['dataset']} ({rows}) a release took {took}.", self.on_gpu]
+
+
+def duration_of(mechanism: Mechanism, schema: Schema) -> Duration:
+    """By the dataset of the same kind that is nearest in rows and columns."""
+    is_image = bool(schema.images)
+    timed = [
+        {"dataset": dataset, **{key: figure.get(key) for key in ("rows", "columns", "seconds", "memory_mb")}}
+        for dataset, figure in figures_of(mechanism.name).items()
+        if figure.get("seconds") and bool(figure.get("image")) == is_image
+    ]
+    size = math.log(max(schema.rows or 10_000, 1)), math.log(max(len(schema.columns), 1))
+
+    def away(figure: dict[str, Any]) -> float:
+        return math.dist(size, (math.log(figure["rows"]), math.log(figure["columns"])))
+
+    gpu = mechanism.on_gpu if isinstance(mechanism, OnGpu) else _NO_GPU
+    return Duration(min(timed, key=away) if timed else None, gpu)
+
 
 #: Columns of fewer categories than this are not spoken of by them.
 _MANY_CATEGORIES = 20

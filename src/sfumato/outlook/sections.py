@@ -1,24 +1,125 @@
-"""A plan as sections of plain text: what Python, notebooks and the command line each lay out in their own way."""
+"""A plan in words, and as sections of plain text: what Python, notebooks and the command line each lay out in their own way."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.outlook.duration import Duration
-from sfumato.outlook.forecast import SIZES, Outlook
-from sfumato.outlook.row_counts import PlannedRows
-from sfumato.outlook.words import (
-    NUMBER_NOT_SIMULATED,
-    in_sentences,
-    noise_by_column,
-    noise_notes,
-    percent,
-    simulated_another,
-)
+from sfumato.outlook.expectations import Range
+from sfumato.outlook.forecast import LIKE_A_NUMBER, SIZES, Outlook
 from sfumato.public.certificate.claim import claim_of
 from sfumato.public.certificate.layout import Grid, Section
 from sfumato.public.plan.outline import Outline
 from sfumato.public.plan.plan import Plan
-from sfumato.public.schema.schema import Schema
+from sfumato.public.plan.reading import ASSUMED_ROWS
+from sfumato.public.schema.schema import Column, Schema
+
+_DAY = 86_400.0
+
+#: Said where a line on learners would stand for a target of classes.
+NUMBER_NOT_SIMULATED = (
+    f"The target is a number. Learners of numbers were not simulated: take what they keep of a class with "
+    f"{100 * LIKE_A_NUMBER:.0f} % of the rows as the best that may be hoped for."
+)
+
+
+def noise_by_column(noise: Sequence[dict[str, Any]], schema: Schema) -> dict[str, str]:
+    """For each column what is told of it, and give or take how much: one standard deviation."""
+    by_column: dict[str, list[str]] = {}
+    for entry in noise:
+        name = "every column" if entry["column"] == "*" else entry["column"]
+        by_column.setdefault(name, []).append(in_units(entry, schema))
+    return {name: "; ".join(told) for name, told in by_column.items()}
+
+
+def noise_notes(noise: Sequence[dict[str, Any]]) -> list[str]:
+    """What a reader of these figures should know."""
+    notes = []
+    if any(entry["rows_assumed"] for entry in noise):
+        notes.append(
+            f"rows is not declared: means are told for {ASSUMED_ROWS:,} rows; ten times the rows, a tenth of it."
+        )
+    if any(entry["what"] == "the mean" and not entry["at_most"] for entry in noise):
+        notes.append("Means are those of the raw noisy counts. Smoothing, which is free, makes them better.")
+    return notes
+
+
+def in_units(entry: dict[str, Any], schema: Schema) -> str:
+    """A phrase such as `a count ±27 rows`.
+
+    >>> age = Column(name="age", kind="integer", bounds=(0, 100))
+    >>> entry = {"column": "age", "what": "the mean", "noise": 0.0213, "unit": "", "at_most": False}
+    >>> in_units(entry, Schema(columns=(age,)))
+    'the mean ±0.021'
+    """
+    noise, what = entry["noise"], entry["what"]
+    sign = "up to ±" if entry["at_most"] else "±"
+    if entry["unit"] in ("rows", "teachers"):
+        return (
+            f"{what} {sign}{noise:,.2g} {entry['unit']}" if noise < 10 else f"{what} {sign}{noise:,.0f} {entry['unit']}"
+        )
+    if entry["unit"] == "share":
+        return f"{what} {sign}{100 * noise:.2g} %" if noise < 1 else f"{what} ± more than all of it"
+    column = schema[entry["column"]]
+    if noise > column.high - column.low:
+        return f"{what} ± more than its whole range"
+    return f"{what} {sign}{_number(noise, column)}"
+
+
+def _number(noise: float, column: Column) -> str:
+    if column.kind == "datetime":
+        return f"{noise / _DAY:,.2g} days" if noise < 100 * _DAY else f"{noise / _DAY:,.0f} days"
+    return f"{noise:.2g}" if noise < 100 else f"{noise:,.0f}"
+
+
+def in_sentences(expected: Outlook, rows: int) -> list[str]:
+    """What a learner keeps, how far distributions are off, and what that rests on."""
+    said = []
+    shares = expected.shares(rows)
+    for at, (rate, share) in enumerate(shares.items()):
+        end = "." if at == len(shares) - 1 else ";"
+        if at == 0:
+            said.append(
+                f"Expect a learner to keep {percent(share)} of what it would learn from the real rows if the classes "
+                f"are even{end}"
+            )
+        else:
+            said.append(f"{percent(share)} if a class has {100 * rate:.0f} % of the rows{end}")
+    sentences = [" ".join(said)] if said else []
+    number = expected.number_share(rows)
+    sentences += (
+        [] if number is None else [f"{NUMBER_NOT_SIMULATED} That is {percent(number)} of what the real rows give."]
+    )
+    distances = expected.distances(rows)
+    if distances:
+        sentences.append(
+            f"Expect the distribution of a column to be off by {percent(distances['one_way'])}, of a pair of columns by "
+            f"{percent(distances['two_way'])} (total variation, on average)."
+        )
+    everything = [*shares.values(), *distances.values()]
+    where = (
+        f"So lay four of five of those nearest to it among {expected.found.runs} releases of made-up data, with --rows "
+        "many; your data may differ."
+    )
+    if expected.columns > expected.found.most_columns or not all(r.seen for r in everything):
+        where += " It lies beyond what was simulated: take this as a guess."
+    return [*sentences, where]
+
+
+def simulated_another(expected: Outlook) -> str | None:
+    """A sentence where the figures are those of another mechanism."""
+    if expected.mechanism == expected.simulated:
+        return None
+    return f"These are figures for {expected.simulated}. {expected.mechanism} was not simulated."
+
+
+def percent(share: Range) -> str:
+    """A range in whole percent.
+
+    >>> percent(Range(0.851, 0.9, 0.949, seen=True))
+    '85-95 %'
+    """
+    low, high = round(100 * share.low), round(100 * share.high)
+    return f"{low} %" if low == high else f"{low}-{high} %"
+
 
 #: Columns that are shown; to_json and --json have them all.
 _SHOWN = 12
@@ -63,16 +164,6 @@ def outline_section(mechanism: str, outline: Outline, *, is_open: bool) -> Secti
     left_out = tuple(f"- {entry.sentence}" for entry in outline.left_out)
     later = ("Bounds or categories are to be discovered first: what is found may change this.",) if is_open else ()
     return Section(title=f"What {mechanism} will do", before=(*said, *left_out), notes=later)
-
-
-def rows_section(rows: PlannedRows) -> Section:
-    """How many rows the release will have."""
-    return Section(title="Rows of the release", before=tuple(rows.sentences))
-
-
-def duration_section(duration: Duration) -> Section:
-    """How long it takes."""
-    return Section(title="How long it takes", before=tuple(duration.sentences))
 
 
 def noise_section(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:

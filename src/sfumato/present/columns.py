@@ -1,12 +1,10 @@
 """Every column as a reader meets it: its name, its kind, a drawing or a table of shares, and a sentence or two."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
 from sfumato.present.histogram_drawing import histogram_svg
 from sfumato.present.marginals import Marginal, is_number, marginal, numbers_of
@@ -18,37 +16,19 @@ MOST_COLUMNS = 1_000
 _SPIKE = 0.1
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A category, and its share of each set of rows."""
-
-    label: str
-    shares: dict[str, str]
-    widths: dict[str, str]
-    is_rest: bool = False
-
-
-@dataclass(frozen=True)
-class ColumnCard:
-    """What a page shows of one column."""
-
-    name: str
-    kind: str
-    is_target: bool
-    sentences: list[str]
-    drawing: Markup | None
-    bars: list[Bar]
+#: What a page shows of one column, as plain values: `name`, `kind`, `is_target`, `sentences`, and a `drawing` or `bars`. A bar is a
+#: category (`label`) with its `shares` of each set of rows as texts, their `widths`, and whether it stands for all others (`is_rest`).
+ColumnCard = dict[str, Any]
 
 
 def column_cards(sets: Mapping[str, pd.DataFrame], schema: Schema) -> list[ColumnCard]:
     """The target first, then columns in their order. All sets of rows have the columns of the first."""
     names = columns_in_order(next(iter(sets.values())), schema)
     kinds = {column.name: column.kind for column in schema.columns}
+    columns = {name: {key: rows[name] for key, rows in sets.items()} for name in names[:MOST_COLUMNS]}
     return [
-        column_card(
-            name, {key: rows[name] for key, rows in sets.items()}, kind=kinds.get(name), target=name == schema.target
-        )
-        for name in names[:MOST_COLUMNS]
+        column_card(name, values, kind=kinds.get(name), target=name == schema.target)
+        for name, values in columns.items()
     ]
 
 
@@ -67,13 +47,14 @@ def column_card(
     sentences = list(told.values())
     if len(told) > 1:
         sentences = [f"{key.capitalize()}: {words[0].lower()}{words[1:]}" for key, words in told.items() if words]
+    card = {"name": name, "kind": kind or "category", "is_target": target}
     if counted.edges is None:
-        return ColumnCard(name, kind or "category", target, [s for s in sentences if s], None, _bars(counted))
-    label = f"Histogram of {name}. {' '.join(sentences)}"
-    return ColumnCard(name, kind or "number", target, sentences, histogram_svg(counted, label=label), [])
+        return card | {"sentences": [s for s in sentences if s], "drawing": None, "bars": _bars(counted)}
+    drawing = histogram_svg(counted, label=f"Histogram of {name}. {' '.join(sentences)}")
+    return card | {"kind": kind or "number", "sentences": sentences, "drawing": drawing, "bars": []}
 
 
-def _bars(counted: Marginal) -> list[Bar]:
+def _bars(counted: Marginal) -> list[dict[str, Any]]:
     labels = list(counted.names)
     heights = {key: list(map(float, shares)) for key, shares in counted.heights.items()}
     if any(counted.missing.values()):
@@ -81,12 +62,12 @@ def _bars(counted: Marginal) -> list[Bar]:
         heights = {key: [*shares, counted.missing[key]] for key, shares in heights.items()}
     most = max((max(shares, default=0.0) for shares in heights.values()), default=0.0) or 1.0
     return [
-        Bar(
-            label,
-            {key: percent_text(shares[at]) for key, shares in heights.items()},
-            {key: f"{100 * shares[at] / most:.3g}" for key, shares in heights.items()},
-            is_rest=at >= len(counted.labels),
-        )
+        {
+            "label": label,
+            "shares": {key: percent_text(shares[at]) for key, shares in heights.items()},
+            "widths": {key: f"{100 * shares[at] / most:.3g}" for key, shares in heights.items()},
+            "is_rest": at >= len(counted.labels),
+        }
         for at, label in enumerate(labels)
     ]
 

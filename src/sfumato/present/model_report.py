@@ -6,8 +6,7 @@ from sfumato.mechanisms.learners.progress import Look, looks_of
 from sfumato.outlook.warnings import verdict_on
 from sfumato.present.pages import render
 from sfumato.present.plots import curve_svg
-from sfumato.present.promise import plain_promise
-from sfumato.present.report import common_facts
+from sfumato.present.report import common_facts, plain_promise
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.plan.answers import Answers
 from sfumato.public.schema.schema import Schema

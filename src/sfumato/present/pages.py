@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -19,7 +20,8 @@ def _environment() -> "Environment":
 
     made = Environment(
         loader=PackageLoader("sfumato.present"),
-        autoescape=True,  # names and categories come from a schema that somebody else may have written
+        # Names and categories come from a schema that somebody else may have written. Markdown has no HTML to escape.
+        autoescape=lambda template: not str(template).endswith(".md.jinja"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -34,3 +36,16 @@ def _environment() -> "Environment":
 def render(template: str, content: Mapping[str, Any]) -> str:
     """Fill in a template of this package."""
     return _environment().get_template(template).render(content)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: a list for a tuple, and null for a number that is none, as JSON knows no infinity.
+
+    >>> plain({"a": (1, float("inf"))})
+    {'a': [1, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,7 +6,8 @@ matplotlib is imported where it is used: it takes longer to import than most of 
 import base64
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: Where, and how high.
+Curve = tuple[Sequence[float] | NDArray[np.float64], Sequence[float] | NDArray[np.float64]]
+
 # matplotlib knows no CSS variables. It draws in these colours, which are then replaced by name.
 _INK, _RULE = "#010101", "#020202"
 _SERIES = {"synthetic": "#030303", "real": "#040404", "coin": "#050505"}
 _VARIABLES = {_INK: "--ink", _RULE: "--rule", **{colour: f"--{name}" for name, colour in _SERIES.items()}}
+_HALVES: Any = {"xticks": [0, 0.5, 1], "yticks": [0, 0.5, 1]}
 _SHEET_WIDTH = 1200
 #: Small pictures are drawn about as large as this.
 _LEAST_SIDE = 48
@@ -40,39 +45,25 @@ _STYLE: Any = {
 }
 
 
-def roc_svg(curves: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]], *, label: str) -> Markup:
+def roc_svg(curves: Mapping[str, Curve], *, label: str) -> Markup:
     """ROC curves by the name of what the learner was trained on."""
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        figure, axes = _axes(width=3.6, height=3.2)
+    with _plot(width=3.6, height=3.2) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=_SERIES["coin"], linewidth=1, linestyle=(0, (3, 3)))
         for name, (false_positive, true_positive) in curves.items():
             # A few hundred points draw the same line as ten thousand.
             at = np.linspace(0, 1, 200)
             axes.plot(at, np.interp(at, false_positive, true_positive), color=_SERIES[name], linewidth=1.8)
-        axes.set(
-            xlim=(0, 1),
-            ylim=(0, 1),
-            xlabel="false alarms",
-            ylabel="cases found",
-            xticks=[0, 0.5, 1],
-            yticks=[0, 0.5, 1],
-        )
+        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false alarms", ylabel="cases found", **_HALVES)
         return _svg(figure, label=label)
 
 
-def calibration_svg(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, title: str) -> Markup:
+def calibration_svg(curves: Mapping[str, Curve], *, title: str) -> Markup:
     """What was said against what was seen, by what the learner was trained on; the diagonal is right."""
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        figure, axes = _axes(width=3.3, height=2.6)
+    with _plot(width=3.3, height=2.6) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=_SERIES["coin"], linewidth=1, linestyle=(0, (3, 3)))
         for name, (said, seen) in curves.items():
             axes.plot(said, seen, color=_SERIES[name], linewidth=1.6, marker="o", markersize=3)
-        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability said", ylabel="share seen", xticks=[0, 0.5, 1])
-        axes.set_yticks([0, 0.5, 1])
+        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability said", ylabel="share seen", **_HALVES)
         axes.set_title(_short(title), loc="left", fontsize=10, color=_INK)
         return _svg(figure, label=f"Calibration: {title}, trained on {' and '.join(curves)} rows")
 
@@ -81,10 +72,7 @@ def attack_svg(
     false_positive: Sequence[float], true_positive: Sequence[float], *, title: str, epsilon: float, delta: float
 ) -> Markup:
     """An attack's ROC curve on a logarithmic scale, beside a coin and the most that epsilon and delta allow."""
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        figure, axes = _axes(width=3.3, height=3.0)
+    with _plot(width=3.3, height=3.0) as (figure, axes):
         floor = 1e-4
         at = np.geomspace(floor, 1, 100)
         allowed = np.minimum(
@@ -92,12 +80,8 @@ def attack_svg(
         )
         axes.plot(at, at, color=_SERIES["coin"], linewidth=1, linestyle=(0, (3, 3)))
         axes.plot(at, allowed, color=_SERIES["real"], linewidth=1.2, linestyle=(0, (6, 2)))
-        axes.plot(
-            np.maximum(false_positive, floor),
-            np.maximum(true_positive, floor),
-            color=_SERIES["synthetic"],
-            linewidth=1.8,
-        )
+        curve = np.maximum(false_positive, floor), np.maximum(true_positive, floor)
+        axes.plot(*curve, color=_SERIES["synthetic"], linewidth=1.8)
         axes.set(
             xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1), xlabel="false alarms", ylabel="members found"
         )
@@ -107,10 +91,7 @@ def attack_svg(
 
 def bars_svg(labels: Sequence[str], heights: Mapping[str, Sequence[float]], *, title: str) -> Markup:
     """Bars of numbers by name, one colour for each set of rows."""
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        figure, axes = _axes(width=3.6, height=0.9 + 0.28 * len(labels))
+    with _plot(width=3.6, height=0.9 + 0.28 * len(labels)) as (figure, axes):
         places, thickness = np.arange(len(labels)), 0.8 / len(heights)
         for at, (name, values) in enumerate(heights.items()):
             offset = (at - (len(heights) - 1) / 2) * thickness
@@ -131,10 +112,7 @@ def _short(label: str) -> str:
 
 def curve_svg(values: Sequence[float], *, noise: Sequence[float] | None, title: str) -> Markup:
     """A curve over the looks of a training, with bars of one standard deviation of noise."""
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
-        figure, axes = _axes(width=3.3, height=2.0)
+    with _plot(width=3.3, height=2.0) as (figure, axes):
         at = np.arange(1, len(values) + 1)
         axes.plot(at, values, color=_SERIES["synthetic"], linewidth=1.5, marker="o", markersize=3)
         if noise is not None:
@@ -173,15 +151,19 @@ def picture_grid(images: NDArray[Any], *, darkest: float, lightest: float) -> Ma
     return Markup("data:image/png;base64,{}").format(base64.b64encode(file.getvalue()).decode())
 
 
-def _axes(*, width: float, height: float) -> "tuple[Figure, Axes]":
+@contextmanager
+def _plot(*, width: float, height: float) -> "Iterator[tuple[Figure, Axes]]":
+    """One pair of axes, transparent and in the style of the page, which holds until it is written."""
+    import matplotlib
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.patch.set_alpha(0.0)
-    axes = figure.add_subplot()
-    axes.patch.set_alpha(0.0)
-    axes.tick_params(length=2)
-    return figure, axes
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        figure.patch.set_alpha(0.0)
+        axes = figure.add_subplot()
+        axes.patch.set_alpha(0.0)
+        axes.tick_params(length=2)
+        yield figure, axes
 
 
 def _svg(figure: "Figure", *, label: str) -> Markup:

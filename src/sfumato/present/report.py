@@ -1,5 +1,7 @@
 """The public report of a release: one HTML page made of the certificate and the synthetic rows, and of nothing else."""
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +13,125 @@ from numpy.typing import NDArray
 from sfumato.errors import SfumatoError
 from sfumato.mechanism import Named, mechanism_from
 from sfumato.model import Synthetic
+from sfumato.outlook.forecast import outlook
+from sfumato.outlook.preview import noise_of
+from sfumato.outlook.sections import in_sentences, noise_by_column, noise_notes, simulated_another
+from sfumato.outlook.warnings import verdict_on
 from sfumato.present.columns import column_cards, columns_in_order
 from sfumato.present.correlations import correlations_of, correlations_svg, drawn_columns
 from sfumato.present.loading import load_lines
 from sfumato.present.pages import render
 from sfumato.present.plots import picture_grid
-from sfumato.present.promise import plain_promise
-from sfumato.present.quality import quality_of
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.certificate.claim import exact_text
+from sfumato.public.certificate.non_private import NOT_PRIVATE
+from sfumato.public.plan.outline import outline_of
+from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
+
+#: Where an attacker may become surer than this, the promise says little by itself.
+_LITTLE = 0.95
+
+
+def plain_promise(certificate: Certificate, schema: Schema, *, what: str) -> list[str]:
+    """What is promised and what is not, without a formula.
+
+    Args:
+        certificate: Its status, epsilon and delta are told.
+        schema: Says whether rows or persons are hidden, and from what.
+        what: A sentence on what the folder holds.
+    """
+    if certificate.status != "certified":
+        return [what, "No promise of privacy holds for this folder: keep it as you would keep the private rows."]
+    return [what, f"The promise: {_nearly_the_same(schema)} {_how_sure(certificate, schema)}", _not_hidden(schema)]
+
+
+def _nearly_the_same(schema: Schema) -> str:
+    where = "the private set of pictures" if schema.images else "the private table"
+    if schema.unit.relation == "replace_one":
+        whose = "row" if schema.unit.person is None else "person's rows"
+        return f"whatever any one {whose} in {where} had said, this folder would look nearly the same."
+    who = "row" if schema.unit.person is None else "person"
+    was = "was" if schema.unit.person is None else "had rows"
+    return f"whether or not any one {who} {was} in {where}, this folder would look nearly the same."
+
+
+def _how_sure(certificate: Certificate, schema: Schema) -> str:
+    sure = most_sure(certificate.epsilon)
+    who = "a certain row" if schema.unit.person is None else "a certain person"
+    if schema.unit.relation == "replace_one":
+        guess = f"thinks two values of {who} equally likely may come to be {sure_text(sure)} sure of one of them"
+    else:
+        is_in = f"{who} {'is' if schema.unit.person is None else 'has rows'} in it"
+        guess = f"gives even odds that {is_in} may come to be {sure_text(sure)} sure"
+    said = (
+        f"Somebody who knows all other rows and {guess} after seeing everything here, and no surer, but for an exception "
+        f"with a probability of at most {odds_text(certificate.delta)}."
+    )
+    return said if sure <= _LITTLE else f"{said} That limit is so high that the promise says little by itself."
+
+
+def _not_hidden(schema: Schema) -> str:
+    whom = "row" if schema.unit.person is None else "person"
+    return f"Not hidden: what many {whom}s have in common. That is what this release is for."
+
+
+def most_sure(epsilon: float) -> float:
+    """How sure one may become of what had even odds.
+
+    >>> round(most_sure(1.0), 3), most_sure(1000.0)
+    (0.731, 1.0)
+    """
+    return 1 / (1 + math.exp(-epsilon))
+
+
+def sure_text(share: float) -> str:
+    """In percent.
+
+    >>> sure_text(0.731), sure_text(0.5), sure_text(0.99966), sure_text(1.0)
+    ('73 %', '50 %', '99.97 %', 'more than 99.99 %')
+    """
+    percent = 100 * share
+    if percent > 99.99:
+        return "more than 99.99 %"
+    return f"{percent:.0f} %" if percent < 99 else f"{percent:.2f} %"
+
+
+def odds_text(delta: float) -> str:
+    """A small probability as one in so many.
+
+    >>> odds_text(1e-6), odds_text(3.3e-5)
+    ('one in 1,000,000', 'one in 30,000')
+    """
+    many = 1 / delta
+    digits = 10 ** (len(str(int(many))) - 2) if many >= 100 else 1
+    return f"one in {int(many + 1e-6) // digits * digits:,}"
+
+
+def quality_of(mechanism: Named, *, schema: Schema, plan: Plan, warnings: Sequence[str]) -> dict[str, Any]:
+    """All that the page says under *How good is it?*, as plain values."""
+    told = noise_of(mechanism, schema=schema, planned=plan)
+    noise = noise_by_column(told, schema)
+    outline = outline_of(mechanism, schema, plan.budget)
+    return {
+        "path": None if outline is None else outline.path,
+        "left_out": [] if outline is None else [entry.sentence for entry in outline.left_out],
+        "verdict": verdict_on(warnings),
+        "warnings": list(warnings),
+        "expected": _expected(mechanism, schema=schema, plan=plan),
+        "noise": list(noise.items()),
+        "notes": noise_notes(told),
+    }
+
+
+def _expected(mechanism: Named, *, schema: Schema, plan: Plan) -> list[str]:
+    """What public simulations say of such a release. They are of a declared size; without one nothing can be said."""
+    if schema.rows is None:
+        return []
+    expected = outlook(mechanism, schema=schema, budget=plan.budget, planned=plan)
+    another = simulated_another(expected)
+    return [*([] if another is None else [another]), *in_sentences(expected, schema.rows)]
+
 
 _MOST_ROWS, _MOST_COLUMNS = 5, 10
 _MOST_CLASSES, _OF_A_CLASS, _UNLABELLED = 20, 12, 60
@@ -41,14 +152,13 @@ def public_report(certificate: Certificate, *, schema: Schema, plan: dict[str, A
     The same arguments give the same bytes, and of the certificate everything counts but its list of files: `verify` makes
     the page again and compares.
     """
-    summary = summarize(certificate, schema=schema, plan=plan, synthetic=synthetic)
-    return render("report.html.jinja", {**summary, "pictures": _drawn(summary["pictures_by_class"])})
+    return render("report.html.jinja", summarize(certificate, schema=schema, plan=plan, synthetic=synthetic))
 
 
 def summarize(
     certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic
 ) -> dict[str, Any]:
-    """All that the page says, as plain values."""
+    """All that the page says, as plain values: what JSON can hold, drawings as texts."""
     quality = quality_of(
         _mechanism_of(certificate), schema=schema, plan=certificate.plan(), warnings=certificate.warnings
     )
@@ -69,7 +179,7 @@ def facts_of_rows(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
         "cards": [] if synthetic.table is None else column_cards({"synthetic": synthetic.table}, schema),
         **_together(synthetic, schema),
-        "pictures_by_class": _choose_pictures(synthetic),
+        "pictures": _drawn(_choose_pictures(synthetic)),
         "n_classes": len(synthetic.classes),
         "load": load_lines(synthetic, schema),
         "load_notes": _load_notes(synthetic, schema),
@@ -213,3 +323,9 @@ def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
     if any(column.missing and column.special_as is None for column in schema.columns):
         notes.append("Missing numbers are NaN in the tensor; a missing class is -1.")
     return notes
+
+
+def non_private_page(facts: Mapping[str, Any], *, schema: Schema, synthetic: Synthetic) -> str:
+    """The page as text: what was made, how, and that nothing is promised."""
+    shown = facts_of_rows(synthetic, schema)
+    return render("non_private.html.jinja", {**facts, **shown, "title": "NOT PRIVATE", "warning": NOT_PRIVATE})

@@ -34,7 +34,16 @@ def dpmix(
 
     The entries differ in sampling and relation, so they answer different questions.
     """
-    _check(records=records, degree=degree, mixtures=mixtures, noise_stddev=noise_stddev, features=features)
+    counts = {"records": records, "degree": degree, "mixtures": mixtures, "features": features}
+    for name, count in counts.items():
+        if count < 1:
+            raise AccountingError(f"{name} = {count} must be at least 1.")
+    if degree > records:
+        raise AccountingError(
+            f"degree = {degree} is more than records = {records}. Mix at most as many rows as there are."
+        )
+    if not (math.isfinite(noise_stddev) and noise_stddev > 0):
+        raise AccountingError(f"noise-stddev = {noise_stddev} must be a finite number above 0: no noise, no privacy.")
     if classes < 0:
         raise AccountingError(f"classes = {classes} must be at least 0. Give 0 where labels are not mixed.")
     if not 0 < delta < 1:
@@ -44,40 +53,17 @@ def dpmix(
         if classwise:
             results = _classwise(records, degree, mixtures, noise_stddev, features, delta)
         else:
-            results = dpmix_epsilons(
-                records=records,
-                degree=degree,
-                mixtures=mixtures,
-                noise_stddev=noise_stddev,
-                features=features,
-                classes=classes,
-                delta=delta,
-            )
+            results = dpmix_epsilons(**counts, noise_stddev=noise_stddev, classes=classes, delta=delta)
     answer({"results": results}, as_json=as_json, show=lambda console: _show(console, results, delta=delta))
-
-
-def _check(*, records: int, degree: int, mixtures: int, noise_stddev: float, features: int) -> None:
-    for name, count in (("records", records), ("degree", degree), ("mixtures", mixtures), ("features", features)):
-        if count < 1:
-            raise AccountingError(f"{name} = {count} must be at least 1.")
-    if degree > records:
-        raise AccountingError(
-            f"degree = {degree} is more than records = {records}. Mix at most as many rows as there are."
-        )
-    if not (math.isfinite(noise_stddev) and noise_stddev > 0):
-        raise AccountingError(f"noise-stddev = {noise_stddev} must be a finite number above 0: no noise, no privacy.")
 
 
 def _classwise(
     records: int, degree: int, mixtures: int, noise_stddev: float, features: int, delta: float
 ) -> list[dict[str, Any]]:
-    diameter = math.sqrt(features)  # of the unit box, as labels are not part of it
-    renoised = renoised_subset_epsilon(
-        records=records, degree=degree, copies=mixtures, noise_stddev=noise_stddev, diameter=diameter, delta=delta
-    )
-    fresh = fresh_subset_epsilon(
-        records=records, degree=degree, mixtures=mixtures, noise_stddev=noise_stddev, diameter=diameter, delta=delta
-    )
+    # The diameter is that of the unit box, as labels are not part of it.
+    facts = {"noise_stddev": noise_stddev, "diameter": math.sqrt(features), "delta": delta}
+    renoised = renoised_subset_epsilon(records=records, degree=degree, copies=mixtures, **facts)
+    fresh = fresh_subset_epsilon(records=records, degree=degree, mixtures=mixtures, **facts)
     return [
         {
             "accountant": "exact",
@@ -102,11 +88,6 @@ def _show(console: Console, results: list[dict[str, Any]], *, delta: float) -> N
     table.columns[3].justify = "right"
     table.add_column("note")
     for row in results:
-        table.add_row(
-            row["accountant"],
-            row["sampling"].replace("_", " "),
-            row["relation"].replace("_", " "),
-            f"{row['epsilon']:.2f}",
-            row.get("note", ""),
-        )
+        words = (row[key].replace("_", " ") for key in ("accountant", "sampling", "relation"))
+        table.add_row(*words, f"{row['epsilon']:.2f}", row.get("note", ""))
     console.print(table)

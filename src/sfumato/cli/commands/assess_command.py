@@ -11,9 +11,8 @@ from rich.text import Text
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
 from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
-from sfumato.lab.assess.assessing import MOST_ROWS
+from sfumato.lab.assess.assessing import MOST_ROWS, NOT_FOR_RELEASE, Summary, all_attacks
 from sfumato.lab.assess.assessing import assess as assess_release
-from sfumato.lab.assess.summary import NOT_FOR_RELEASE, Assessment
 from sfumato.lab.assess.writing import HTML, check_place, headline, interval_words, write
 
 
@@ -55,25 +54,25 @@ def assess(
         )
         step("drawing the pages")
         write(found, to=out, force=force)
-    payload = {**found.to_json(), "out": str(out)}
-    answer(payload, as_json=as_json, show=lambda console: _show(console, found, out=out))
+    answer({**found, "out": str(out)}, as_json=as_json, show=lambda console: _show(console, found, out=out))
 
 
-def _show(console: Console, found: Assessment, *, out: Path) -> None:
-    console.print(Text(f"{found.warning}\n", style="bold red"))
-    told = headline(found)
+def _show(console: Console, found: Summary, *, out: Path) -> None:
+    console.print(Text(f"{found['warning']}\n", style="bold red"))
+    told, utility = headline(found), found["utility"]
     for key in ("useful", "alike", "attack"):
         if key in told:
             console.print(f"{told[key]}  {told[f'{key}_about']}", markup=False)
-    if found.utility.learned:
-        table = table_of("learner", "trained on", f"{found.utility.metric} (95 %)", numbers=1)
-        for each in found.utility.learned:
-            table.add_row(each.learner, each.trained_on, interval_words(each.score))
+    if utility["learned"]:
+        table = table_of("learner", "trained on", f"{utility['metric']} (95 %)", numbers=1)
+        for each in utility["learned"]:
+            table.add_row(each["learner"], each["trained_on"], interval_words(each["score"]))
         console.print()
         console.print(table)
     console.print()
     table = table_of("attack", "AUC", "found at .1 % false alarms (95 %)", numbers=2)
-    for attack in found.attacks.all():
-        table.add_row(attack.name, f"{attack.auc.value:.3f}", interval_words(attack.rate_at_low, percent=True))
+    for attack in all_attacks(found):
+        rate = interval_words(attack["rate_at_low"], percent=True)
+        table.add_row(attack["name"], f"{attack['auc']['value']:.3f}", rate)
     console.print(table)
     console.print(f"\npage: {escape(str(out / HTML))}", soft_wrap=True)

@@ -7,16 +7,13 @@ import typer
 from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
-from sfumato.cli.options import Delta, Settings
+from sfumato.cli.options import Delta, Settings, with_settings
 from sfumato.cli.refusals import FAULTS_FOUND, refusing
-from sfumato.cli.settings import with_settings
 from sfumato.errors import PlanError
 from sfumato.folder.releasing import load_release
-from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism
+from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism, schema_for, trade_off_file
 from sfumato.lab.audit.classwise import NAME, audit_classwise
-from sfumato.lab.audit.drawing import trade_off_file
 from sfumato.lab.audit.leaks import Leak, leak_panel
-from sfumato.lab.audit.reference import schema_for
 from sfumato.mechanism import Mechanism, mechanism_from, registered
 from sfumato.public.budget import Budget, default_delta
 from sfumato.public.schema.schema import Schema
@@ -59,7 +56,7 @@ def audit(
                 panel = leak_panel(mechanism, schema, budget)
     if plot is not None:
         trade_off_file(found, to=plot)
-    payload = found.to_json() | ({"leaks": [leak.to_json() for leak in panel]} if leaks else {})
+    payload = found.to_json() | ({"leaks": [vars(leak) for leak in panel]} if leaks else {})
     answer(payload, as_json=as_json, show=lambda console: _show(console, found, panel))
     if found.verdict == "refuted" or any(leak.found for leak in panel):
         raise typer.Exit(FAULTS_FOUND)

@@ -1,6 +1,7 @@
 """sfumato bench: the evaluation protocol on a public dataset."""
 
 import statistics
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -15,15 +16,12 @@ from sfumato.cli.non_private import (
     needed,
     say_not_private,
 )
-from sfumato.cli.options import MechanismName, Settings
+from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
 from sfumato.cli.refusals import refusing
-from sfumato.cli.settings import chosen_mechanism
-from sfumato.lab.benchmark.datasets import DELTA, load, names
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import DELTA, BenchmarkError, load, names
 from sfumato.lab.benchmark.fetching import fetch
 from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS
-from sfumato.lab.benchmark.protocol import run
-from sfumato.lab.benchmark.summary import Spread, summarise
+from sfumato.lab.benchmark.protocol import Spread, run, summarise
 from sfumato.public.budget import Budget
 
 _LEARNERS = tuple(dict.fromkeys((*IMAGE_LEARNERS, *TABLE_LEARNERS)))
@@ -88,48 +86,27 @@ def _show(console: Console, records: list[dict[str, Any]]) -> None:
     else:
         claimed = f"epsilon {first['epsilon']:g}, delta {first['delta']:g}: {first['unit']}"
     console.print(f"[bold]{first['dataset']}[/bold] by {first['method']}, {claimed}\n", soft_wrap=True)
-    metric = first["metric"]
+    metric, say = first["metric"], partial(console.print, soft_wrap=True)
     table = table_of(
         "learner", "seed", metric, f"{metric}, n rows", "real", "Brier", "(real)", "seconds", "MB", numbers=7
     )
     for record in records:
-        table.add_row(
-            record["learner"],
-            str(record["seed"]),
-            _figure(record["value"]),
-            _figure(record["value_n"]),
-            _figure(record["real_value"]),
-            _figure(record["brier"]),
-            _figure(record["brier_real"]),
-            f"{record['release_seconds']:.1f}",
-            "-" if record["peak_memory_mb"] is None else f"{record['peak_memory_mb']:.0f}",
-        )
+        figures = (record[key] for key in ("value", "value_n", "real_value", "brier", "brier_real"))
+        memory = "-" if record["peak_memory_mb"] is None else f"{record['peak_memory_mb']:.0f}"
+        seconds = f"{record['release_seconds']:.1f}"
+        table.add_row(record["learner"], str(record["seed"]), *map(_figure, figures), seconds, memory)
     console.print(table)
     for learner in dict.fromkeys(record["learner"] for record in records):
         found = summarise([record for record in records if record["learner"] == learner])
-        console.print(f"{learner} on {first['real_rows']:,} real rows: {_spread(found.real)}", soft_wrap=True)
-        console.print(
-            f"{learner} on {first['synthetic_rows']:,} synthetic rows (as recommended): {_spread(found.utility)}, "
-            f"gap {found.gap:.4f}",
-            soft_wrap=True,
-        )
+        say(f"{learner} on {first['real_rows']:,} real rows: {_spread(found.real)}")
+        rows = f"{learner} on {first['synthetic_rows']:,} synthetic rows (as recommended)"
+        say(f"{rows}: {_spread(found.utility)}, gap {found.gap:.4f}")
         if found.utility_n is not None and found.gap_n is not None:
-            console.print(
-                f"{learner} on {first['synthetic_rows_n']:,} synthetic rows (as many as real): "
-                f"{_spread(found.utility_n)}, gap {found.gap_n:.4f}",
-                soft_wrap=True,
-            )
-    console.print(
-        "fidelity, mean: "
-        + ", ".join(
-            f"{title} {_figure(_mean(records, key))}"
-            for key, title in (
-                ("tvd_1way", "one-way TVD"),
-                ("tvd_2way", "two-way TVD"),
-                ("class_rate_error", "class rates"),
-            )
-        )
-    )
+            rows = f"{learner} on {first['synthetic_rows_n']:,} synthetic rows (as many as real)"
+            say(f"{rows}: {_spread(found.utility_n)}, gap {found.gap_n:.4f}")
+    titles = {"tvd_1way": "one-way TVD", "tvd_2way": "two-way TVD", "class_rate_error": "class rates"}
+    fidelity = ", ".join(f"{title} {_figure(_mean(records, key))}" for key, title in titles.items())
+    console.print(f"fidelity, mean: {fidelity}")
 
 
 def _mean(records: list[dict[str, Any]], key: str) -> float | None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
 from sfumato.cli.options import Force
 from sfumato.cli.refusals import refusing
-from sfumato.cli.show_plan import grid_as_table
+from sfumato.cli.written import grid_as_table
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import check_target
 from sfumato.lab.demo.story import Story, stages, tell
@@ -36,7 +36,7 @@ def demo(
         story = tell(out=out, on_step=step)
         with whole_file(page) as file:
             file.write(story.page.encode())
-    claim, lesson = story.fitted.certificate.claim, story.lesson
+    claim, rows, scores = story.fitted.certificate.claim, story.lesson["rows"], story.lesson["scores"]
     payload = {
         "release": str(out),
         "page": str(page),
@@ -45,9 +45,9 @@ def demo(
         "claim": claim.in_words,
         "replayed_epsilon": story.verification.replayed_epsilon,
         "verified": story.verification.ok,
-        "rows": {"train": lesson.rows["real"], "synthetic": lesson.rows["synthetic"], "test": lesson.rows["test"]},
-        "learner": lesson.learner,
-        "auc": {"real": lesson.scores["real"], "synthetic": lesson.scores["synthetic"], "coin": lesson.scores["guess"]},
+        "rows": {"train": rows["real"], "synthetic": rows["synthetic"], "test": rows["test"]},
+        "learner": story.lesson["learner"],
+        "auc": {"real": scores["real"], "synthetic": scores["synthetic"], "coin": scores["guess"]},
         "warnings": list(story.warnings),
     }
     for sentence in story.warnings:
@@ -63,8 +63,8 @@ def _show(console: Console, story: Story, *, out: Path, page: Path) -> None:
     if verdict := verdict_on(story.warnings):
         console.print(f"[yellow]{verdict}[/yellow]")
     console.print(f"[green]recomputed[/green] by independent code: epsilon {story.verification.replayed_epsilon:.4f}\n")
-    rows, scores = story.lesson.rows, story.lesson.scores
-    console.print(f"[bold]Who has diabetes?[/bold] {story.lesson.learner}, tested on {rows['test']:,} others\n")
+    rows, scores = story.lesson["rows"], story.lesson["scores"]
+    console.print(f"[bold]Who has diabetes?[/bold] {story.lesson['learner']}, tested on {rows['test']:,} others\n")
     table = table_of("trained on", "rows", "AUC", numbers=2)
     table.add_row("real people (not private)", f"{rows['real']:,}", f"{scores['real']:.3f}")
     table.add_row("synthetic people (epsilon 1)", f"{rows['synthetic']:,}", f"{scores['synthetic']:.3f}")

@@ -1,7 +1,9 @@
-"""sfumato methods: every mechanism, what it takes, and how it did in the benchmark."""
+"""sfumato methods and sfumato data: every mechanism with what it takes and reached, and the benchmark datasets that are known by name."""
 
+import os
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -9,6 +11,7 @@ from rich.text import Text
 from sfumato.cli.console import AsJson, answer, table_of
 from sfumato.cli.non_private import baselines, say_not_private
 from sfumato.cli.refusals import refusing
+from sfumato.lab.benchmark.datasets import CATALOGUE, DATA_VARIABLE, is_found
 from sfumato.outlook.method_list import Method
 from sfumato.outlook.method_list import methods as every
 
@@ -36,8 +39,8 @@ def methods(as_json: AsJson = False) -> None:
         say_not_private(console)
 
     payload = {
-        "methods": [one.to_json() for one in found],
-        "baselines": [{**one.to_json(), "status": "non_private"} for one in not_private],
+        "methods": [vars(one) for one in found],
+        "baselines": [{**vars(one), "status": "non_private"} for one in not_private],
     }
     answer(payload, as_json=as_json, show=show)
 
@@ -66,3 +69,26 @@ def _in_short(takes: tuple[str, ...]) -> str:
 
 def _reached(figures: dict[str, dict[str, Any]]) -> str:
     return ", ".join(f"{dataset} {figure['value']:.3f}" for dataset, figure in figures.items())
+
+
+data = typer.Typer(help="Benchmark datasets that are known by name.", no_args_is_help=True)
+
+
+@data.command("list", epilog="Example: SFUMATO_DATA=~/datasets sfumato data list")
+@refusing
+def list_datasets(as_json: AsJson = False) -> None:
+    """Show which benchmark datasets are found under $SFUMATO_DATA."""
+    folder = os.environ.get(DATA_VARIABLE) or None
+    told = ("name", "kind", "rows", "target", "files")
+    rows = [{**{key: getattr(entry, key) for key in told}, "found": is_found(entry)} for entry in CATALOGUE]
+
+    def show(console: Console) -> None:
+        table = table_of("name", "kind", "target", "found", "rows", numbers=1)
+        for row in rows:
+            mark = "[green]yes[/green]" if row["found"] else "no"
+            table.add_row(str(row["name"]), str(row["kind"]), str(row["target"]), mark, f"{row['rows']:,}")
+        console.print(table)
+        if folder is None:
+            console.print(f"Set {DATA_VARIABLE} to the folder that holds them.")
+
+    answer({"folder": folder, "datasets": rows}, as_json=as_json, show=show)

@@ -1,11 +1,13 @@
-"""sfumato sample: more rows from a release, at no cost."""
+"""sfumato sample and sfumato predict: more rows from a release, and what a trained model says of rows, at no cost."""
 
 import os
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import numpy as np
+import pandas as pd
 import typer
+from rich.console import Console
 from rich.markup import escape
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress
@@ -17,6 +19,7 @@ from sfumato.folder.releasing import load_release
 from sfumato.mechanism import Learner, mechanism_from
 from sfumato.model import Classifier, Synthetic
 from sfumato.outlook.row_counts import rows_to_release
+from sfumato.training import load_model
 from sfumato.verification.verifying import verify as verify_release
 
 _STAGES = _CHECKING, _BUILDING, _DRAWING, _WRITING = (
@@ -25,7 +28,7 @@ _STAGES = _CHECKING, _BUILDING, _DRAWING, _WRITING = (
     "drawing rows",
     "writing the file",
 )
-SUFFIXES = (".parquet", ".csv", ".npz")
+_TABLES = (".parquet", ".csv")
 
 
 @refusing
@@ -40,9 +43,7 @@ def sample(
 ) -> None:
     """Draw rows from the model that the measurements of a release give. No data needed, no budget spent."""
     asked = asked_rows(rows)
-    check_file_target(out, force=force)
-    if out.suffix.lower() not in SUFFIXES:
-        raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(SUFFIXES)}.")
+    _check_target(out, (*_TABLES, ".npz"), force=force)
     drawn_seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     with progress(title="sample", stages=dict.fromkeys(_STAGES, 1), quiet=quiet) as step:
         step(_CHECKING)
@@ -55,21 +56,48 @@ def sample(
         n_rows = rows_to_release(asked, schema=released.schema, mechanism=mechanism, model=model)
         step(_DRAWING)
         synthetic = model.sample(n_rows, seed=drawn_seed)
-        check_format(synthetic, out)
+        _check_format(synthetic, out)
         step(_WRITING)
         with whole_file(out) as file:
-            write_rows(synthetic, file, suffix=out.suffix.lower())
+            _write_rows(synthetic, file, suffix=out.suffix.lower())
     payload = {"out": str(out), "rows": len(synthetic), "seed": drawn_seed}
-    answer(
-        payload,
-        as_json=as_json,
-        show=lambda console: console.print(
-            f"[green]wrote[/green] {len(synthetic):,} rows to {escape(str(out))}", soft_wrap=True
-        ),
-    )
+    answer(payload, as_json=as_json, show=lambda console: _show(console, f"{len(synthetic):,} rows", out))
 
 
-def check_format(synthetic: Synthetic, out: Path) -> None:
+@refusing
+def predict(
+    model: Annotated[Path, typer.Argument(help="A folder that sfumato train has made.")],
+    data: Annotated[Path, typer.Argument(help="Rows with the columns of the schema; the target may be missing.")],
+    out: Annotated[Path, typer.Option(help="The file to make: .csv or .parquet.", metavar="FILE")],
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Predict the class of each row, and the probability of every class. No budget is spent."""
+    _check_target(out, _TABLES[::-1], force=force)
+    with progress(title="predict", quiet=quiet) as step:
+        step("checking the model")
+        verify_release(model, rebuild=False).raise_if_bad()  # a tampered folder says nothing about anybody
+        step("predicting")
+        predictions = load_model(model).predict(data)
+        step("writing the file")
+        with whole_file(out) as file:
+            _write_table(predictions, file, suffix=out.suffix.lower())
+    payload = {"out": str(out), "rows": len(predictions), "columns": list(predictions.columns)}
+    answer(payload, as_json=as_json, show=lambda console: _show(console, f"{len(predictions):,} predictions", out))
+
+
+def _show(console: Console, what: str, out: Path) -> None:
+    console.print(f"[green]wrote[/green] {what} to {escape(str(out))}", soft_wrap=True)
+
+
+def _check_target(out: Path, suffixes: tuple[str, ...], *, force: bool) -> None:
+    check_file_target(out, force=force)
+    if out.suffix.lower() not in suffixes:
+        raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(suffixes)}.")
+
+
+def _check_format(synthetic: Synthetic, out: Path) -> None:
     """Refuse a file that cannot hold these rows."""
     is_table, is_archive = synthetic.table is not None, out.suffix.lower() == ".npz"
     if is_table and is_archive:
@@ -78,13 +106,18 @@ def check_format(synthetic: Synthetic, out: Path) -> None:
         raise ReleaseError(f"the release holds images, and {out} would hold a table. Use .npz.")
 
 
-def write_rows(synthetic: Synthetic, file: BinaryIO, *, suffix: str) -> None:
+def _write_rows(synthetic: Synthetic, file: BinaryIO, *, suffix: str) -> None:
     """Write rows in the format of the suffix."""
-    if synthetic.table is not None and suffix == ".parquet":
-        synthetic.table.to_parquet(file, index=False)
-    elif synthetic.table is not None:
-        synthetic.table.to_csv(file, index=False)
+    if synthetic.table is not None:
+        _write_table(synthetic.table, file, suffix=suffix)
+        return
+    arrays = {"images": synthetic.images, "labels": synthetic.labels, "soft_labels": synthetic.soft_labels}
+    present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
+    np.savez_compressed(file, **present, classes=np.array(synthetic.classes))
+
+
+def _write_table(table: pd.DataFrame, file: BinaryIO, *, suffix: str) -> None:
+    if suffix == ".parquet":
+        table.to_parquet(file, index=False)
     else:
-        arrays = {"images": synthetic.images, "labels": synthetic.labels, "soft_labels": synthetic.soft_labels}
-        present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
-        np.savez_compressed(file, **present, classes=np.array(synthetic.classes))
+        table.to_csv(file, index=False)

@@ -1,14 +1,26 @@
-"""sfumato schema: a first schema.toml from the structure of a file."""
+"""sfumato schema, check and plan: what comes before a release. A draft of schema.toml, a dry run, and every access with its noise."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from sfumato.cli.console import AsJson, answer
+from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.interactive import ask
-from sfumato.cli.options import PrivateData
-from sfumato.cli.refusals import refusing
+from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
+from sfumato.cli.options import Delta, MechanismName, PrivateData, Settings, chosen_learner, chosen_mechanism
+from sfumato.cli.refusals import FAULTS_FOUND, refusing
+from sfumato.cli.written import show_remarks, show_sections
+from sfumato.errors import PlanError
+from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding
+from sfumato.lab.dry_run.reading import DryRun, dry_run
+from sfumato.outlook.planning import plan as plan_release
 from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
+from sfumato.public.budget import budget_of
+from sfumato.public.certificate.non_private import BASELINES
+from sfumato.public.schema.schema_file import load_schema
 
 
 @refusing
@@ -34,3 +46,89 @@ def schema(
         text = draft_schema(data, header=header)
     payload = {"data": str(data), "schema_toml": text}
     answer(payload, as_json=as_json, show=lambda console: typer.echo(text, nl=not text.endswith("\n")))
+
+
+@refusing
+def check(
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, IDX, or a folder of pictures.")],
+    schema_file: Annotated[Path, typer.Option("--schema", help="The schema.toml.")],
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Tell the custodian what a release would map, cut or leave out in silence. NOT private: it reads the rows as they are.
+
+    Nothing is written. The exit code is 0 where nothing is wrong, and 4 where something should be mended first.
+    """
+    schema = load_schema(schema_file)
+    with progress(title="check", quiet=quiet) as step:
+        step("reading all rows, without privacy")
+        checked = dry_run(data, schema)
+    payload = {"data": str(data), "schema": str(schema_file), **checked.to_json()}
+    answer(payload, as_json=as_json, show=lambda console: _show(console, checked))
+    if checked.faults:
+        raise typer.Exit(FAULTS_FOUND)
+
+
+def _show(console: Console, checked: DryRun) -> None:
+    warning = Text(f"NOT PRIVATE. {NOT_PRIVATE}", style="bold red")
+    console.print(warning)
+    console.print()
+    if checked.findings:
+        table = table_of("", "column", "found", "remedy")
+        for finding in checked.findings:
+            mark = Text("fault", style="red") if finding.is_fault else Text("note", style="dim")
+            table.add_row(mark, Text(finding.column or "-"), Text(_found(finding)), Text(finding.remedy))
+        console.print(table)
+        console.print()
+    if checked.left_out:
+        shown = ", ".join(checked.left_out[:10]) + (", ..." if len(checked.left_out) > 10 else "")
+        console.print(f"Not in the schema, so not released: {shown}", markup=False)
+    n_faults, n_notes = len(checked.faults), len(checked.findings) - len(checked.faults)
+    console.print(f"{checked.rows:,} rows read; faults: {n_faults}, notes: {n_notes}.", style="bold")
+    console.print(warning)
+
+
+def _found(finding: Finding) -> str:
+    share = f"{finding.share:.1%}" if finding.share >= 0.001 else "under 0.1%"
+    examples = f" ({', '.join(map(repr, finding.examples))})" if finding.examples else ""
+    return f"{finding.rows:,} ({share}): {finding.what}{examples}"
+
+
+@refusing
+def plan(
+    schema_file: Annotated[Path, typer.Argument(help="The schema.toml.", metavar="SCHEMA")],
+    epsilon: EpsilonIfPrivate = None,
+    delta: Delta = None,
+    mechanism_name: MechanismName = "auto",
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            "--learner", help="Plan the training of a model instead: logistic, scattering, cnn.", metavar="NAME"
+        ),
+    ] = None,
+    settings: Settings = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Show the trade-off of alpha as well.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show every access to private rows, its noise, and what to expect of the release. No data is read."""
+    schema = load_schema(schema_file)
+    if is_baseline(mechanism_name, non_private=mechanism_name in BASELINES, epsilon=epsilon, delta=delta):
+        plan_baseline(chosen_baseline(mechanism_name, schema=schema, settings=settings or ()), as_json=as_json)
+        return
+    budget = budget_of(needed(epsilon), rows=schema.rows, delta=delta)
+    if learner is None:
+        mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
+    elif mechanism_name == "auto":
+        mechanism = chosen_learner(learner, settings=settings or ())
+    else:
+        raise PlanError("--method releases rows and --learner a model. Give one of them.")
+    with progress(title="plan", quiet=quiet) as step:
+        step("calibrating the noise")
+        planned = plan_release(mechanism, schema, budget)
+
+    def show(console: Console) -> None:
+        show_sections(console, planned.sections(curve=curve))
+        show_remarks(console, planned.remarks)
+
+    answer(planned.to_json(), as_json=as_json, show=show)

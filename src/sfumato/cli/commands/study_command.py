@@ -9,11 +9,9 @@ from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.refusals import refusing
-from sfumato.lab.benchmark.errors import BenchmarkError
-from sfumato.lab.studies.conducting import carry_out
-from sfumato.lab.studies.page import HEADINGS, cells_of
+from sfumato.lab.benchmark.datasets import BenchmarkError
 from sfumato.lab.studies.shelf import STUDIES
-from sfumato.lab.studies.task import Found, Study
+from sfumato.lab.studies.study import HEADINGS, Found, Study, carry_out
 
 
 @refusing
@@ -39,7 +37,7 @@ def study(
     chosen = STUDIES[name]
     with progress(title="study", quiet=quiet) as step:
         found = carry_out(chosen, folder=out, quick=quick, only=only, minutes=minutes, on_step=step)
-    lines = [dict(zip(("what", *HEADINGS[1:]), cells, strict=True)) for cells in cells_of(chosen.lines(found))]
+    lines = [dict(zip(("what", *HEADINGS[1:]), cells, strict=True)) for cells in chosen.lines(found)]
     told = {
         "study": name,
         "page": str(out / f"{name}.md"),
@@ -53,7 +51,7 @@ def study(
 def _show(console: Console, chosen: Study, found: Found, out: Path) -> None:
     console.print(f"[bold]{chosen.title}[/bold]\n")
     table = table_of(*HEADINGS)
-    for cells in cells_of(chosen.lines(found)):
+    for cells in chosen.lines(found):
         table.add_row(*cells)
     console.print(table)
     console.print("\nResearch on a public dataset: what is called as published protects nobody.")

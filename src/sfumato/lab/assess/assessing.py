@@ -1,6 +1,7 @@
 """The assessment of a release: utility, fidelity and attacks, in one summary. Reads private rows WITHOUT privacy."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,27 @@ from sfumato.lab.assess.learning import learn, learners_for
 from sfumato.lab.assess.likeness import compare_tables, told_apart
 from sfumato.lab.assess.material import Material, gather
 from sfumato.lab.assess.pictures import compare_pictures, describe, inverted, pictures_told_apart
-from sfumato.lab.assess.summary import NOT_FOR_RELEASE, Assessment, Attacks
-from sfumato.lab.attacks.attribute import attribute_inference
-from sfumato.lab.attacks.membership import by_closest, by_neighbours, closest, density_ratio
-from sfumato.lab.attacks.shadows import check_shadows, likelihood_ratio
+from sfumato.lab.attacks.inference import attribute_inference
+from sfumato.lab.attacks.membership import (
+    by_closest,
+    by_neighbours,
+    check_shadows,
+    closest,
+    density_ratio,
+    likelihood_ratio,
+)
+from sfumato.lab.attacks.roc import Attack
 from sfumato.lab.attacks.sheets import from_batches
 from sfumato.present.report import other_world
 from sfumato.public.schema.schema import Schema
 
+#: On every page, in red.
+NOT_FOR_RELEASE = "NOT PRIVATE: computed from private rows without noise. For the custodian alone: do not publish it."
 #: Rows of each set that learners see.
 MOST_ROWS = 50_000
 
+#: Everything that an assessment says, as plain values: pages, JSON and console are made of it and of nothing else.
+Summary = dict[str, Any]
 Step = Callable[[str], None]
 
 
@@ -33,7 +44,7 @@ def assess(
     shadows: int = 0,
     most_rows: int = MOST_ROWS,
     on_step: Step = lambda step: None,
-) -> Assessment:
+) -> Summary:
     """Assess a release folder. Not private: the result is for whoever may see the private rows.
 
     Args:
@@ -45,6 +56,14 @@ def assess(
         shadows: Releases to make for the likelihood-ratio attack: each takes as long as the release did.
         most_rows: Rows of each set that learners see.
         on_step: Told what is being done.
+
+    Returns:
+        `warning`; of the release its name (`release`), `mechanism`, `status`, `epsilon`, `delta`, `claim`, the other world that it
+        cannot be told from (`without`) and its `software`; `rows` of each set, and `rows_used`, the most that learners saw.
+        `utility`: see `learn`. `told_apart`: how well a classifier tells real rows from synthetic ones, and from other real ones
+        (`told_apart_fresh`). `table`: see `compare_tables`; `pictures`: see `compare_pictures`; one of them is None.
+        `attacks`: `membership`, a list; `attribute`, `inversion` and `closest`, or None; and the number of `shadows`.
+        A figure with a 95 % interval has `value`, `low` and `high`; an attack is that of `sfumato.lab.attacks.roc`.
     """
     on_step("reading the rows")
     material = gather(release, private=private, test=test)
@@ -53,7 +72,8 @@ def assess(
         check_shadows(material.release)
     column = _sensitive(schema, sensitive)
     utility = learn(material, learners=learners or learners_for(schema), most_rows=most_rows, on_step=on_step)
-    common: dict[str, Any] = {
+    compared = _of_pictures(material, on_step) if schema.images else _of_tables(material, str(column), shadows, on_step)
+    return {
         "warning": NOT_FOR_RELEASE,
         "release": material.release.path.name,
         "mechanism": certificate.mechanism.name,
@@ -65,49 +85,56 @@ def assess(
         "rows": material.rows(),
         "rows_used": most_rows,
         "utility": utility,
+        **compared,
         "software": dict(certificate.software),
     }
-    if schema.images:
-        return Assessment(**common, **_of_pictures(material, on_step=on_step))
-    return Assessment(**common, **_of_tables(material, column=column, shadows=shadows, on_step=on_step))
+
+
+def all_attacks(found: Summary) -> list[dict[str, Any]]:
+    """Every attack that has a curve, the sanity figure aside."""
+    attacks = found["attacks"]
+    more = [attacks[kind]["membership"] for kind in ("attribute", "inversion") if attacks[kind] is not None]
+    return [*attacks["membership"], *more]
 
 
 def _sensitive(schema: Schema, asked: str | None) -> str | None:
-    if schema.images:
-        if asked is not None:
-            raise SchemaError("pictures have no columns to guess. Leave out the sensitive column.")
-        return None
-    return schema[asked].name if asked is not None else schema.target or schema.columns[-1].name
+    if not schema.images:
+        return schema[asked].name if asked is not None else schema.target or schema.columns[-1].name
+    if asked is not None:
+        raise SchemaError("pictures have no columns to guess. Leave out the sensitive column.")
+    return None
 
 
-def _of_tables(material: Material, *, column: str | None, shadows: int, on_step: Step) -> dict[str, Any]:
+def _of_tables(material: Material, column: str, shadows: int, on_step: Step) -> dict[str, Any]:
     on_step("marginals and correlations")
     likeness = compare_tables(material)
     on_step("telling real from synthetic")
     apart, apart_fresh = (told_apart(material, other=other) for other in (material.synthetic, material.test))
     on_step("membership inference")
-    found = from_batches(material.schema, real=material.real, synthetic=material.synthetic, holdout=material.test)
+    real, synthetic, test = material.real, material.synthetic, material.test
+    found = from_batches(material.schema, real=real, synthetic=synthetic, holdout=test)
     membership = density_ratio(found)
     if shadows:
-        membership.append(
-            likelihood_ratio(
-                material.release,
-                real=material.real,
-                synthetic=material.synthetic,
-                test=material.test,
-                shadows=shadows,
-                on_step=on_step,
-            )
-        )
+        facts = {"real": real, "synthetic": synthetic, "test": test}
+        membership.append(likelihood_ratio(material.release, **facts, shadows=shadows, on_step=on_step))
     on_step("attribute inference")
-    guessed = attribute_inference(found, column=column) if column is not None else None
-    attacks = Attacks(tuple(membership), guessed, None, closest(found), shadows)
+    guessed = attribute_inference(found, column=column)
     return {
-        "told_apart": apart, "told_apart_fresh": apart_fresh, "table": likeness, "pictures": None, "attacks": attacks,
-    }  # fmt: skip
+        "told_apart": asdict(apart),
+        "told_apart_fresh": asdict(apart_fresh),
+        "table": likeness,
+        "pictures": None,
+        "attacks": {
+            "membership": [asdict(attack) for attack in membership],
+            "attribute": None if guessed is None else asdict(guessed),
+            "inversion": None,
+            "closest": _plain(closest(found)),
+            "shadows": shadows,
+        },
+    }
 
 
-def _of_pictures(material: Material, *, on_step: Step) -> dict[str, Any]:
+def _of_pictures(material: Material, on_step: Step) -> dict[str, Any]:
     on_step("features of pictures")
     points = describe(material)
     likeness = compare_pictures(material, points)
@@ -116,7 +143,20 @@ def _of_pictures(material: Material, *, on_step: Step) -> dict[str, Any]:
     on_step("membership inference")
     sets = points["real"], points["synthetic"], points["test"]
     on_step("model inversion")
-    attacks = Attacks((by_neighbours(*sets),), None, inverted(material), by_closest(*sets), 0)
     return {
-        "told_apart": apart, "told_apart_fresh": apart_fresh, "table": None, "pictures": likeness, "attacks": attacks,
-    }  # fmt: skip
+        "told_apart": asdict(apart),
+        "told_apart_fresh": asdict(apart_fresh),
+        "table": None,
+        "pictures": likeness,
+        "attacks": {
+            "membership": [asdict(by_neighbours(*sets))],
+            "attribute": None,
+            "inversion": inverted(material),
+            "closest": _plain(by_closest(*sets)),
+            "shadows": 0,
+        },
+    }
+
+
+def _plain(attack: Attack | None) -> dict[str, Any] | None:
+    return None if attack is None else asdict(attack)

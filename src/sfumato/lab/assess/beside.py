@@ -3,6 +3,7 @@
 This reads private rows WITHOUT privacy. What it finds is for the owner of the data and is not part of a release.
 """
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,101 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
-from sfumato.lab.assess.utility import Score, train_and_explain, train_and_score
 from sfumato.lab.baselines.baseline import read_rows
-from sfumato.present.beside import Comparison, Lesson
+from sfumato.lab.benchmark.any_target import r2
+from sfumato.lab.benchmark.learners import tree_matrix
+from sfumato.lab.boosted_trees import Boosting, boosting
+from sfumato.present.beside import Comparison
 from sfumato.present.columns import column_cards, columns_in_order
 from sfumato.present.correlations import correlations_of, correlations_svg
+from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.sources import open_source
+from sfumato.private.intake.tables import frame_source
 from sfumato.private.intake.values import to_texts
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Batch, Schema
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a learner reached on the test rows: not private.
+
+    `auc` is the area under the ROC curve, averaged over classes (each against the rest). The curve itself is that of
+    the last class. `learner` names what was trained.
+    """
+
+    auc: float
+    false_positive_rate: NDArray[np.float64] = field(repr=False)
+    true_positive_rate: NDArray[np.float64] = field(repr=False)
+    learner: str
+
+
+def train_and_score(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> Score:
+    """Train boosted trees with default settings on some rows, and score them on others. Not private.
+
+    Args:
+        train: Rows to learn from, real or synthetic.
+        test: Real rows that were held back.
+        schema: Says what the columns mean, and which is the target.
+
+    Raises:
+        SchemaError: The target is missing or is not coded.
+    """
+    # Slow to import, and needed here only.
+    from sklearn.metrics import roc_auc_score, roc_curve
+
+    target = schema.require_coded_target()
+    private_train, private_test = _encode(train, schema), _encode(test, schema)
+    learner = boosting([at for at, column in enumerate(schema.features) if column.is_coded])
+    scores = _class_scores(learner, private_train, private_test, schema)
+    truth = private_test[target.name]
+    # A class that is everywhere or nowhere among the test rows has no curve.
+    scored = [code for code in range(target.size) if 0 < np.mean(truth == code) < 1]
+    if not scored:
+        raise SchemaError(f"target {target.name!r} has one class among the test rows. Test on rows of several classes.")
+    auc = float(np.mean([roc_auc_score(truth == code, scores[:, code]) for code in scored]))
+    false_positive, true_positive, _ = roc_curve(truth == scored[-1], scores[:, scored[-1]])
+    return Score(auc, false_positive, true_positive, learner.name)
+
+
+def train_and_explain(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> tuple[float, str]:
+    """The same for a target that is a number: R2, the part of its variance that is explained, and the learner. Not private.
+
+    Rows without a target are neither learned from nor tested on.
+    """
+    name = str(schema.target)
+    private_train, private_test = _encode(train, schema), _encode(test, schema)
+    known, asked = ~np.isnan(private_train[name]), ~np.isnan(private_test[name])
+    label, truth = private_train[name][known], private_test[name][asked]
+    if len(np.unique(truth)) < 2:
+        raise SchemaError(f"target {name!r} has one value among the test rows. Test on rows of several values.")
+    learner = boosting([at for at, column in enumerate(schema.features) if column.is_coded], of_numbers=True)
+    predicted = np.full(len(truth), label.mean() if len(label) else schema[name].centre)
+    if len(np.unique(label)) > 1:
+        predicted = learner.fit(tree_matrix(private_train, schema)[known], label).predict(
+            tree_matrix(private_test, schema)[asked]
+        )
+    return r2(truth, predicted), learner.name
+
+
+def _encode(frame: pd.DataFrame, schema: Schema) -> Batch:
+    names = [column.name for column in schema.columns]
+    chunks = [conform(raw, schema) for raw in frame_source(frame).chunks(names, rows=max(1, len(frame)))]
+    return chunks[0] if chunks else {name: np.zeros(0) for name in names}
+
+
+def _class_scores(learner: Boosting, train: Batch, test: Batch, schema: Schema) -> NDArray[np.float64]:
+    """A score for each test row and class; a class that was never learned scores 0."""
+    target = schema.require_coded_target()
+    label = train[target.name]
+    scores = np.zeros((len(test[target.name]), target.size))
+    present = np.unique(label)
+    if len(present) < 2:
+        scores[:, present.astype(np.int64)] = 1.0
+        return scores
+    trained = learner.fit(tree_matrix(train, schema), label)
+    scores[:, trained.classes_.astype(np.int64)] = np.asarray(trained.predict_proba(tree_matrix(test, schema)))
+    return scores
+
 
 #: The part of the real rows that a learner is tested on where nobody gives others.
 _HELD_BACK = 0.3
@@ -32,66 +120,53 @@ def compare(data: Any, synthetic: pd.DataFrame, schema: Schema, *, test: Any = N
         schema: That of the release.
         test: Other private rows to test learners on; without them a part of the first is held back.
     """
-    private_rows = schema.decode(read_rows(data, schema))
+    private_rows = train = schema.decode(read_rows(data, schema))
     if test is not None:
         private_test = schema.decode(read_rows(test, schema))
         tested_on = f"Both were tested on {len(private_test):,} other real rows."
-        return _compared(private_rows, synthetic, schema, test=private_test, train=private_rows, tested_on=tested_on)
-    held_back = _held_back(data, schema, n_rows=len(private_rows))
-    private_test = private_rows[held_back]
-    tested_on = (
-        f"Both were tested on {len(private_test):,} real rows, from which the first did not learn. The release was made "
-        "from them, too: differential privacy leaves it little to gain by that, but other rows are a cleaner test "
-        "(--private-test)."
-    )
-    return _compared(
-        private_rows, synthetic, schema, test=private_test, train=private_rows[~held_back], tested_on=tested_on
-    )
-
-
-def _compared(
-    private_rows: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    schema: Schema,
-    *,
-    test: pd.DataFrame,
-    train: pd.DataFrame,
-    tested_on: str,
-) -> Comparison:
+    else:
+        held_back = _held_back(data, schema, n_rows=len(private_rows))
+        private_test, train = private_rows[held_back], private_rows[~held_back]
+        tested_on = (
+            f"Both were tested on {len(private_test):,} real rows, from which the first did not learn. The release was made "
+            "from them, too: differential privacy leaves it little to gain by that, but other rows are a cleaner test "
+            "(--private-test)."
+        )
     # Mixtures have columns that real rows have not.
     shared = synthetic[[name for name in columns_in_order(synthetic, schema) if name in private_rows]]
-    private_rows = private_rows[shared.columns]
-    sets = {"real": private_rows, "synthetic": shared}
+    sets = {"real": private_rows[shared.columns], "synthetic": shared}
     lesson, why = None, ""
     try:
-        lesson = _learn(train, synthetic, test, schema, tested_on=tested_on)
+        lesson = {**_learn(train, synthetic, private_test, schema), "tested_on": tested_on}
     except SchemaError as refusal:
         why = f"No learner was tried: {refusal}"
     found = {key: correlations_of(rows) for key, rows in sets.items()}
-    pictures = {key: correlations_svg(entry, like=found["real"]) for key, entry in found.items() if entry is not None}
-    rows = {key: len(entry) for key, entry in sets.items()}
-    return Comparison(column_cards(sets, schema), pictures, rows, lesson, why)
+    return {
+        "cards": column_cards(sets, schema),
+        "pictures": {
+            key: correlations_svg(each, like=found["real"]) for key, each in found.items() if each is not None
+        },
+        "rows": {key: len(rows) for key, rows in sets.items()},
+        "lesson": lesson,
+        "why_no_lesson": why,
+    }
 
 
-def _learn(
-    train: pd.DataFrame, synthetic: pd.DataFrame, test: pd.DataFrame, schema: Schema, *, tested_on: str
-) -> Lesson:
+def _learn(train: pd.DataFrame, synthetic: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> dict[str, Any]:
     target = schema.target_column
     if target is None:
         raise SchemaError("the schema names no target, so there is nothing to predict.")
     rows = {"real": len(train), "synthetic": len(synthetic), "test": len(test)}
-    if not target.is_coded:
-        (real, learner), (made, _) = (train_and_explain(part, test, schema) for part in (train, synthetic))
-        scores = {"real": real, "synthetic": made, "guess": 0.0}
-        return Lesson(learner, "R²", target.name, scores, rows, {}, tested_on)
-    by_real, by_made = (train_and_score(part, test, schema) for part in (train, synthetic))
-    scores = {"real": by_real.auc, "synthetic": by_made.auc, "guess": 0.5}
-    curves = {"real": _curve(by_real), "synthetic": _curve(by_made)}
-    return Lesson(by_real.learner, "AUC", target.name, scores, rows, curves, tested_on)
-
-
-def _curve(score: Score) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return score.false_positive_rate, score.true_positive_rate
+    scores, curves, measure = {"guess": 0.5 if target.is_coded else 0.0}, {}, "AUC" if target.is_coded else "R²"
+    for key, part in (("real", train), ("synthetic", synthetic)):
+        if target.is_coded:
+            found = train_and_score(part, test, schema)
+            scores[key], learner = found.auc, found.learner
+            curves[key] = found.false_positive_rate.tolist(), found.true_positive_rate.tolist()
+        else:
+            scores[key], learner = train_and_explain(part, test, schema)
+    facts = {"learner": learner, "measure": measure, "target": target.name}
+    return {**facts, "scores": scores, "rows": rows, "curves": curves}
 
 
 def _held_back(data: Any, schema: Schema, *, n_rows: int) -> NDArray[np.bool_]:

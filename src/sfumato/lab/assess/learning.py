@@ -1,16 +1,16 @@
 """Utility: the protocol's learners on real and on synthetic rows, side by side. Reads private rows WITHOUT privacy."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.assess.bootstrap import interval
 from sfumato.lab.assess.material import Material
-from sfumato.lab.assess.summary import Calibration, ClassScore, Learned, Pair, Utility
 from sfumato.lab.attacks.roc import Interval
 from sfumato.lab.benchmark.any_target import NUMBER_LEARNERS, each_column, r2, train_numbers
-from sfumato.lab.benchmark.datasets import RARE, Metric
+from sfumato.lab.benchmark.datasets import Metric, has_rare_class
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS, train_and_predict, train_to_ask
 from sfumato.lab.benchmark.metrics import brier
@@ -24,6 +24,10 @@ _SHUFFLED, MOST_CLASSES = 2_000, 20
 _FEW_ROUNDS = 20
 _BINS = 10
 
+#: What learners reach, and one line of it, as plain values: see `learn`.
+Utility = dict[str, Any]
+Learned = dict[str, Any]
+
 
 def learners_for(schema: Schema) -> tuple[str, ...]:
     """Those of the protocol; without a target boosted trees alone, on every column."""
@@ -36,23 +40,58 @@ def learners_for(schema: Schema) -> tuple[str, ...]:
 
 
 def learn(material: Material, *, learners: Sequence[str], most_rows: int, on_step: Callable[[str], None]) -> Utility:
-    """Train each learner twice, and test it on the same real rows."""
+    """Train each learner twice, and test it on the same real rows.
+
+    Returns:
+        `metric`, `target` and `class_names`; `learned`, for each learner and what it was `trained_on` its `score` and, of classes,
+        its `brier` score, `classes` (`rows` of the test, `recall`, `precision`), `confusion` and `calibration`; `importances`, what
+        the score loses when a column is shuffled, by `real` and by `synthetic` rows. Without a target every column is predicted
+        from the others: `columns`, and those that were `left_out`.
+    """
     target = material.schema.target_column
     if target is None:
         return _every_column(material, most_rows=most_rows, on_step=on_step)
-    if target.is_coded:
-        return _classes(material, learners, most_rows=most_rows, on_step=on_step)
-    return _numbers(material, learners, most_rows=most_rows, on_step=on_step)
+    study = _classes if target.is_coded else _numbers
+    return study(material, learners, most_rows=most_rows, on_step=on_step)
+
+
+def interval(
+    score: Callable[[NDArray[np.int64]], float], strata: NDArray[np.int64], *, rounds: int = 100
+) -> dict[str, float]:
+    """The score of all test rows, and the middle 95 % of its values when rows are drawn with replacement.
+
+    Args:
+        score: From places of rows to a score.
+        strata: Of each row; rows are drawn within their stratum, so that no class vanishes.
+        rounds: How often to draw.
+
+    >>> interval(lambda at: 0.5, np.zeros(10, dtype=np.int64))
+    {'value': 0.5, 'low': 0.5, 'high': 0.5}
+    """
+    rng = np.random.default_rng(0)
+    groups = [np.flatnonzero(strata == kind) for kind in np.unique(strata)]
+    drawn = [score(np.concatenate([rng.choice(group, len(group)) for group in groups])) for _ in range(rounds)]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return asdict(Interval(score(np.arange(len(strata))), float(low), float(high)))
+
+
+def _learned(learner: str, trained_on: str, score: dict[str, float], **of_classes: Any) -> Learned:
+    nothing: Learned = {"brier": None, "classes": [], "confusion": [], "calibration": []}
+    return {"learner": learner, "trained_on": trained_on, "score": score, **nothing, **of_classes}
+
+
+def _utility(metric: str, target: str | None, learned: list[Learned], **more: Any) -> Utility:
+    facts = {"metric": metric, "target": target, "class_names": [], "learned": learned}
+    return {**facts, "importances": [], "columns": [], "left_out": [], **more}
 
 
 def _classes(material: Material, learners: Sequence[str], *, most_rows: int, on_step: Callable[[str], None]) -> Utility:
     schema = material.schema
     target = schema.require_coded_target()
-    names = (*target.categories, "(missing)") if target.missing else target.categories
+    names = [*target.categories, "(missing)"] if target.missing else list(target.categories)
     metric: Metric = "accuracy" if schema.images else "auc" if target.size == 2 else "auc_ovo"
     test = material.examples("test", most=most_rows)
-    rates = np.bincount(material.real[target.name], minlength=target.size) / len(material.real[target.name])
-    balanced = bool(rates[rates > 0].min() < RARE) and not schema.images
+    balanced = has_rare_class(material.real[target.name]) and not schema.images
     learned = []
     for learner in learners:
         for trained_on in _SETS:
@@ -60,11 +99,11 @@ def _classes(material: Material, learners: Sequence[str], *, most_rows: int, on_
             train = material.examples(trained_on, most=most_rows)
             chance = train_and_predict(learner, train, test, schema, balanced=balanced)
             learned.append(_judged(learner, trained_on, metric, chance, test.label, names))
-    importances: tuple[Pair, ...] = ()
+    importances: list[dict[str, Any]] = []
     if not schema.images:
         on_step("what each column is worth")
         importances = _importances(material, learners[0], metric, test, most_rows=most_rows)
-    return Utility(metric, target.name, tuple(names), tuple(learned), importances, (), ())
+    return _utility(metric, target.name, learned, class_names=names, importances=importances)
 
 
 def _judged(
@@ -76,43 +115,38 @@ def _judged(
     names: Sequence[str],
 ) -> Learned:
     rounds = _FEW_ROUNDS if metric == "auc_ovo" else 100
-    said = chance.argmax(axis=1)
+    score = interval(lambda at: score_of(metric, chance[at], truth[at]), truth, rounds=rounds)
     confusion = np.zeros((len(names), len(names)), dtype=np.int64)
-    np.add.at(confusion, (truth, said), 1)
-    return Learned(
-        learner=learner,
-        trained_on=trained_on,
-        score=interval(lambda at: score_of(metric, chance[at], truth[at]), truth, rounds=rounds),
-        brier=brier(chance, truth),
-        classes=tuple(
-            ClassScore(
-                name,
-                int(confusion[at].sum()),
-                float(confusion[at, at] / max(1, confusion[at].sum())),
-                float(confusion[at, at] / max(1, confusion[:, at].sum())),
-            )
-            for at, name in enumerate(names)
-        ),
-        confusion=tuple(tuple(int(count) for count in row) for row in confusion),
-        calibration=_calibration(chance, truth),
-    )
+    np.add.at(confusion, (truth, chance.argmax(axis=1)), 1)
+    right, rows, named = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
+    classes = [
+        {
+            "name": name,
+            "rows": int(rows[at]),
+            "recall": float(right[at] / max(1, rows[at])),
+            "precision": float(right[at] / max(1, named[at])),
+        }
+        for at, name in enumerate(names)
+    ]
+    shown = {"classes": classes, "confusion": confusion.tolist(), "calibration": _calibration(chance, truth)}
+    return _learned(learner, trained_on, score, brier=brier(chance, truth), **shown)
 
 
-def _calibration(chance: NDArray[np.float64], truth: NDArray[np.int64]) -> tuple[Calibration, ...]:
+def _calibration(chance: NDArray[np.float64], truth: NDArray[np.int64]) -> list[dict[str, float]]:
     """Of two classes the probability of the second; of several that of the likeliest."""
     said = chance[:, 1] if chance.shape[1] == 2 else chance.max(axis=1)
     right = truth == 1 if chance.shape[1] == 2 else chance.argmax(axis=1) == truth
     order = np.argsort(said, kind="stable")
-    return tuple(
-        Calibration(float(said[part].mean()), float(right[part].mean()), len(part))
+    return [
+        {"said": float(said[part].mean()), "seen": float(right[part].mean()), "rows": len(part)}
         for part in np.array_split(order, _BINS)
         if len(part)
-    )
+    ]
 
 
 def _importances(
     material: Material, learner: str, metric: Metric, test: Examples, *, most_rows: int
-) -> tuple[Pair, ...]:
+) -> list[dict[str, Any]]:
     """What the score loses when a column of the test rows is shuffled (Breiman 2001)."""
     some = _first(test, _SHUFFLED)
     found = {}
@@ -126,9 +160,14 @@ def _importances(
     return _largest(found)
 
 
-def _largest(found: dict[str, dict[str, float]]) -> tuple[Pair, ...]:
-    pairs = [Pair(name, value, found["synthetic"][name]) for name, value in found["real"].items()]
-    return tuple(sorted(pairs, key=lambda pair: -max(pair.real, pair.synthetic)))
+def _pairs(found: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
+    """A figure of each column by real and by synthetic rows."""
+    synthetic = found["synthetic"]
+    return [{"name": name, "real": value, "synthetic": synthetic[name]} for name, value in found["real"].items()]
+
+
+def _largest(found: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
+    return sorted(_pairs(found), key=lambda pair: -max(pair["real"], pair["synthetic"]))
 
 
 def _first(examples: Examples, most: int) -> Examples:
@@ -153,17 +192,17 @@ def _numbers(material: Material, learners: Sequence[str], *, most_rows: int, on_
             on_step(f"{learner} on {trained_on} rows")
             ask = train_numbers(learner, material.examples(trained_on, most=most_rows).batch, schema)
             said = ask(test)
-            learned.append(Learned(learner, trained_on, _explained(truth, said)))
+            learned.append(_learned(learner, trained_on, _explained(truth, said)))
             if learner == learners[0]:
                 base = r2(some.batch[name], ask(some.batch))
                 importances[trained_on] = {
                     column.name: base - r2(some.batch[name], ask(_shuffled(some, column.name).batch))
                     for column in schema.features
                 }
-    return Utility("R2", name, (), tuple(learned), _largest(importances), (), ())
+    return _utility("R2", name, learned, importances=_largest(importances))
 
 
-def _explained(truth: NDArray[np.float64], said: NDArray[np.float64]) -> Interval:
+def _explained(truth: NDArray[np.float64], said: NDArray[np.float64]) -> dict[str, float]:
     return interval(lambda at: r2(truth[at], said[at]), np.zeros(len(truth), dtype=np.int64))
 
 
@@ -173,6 +212,5 @@ def _every_column(material: Material, *, most_rows: int, on_step: Callable[[str]
     for trained_on in _SETS:
         on_step(f"every column from the others, on {trained_on} rows")
         found[trained_on] = each_column(rows["real"], rows[trained_on], rows["test"], material.schema)
-    pairs = tuple(Pair(name, value, found["synthetic"][name]) for name, value in found["real"].items())
-    left_out = tuple(column.name for column in material.schema.columns if column.name not in found["real"])
-    return Utility("0: nothing, 1: all", None, (), (), (), pairs, left_out)
+    left_out = [column.name for column in material.schema.columns if column.name not in found["real"]]
+    return _utility("0: nothing, 1: all", None, [], columns=_pairs(found), left_out=left_out)

@@ -8,11 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.lab.assess.material import Material
-from sfumato.lab.assess.summary import ColumnDistance, PairDistance, Quantiles, Shape, TableLikeness
 from sfumato.lab.attacks.roc import Interval, measure
 from sfumato.lab.attacks.sheets import from_batches
-from sfumato.lab.benchmark.association import spearman
-from sfumato.lab.benchmark.fidelity import each_distance
+from sfumato.lab.benchmark.metrics import each_distance, spearman
 from sfumato.lab.boosted_trees import boosting
 from sfumato.present.marginals import Marginal, marginal
 from sfumato.public.schema.schema import Batch
@@ -26,52 +24,58 @@ _WORST, _DRAWN, _TOLD = 15, 24, 10_000
 _MOST_NUMBERS = 30
 
 
-def compare_tables(material: Material) -> TableLikeness:
-    """All figures of a table. Beside each stands what other real rows reach: no release is nearer than that but by chance."""
-    schema, real = material.schema, material.real
-    one, two = each_distance(real, material.synthetic, schema)
+def compare_tables(material: Material) -> dict[str, Any]:
+    """All figures of a table. Beside each stands what other real rows reach: no release is nearer than that but by chance.
+
+    Returns:
+        Mean total variation distances of columns and of pairs (`one_way`, `two_way`, and `..._fresh` for other real rows), those of
+        `columns` and of the worst `pairs`; rank correlations of `numbers` with their mean error; `quantiles`, of dates in seconds since
+        1970; and `shapes`, distributions as they are drawn, on common cells or over labels.
+    """
+    schema, real, synthetic = material.schema, material.real, material.synthetic
+    one, two = each_distance(real, synthetic, schema)
     one_fresh, two_fresh = each_distance(real, material.test, schema)
     names = [column.name for column in schema.columns]
     above = np.triu_indices(len(names), 1)
-    worst = np.argsort(-two[above], kind="stable")[:_WORST]
+    worst = [(above[0][at], above[1][at]) for at in np.argsort(-two[above], kind="stable")[:_WORST]]
     numbers = [column.name for column in schema.columns if column.is_number]
-    correlations = [spearman(batch, numbers) for batch in (real, material.synthetic)] if len(numbers) > 1 else None
-    pairs = np.triu_indices(len(numbers), 1)
-    shown = slice(0, _MOST_NUMBERS)
-    return TableLikeness(
-        one_way=float(one.mean()),
-        one_way_fresh=float(one_fresh.mean()),
-        two_way=float(two[above].mean()) if len(names) > 1 else None,
-        two_way_fresh=float(two_fresh[above].mean()) if len(names) > 1 else None,
-        columns=tuple(ColumnDistance(name, float(one[at]), float(one_fresh[at])) for at, name in enumerate(names)),
-        pairs=tuple(
-            PairDistance(names[a], names[b], float(two[a, b]), float(two_fresh[a, b]))
-            for a, b in ((above[0][at], above[1][at]) for at in worst)
-        ),
-        numbers=tuple(numbers[shown]) if correlations else (),
-        correlations_real=_rows(correlations[0][shown, shown]) if correlations else (),
-        correlations_synthetic=_rows(correlations[1][shown, shown]) if correlations else (),
-        correlation_error=float(np.abs(correlations[0] - correlations[1])[pairs].mean()) if correlations else None,
-        quantiles=tuple(
-            Quantiles(
-                name, schema[name].kind == "datetime", _quantiles(real[name]), _quantiles(material.synthetic[name])
-            )
+    before, after = (spearman(batch, numbers) if len(numbers) > 1 else np.zeros((0, 0)) for batch in (real, synthetic))
+    pairs, shown = np.triu_indices(len(numbers), 1), slice(0, _MOST_NUMBERS)
+    return {
+        "one_way": float(one.mean()),
+        "one_way_fresh": float(one_fresh.mean()),
+        "two_way": float(two[above].mean()) if len(names) > 1 else None,
+        "two_way_fresh": float(two_fresh[above].mean()) if len(names) > 1 else None,
+        "columns": [
+            {"name": name, "synthetic": float(one[at]), "fresh": float(one_fresh[at])} for at, name in enumerate(names)
+        ],
+        "pairs": [
+            {"first": names[a], "second": names[b], "synthetic": float(two[a, b]), "fresh": float(two_fresh[a, b])}
+            for a, b in worst
+        ],
+        "numbers": numbers[shown] if len(numbers) > 1 else [],
+        "correlations_real": before[shown, shown].tolist(),
+        "correlations_synthetic": after[shown, shown].tolist(),
+        "correlation_error": float(np.abs(before - after)[pairs].mean()) if len(numbers) > 1 else None,
+        "quantiles": [
+            {
+                "name": name,
+                "is_date": schema[name].kind == "datetime",
+                "real": _quantiles(real[name]),
+                "synthetic": _quantiles(synthetic[name]),
+            }
             for name in numbers
-        ),
-        shapes=tuple(_shapes(material)),
-    )
+        ],
+        "shapes": _shapes(material),
+    }
 
 
-def _quantiles(values: NDArray[np.float64]) -> tuple[float, ...]:
+def _quantiles(values: NDArray[np.float64]) -> list[float]:
     known = values[~np.isnan(values)]
-    return tuple(float(each) for each in np.quantile(known, QUANTILES)) if len(known) else ()
+    return np.quantile(known, QUANTILES).tolist() if len(known) else []
 
 
-def _rows(matrix: NDArray[np.float64]) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(float(value) for value in row) for row in matrix)
-
-
-def _shapes(material: Material) -> list[Shape]:
+def _shapes(material: Material) -> list[dict[str, Any]]:
     """The columns that fit worst are drawn first; the target before all."""
     schema = material.schema
     frames = {
@@ -104,14 +108,14 @@ def _inner(
     return (float(low), float(high)) if high > low else bounds
 
 
-def _shape(drawn: Marginal) -> Shape:
-    return Shape(
-        drawn.name,
-        {key: tuple(float(value) for value in heights) for key, heights in drawn.heights.items()},
-        () if drawn.edges is None else tuple(float(edge) for edge in drawn.edges),
-        drawn.names,
-        drawn.is_date,
-    )
+def _shape(drawn: Marginal) -> dict[str, Any]:
+    return {
+        "name": drawn.name,
+        "heights": {key: heights.tolist() for key, heights in drawn.heights.items()},
+        "edges": [] if drawn.edges is None else drawn.edges.tolist(),
+        "labels": list(drawn.names),
+        "is_date": drawn.is_date,
+    }
 
 
 def told_apart(material: Material, *, other: Batch) -> Interval:

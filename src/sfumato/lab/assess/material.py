@@ -8,8 +8,7 @@ import numpy as np
 
 from sfumato.errors import ReleaseError
 from sfumato.folder.releasing import Release, load_release
-from sfumato.lab.baselines.baseline import read_rows
-from sfumato.lab.benchmark.examples import Examples
+from sfumato.lab.benchmark.examples import Examples, encoded, synthetic_examples
 from sfumato.model import Synthetic
 from sfumato.public.schema.schema import Batch, Schema, n_rows_of
 
@@ -47,14 +46,8 @@ def gather(release: str | Path, *, private: Any, test: Any) -> Material:
     if folder.certificate.rows is None:
         raise ReleaseError(f"{folder.path} holds a trained model and no rows, so there is nothing to assess here.")
     synthetic, soft = _released(folder.synthetic(), folder.schema)
-    return Material(folder, folder.schema, _read(private, folder.schema), synthetic, _read(test, folder.schema), soft)
-
-
-def _read(data: Any, schema: Schema) -> Batch:
-    batch = dict(read_rows(data, schema))
-    for column in schema.images:
-        batch[column.name] = ((batch[column.name] - column.low) / (column.high - column.low)).astype(np.float32)
-    return batch
+    real, held_back = (encoded(rows, folder.schema) for rows in (private, test))
+    return Material(folder, folder.schema, real, synthetic, held_back, soft)
 
 
 def _released(synthetic: Synthetic, schema: Schema) -> tuple[Batch, Any]:
@@ -66,9 +59,7 @@ def _released(synthetic: Synthetic, schema: Schema) -> tuple[Batch, Any]:
                 f"the release has no column {missing[0]!r}: it holds mixed or encoded features and no rows of the schema, "
                 "so columns cannot be compared."
             )
-        return read_rows(synthetic.table, schema), None
-    from sfumato.lab.benchmark.examples import synthetic_examples
-
+        return encoded(synthetic.table, schema), None
     if schema.target is None:
         raise ReleaseError("the release holds pictures without labels, and only labelled ones are assessed.")
     held = synthetic_examples(synthetic, schema)

@@ -1,12 +1,14 @@
 """Fidelity of pictures: mean pictures, nearest real neighbours, a Frechet distance on public features. Not private."""
 
+from dataclasses import asdict
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.lab.assess.likeness import cross_judged
 from sfumato.lab.assess.material import Material
-from sfumato.lab.assess.summary import Inversion, PictureLikeness, Sheet
-from sfumato.lab.attacks.inversion import given_away, invert
+from sfumato.lab.attacks.inference import given_away, invert
 from sfumato.lab.attacks.roc import Interval
 from sfumato.learn.oriented import oriented_features
 from sfumato.present.plots import picture_grid
@@ -30,27 +32,27 @@ def describe(material: Material) -> Points:
     }
 
 
-def compare_pictures(material: Material, points: Points) -> PictureLikeness:
-    """All figures of pictures. Beside each distance stands that of other real pictures."""
+def compare_pictures(material: Material, points: Points) -> dict[str, Any]:
+    """All figures of pictures: Frechet distances, mean pictures of each class, and released pictures with their nearest real ones.
+
+    Beside each distance stands that of other real pictures. A sheet has a `title`, a PNG as a data `address`, and what it is `about`.
+    """
     released, private, held_back = _neighbours(material, points)
-    sheets = (
-        _sheet("released", released[0], "Released pictures, one of each class"),
-        _sheet("nearest private picture", private[0], "The private picture nearest to each released one"),
-        _sheet("nearest held-back picture", held_back[0], "The held-back picture nearest to each released one"),
-    )
-    return PictureLikeness(
-        frechet=frechet(points["real"], points["synthetic"]),
-        frechet_fresh=frechet(points["real"], points["test"]),
-        means=(
-            _sheet("mean private pictures", _means(material, material.real), "Mean private picture of each class"),
-            _sheet(
-                "mean released pictures", _means(material, material.synthetic), "Mean released picture of each class"
-            ),
-        ),
-        neighbours=sheets,
-        nearest_private=tuple(float(far) for far in private[1]),
-        nearest_held_back=tuple(float(far) for far in held_back[1]),
-    )
+    means = {
+        name: _means(material, batch) for name, batch in (("private", material.real), ("released", material.synthetic))
+    }
+    return {
+        "frechet": frechet(points["real"], points["synthetic"]),
+        "frechet_fresh": frechet(points["real"], points["test"]),
+        "means": [_sheet(f"mean {n} pictures", made, f"Mean {n} picture of each class") for n, made in means.items()],
+        "neighbours": [
+            _sheet("released", released[0], "Released pictures, one of each class"),
+            _sheet("nearest private picture", private[0], "The private picture nearest to each released one"),
+            _sheet("nearest held-back picture", held_back[0], "The held-back picture nearest to each released one"),
+        ],
+        "nearest_private": private[1].tolist(),
+        "nearest_held_back": held_back[1].tolist(),
+    }
 
 
 def frechet(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
@@ -86,15 +88,15 @@ def pictures_told_apart(points: Points, *, other: str) -> Interval:
     )
 
 
-def inverted(material: Material) -> Inversion:
-    """What a learner on the release holds for each class, and whether it gives private pictures away."""
+def inverted(material: Material) -> dict[str, Any]:
+    """What a learner on the release holds for each class (`pictures`), and whether it gives private ones away (`membership`)."""
     schema = material.schema
     name, target = schema.images[0].name, schema.require_coded_target()
     read_off = invert(material.examples("synthetic", most=4_000), name, n_classes=target.size)
     members, others = (material.examples(key, most=5_000) for key in ("real", "test"))
     shown = read_off[:_MOST_CLASSES].reshape(-1, *material.real[name].shape[1:])
     sheet = _sheet("read off a learner", shown, "What a learner on the release holds for each class")
-    return Inversion((sheet,), given_away(read_off, members, others, name))
+    return {"pictures": [sheet], "membership": asdict(given_away(read_off, members, others, name))}
 
 
 def _means(material: Material, batch: Batch) -> NDArray[np.float32]:
@@ -122,5 +124,5 @@ def _neighbours(material: Material, points: Points) -> tuple[Found, Found, Found
     return found[0], found[1], found[2]
 
 
-def _sheet(title: str, pictures: NDArray[np.float32], about: str) -> Sheet:
-    return Sheet(title, str(picture_grid(pictures, darkest=0.0, lightest=1.0)), about)
+def _sheet(title: str, pictures: NDArray[np.float32], about: str) -> dict[str, str]:
+    return {"title": title, "address": str(picture_grid(pictures, darkest=0.0, lightest=1.0)), "about": about}

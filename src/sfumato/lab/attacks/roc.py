@@ -1,8 +1,7 @@
 """What an attack reaches: its ROC curve, the rate at few false alarms, and what that proves of epsilon."""
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +47,6 @@ class Attack:
     least_epsilon: float
     false_positive_rate: tuple[float, ...]
     true_positive_rate: tuple[float, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def clopper_pearson(found: int, of: int, *, confidence: float = 0.95) -> Interval:

@@ -28,10 +28,6 @@ class Leak:
     name: str
     found: str
 
-    def to_json(self) -> dict[str, str]:
-        """Plain values."""
-        return {"name": self.name, "found": self.found}
-
 
 def leak_panel(mechanism: Mechanism, schema: Schema, budget: Budget, *, n_rows: int = _ROWS) -> list[Leak]:
     """Try every way, on rows that are made up from the schema."""

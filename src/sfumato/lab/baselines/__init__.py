@@ -2,7 +2,6 @@
 
 from sfumato.lab.baselines.ads_gan import AdsGan
 from sfumato.lab.baselines.baseline import Baseline, FittedBaseline
-from sfumato.lab.baselines.known import baseline_for
-from sfumato.lab.baselines.writing import release_non_private
+from sfumato.lab.baselines.writing import baseline_for, release_non_private
 
 __all__ = ["AdsGan", "Baseline", "FittedBaseline", "baseline_for", "release_non_private"]

@@ -1,8 +1,9 @@
-"""ADS-GAN: each real row is handed to a generator, which makes a like one and is paid for keeping away from it.
+"""ADS-GAN: each real row is handed to a generator, which makes a like one and is paid for keeping away from it. NOT private.
 
 Yoon, Drumright and van der Schaar, "Anonymization through data synthesis using generative adversarial networks (ADS-GAN)",
 IEEE Journal of Biomedical and Health Informatics 24 (2020). The distance is a term of the loss and bounds nothing: whoever is
-unlike all others can be as near to a generated row as the critic likes.
+unlike all others can be as near to a generated row as the critic likes. Numbers are learned by their rank among the real ones, so that
+spikes and tails are as easy as anything else.
 """
 
 from collections.abc import Callable
@@ -15,8 +16,6 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError, SchemaError
 from sfumato.lab.baselines.baseline import FittedBaseline, read_rows
 from sfumato.lab.baselines.duel import Duel, handed
-from sfumato.lab.baselines.identifiability import entropy_weights, identified
-from sfumato.lab.baselines.ranks import Ranks
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import draw_rows
 from sfumato.mechanisms.common.mixed_rows import MixedRows
@@ -24,7 +23,90 @@ from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.machine.torch_extra import need_torch, one_thread
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Batch, Schema
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The real values of each column of numbers, in order."""
+
+    ordered: tuple[Floats, ...] = field(repr=False)
+
+    @staticmethod
+    def among(numbers: Floats, present: NDArray[np.bool_]) -> "Ranks":
+        """Of columns side by side; values that are missing do not count.
+
+        >>> Ranks.among(np.array([[3.0], [1.0], [9.0]]), np.array([[True], [True], [False]])).ordered
+        (array([1., 3.]),)
+        """
+        return Ranks(tuple(np.sort(column[there]) for column, there in zip(numbers.T, present.T, strict=True)))
+
+    def of(self, numbers: Floats, rng: np.random.Generator) -> Floats:
+        """From 0 to 1; values that are equal are spread over all of their ranks.
+
+        >>> ranks = Ranks((np.array([0.0, 0.0, 0.0, 7.0]),))
+        >>> ranks.back(ranks.of(np.array([[0.0], [7.0]]), np.random.default_rng(0)))
+        array([[0.],
+               [7.]])
+        """
+        found = np.full(numbers.shape, 0.5)
+        for at, values in enumerate(self.ordered):
+            if len(values):
+                low, high = (np.searchsorted(values, numbers[:, at], side=side) for side in ("left", "right"))
+                found[:, at] = (low + rng.random(len(numbers)) * (high - low)) / len(values)
+        return found
+
+    def back(self, ranks: Floats) -> Floats:
+        """The real value at each rank."""
+        found = np.full(ranks.shape, 0.5)
+        for at, values in enumerate(self.ordered):
+            if len(values):
+                place = np.floor(np.clip(ranks[:, at], 0, 1) * len(values)).astype(np.int64)
+                found[:, at] = values[np.minimum(place, len(values) - 1)]
+        return found
+
+
+#: Of a column, in nats: one that hardly varies would otherwise be all that counts.
+_LEAST_ENTROPY = 0.1
+#: Real rows whose neighbours are looked for.
+_ASKED = 1_000
+
+
+def entropy_weights(rows: MixedRows, batch: Batch) -> NDArray[np.float64]:
+    """One over the entropy of each column, for every entry of a row's vector: what few people share counts for more.
+
+    >>> from sfumato.public.schema.schema import Column, Schema
+    >>> rows = MixedRows(Schema(columns=(Column(name="ill", kind="boolean"),)))
+    >>> entropy_weights(rows, {"ill": np.array([0, 1, 0, 1])}).round(3)
+    array([1.443, 1.443])
+    """
+    columns = [*rows.numbers(batch).T, *rows.codes(batch).T]
+    sizes = [1] * rows.n_numbers + list(rows.code_sizes)
+    weights = [1 / max(_entropy(values), _LEAST_ENTROPY) for values in columns]
+    return np.repeat(weights, sizes)
+
+
+def _entropy(values: NDArray[np.generic]) -> float:
+    rates = np.unique(values, return_counts=True)[1] / len(values)
+    return float(-(rates * np.log(rates)).sum())
+
+
+def identified(real: NDArray[np.floating], generated: NDArray[np.floating], *, seed: int) -> float:
+    """The part of real rows that have a generated row nearer than any other real one; of a thousand, drawn by the seed.
+
+    >>> real = np.array([[0.0], [1.0], [5.0]])
+    >>> identified(real, np.array([[0.1], [9.5]]), seed=0).__round__(3)  # 5 is nearer to 1 than to 9.5
+    0.667
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    asked = np.random.default_rng(seed).permutation(len(real))[:_ASKED]
+    among_real = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(real).kneighbors(real[asked])[0][:, 1]
+    among_generated = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(generated).kneighbors(real[asked])[0][:, 0]
+    return float((among_generated < among_real).mean())
+
 
 _ROWS_AT_ONCE = 4096
 

@@ -1,4 +1,4 @@
-"""A folder of rows that are not private: it looks like a release, and says on every page that it is none."""
+"""Baselines by name, and a folder of rows that are not private: it looks like a release, and says on every page that it is none."""
 
 from pathlib import Path
 from typing import Any
@@ -6,13 +6,21 @@ from typing import Any
 from sfumato.folder.contents import settled_file, sha256_of
 from sfumato.folder.disk import write_files
 from sfumato.folder.releasing import CERTIFICATE, REPORT, SCHEMA, check_target
-from sfumato.lab.baselines.baseline import FittedBaseline
+from sfumato.lab.baselines.ads_gan import AdsGan
+from sfumato.lab.baselines.baseline import Baseline, FittedBaseline
 from sfumato.mechanism import settings_of
 from sfumato.outlook.row_counts import AskedRows
-from sfumato.present.non_private import non_private_page
+from sfumato.present.report import non_private_page
 from sfumato.public.certificate.non_private import NonPrivatePaper
 from sfumato.public.certificate.software import installed_software
 from sfumato.public.schema.schema_file import schema_to_toml
+
+KNOWN: dict[str, type[Baseline]] = {AdsGan.name: AdsGan}
+
+
+def baseline_for(name: str) -> Baseline:
+    """A baseline with its default settings; its name is one of `sfumato.public.certificate.non_private.BASELINES`."""
+    return KNOWN[name]()
 
 
 def release_non_private(

@@ -4,8 +4,7 @@ Everything here reads the rows of public datasets WITHOUT privacy, to say how go
 release itself goes through `sfumato.fit` like any other.
 """
 
-from sfumato.lab.benchmark.datasets import Benchmark, load, names
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import Benchmark, BenchmarkError, load, names
 from sfumato.lab.benchmark.protocol import run
 
 __all__ = ["Benchmark", "BenchmarkError", "load", "names", "run"]

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
-from sfumato.lab.benchmark.datasets import RARE
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import BenchmarkError, has_rare_class
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.benchmark.learners import linear_design, train_and_predict, tree_matrix
 from sfumato.lab.boosted_trees import need_lightgbm
@@ -36,7 +37,7 @@ def score(real: Batch, train: Batch, test: Batch, schema: Schema) -> float:
         return _area(real, train, test, schema)
     truth = test[target.name]
     known = ~np.isnan(truth)
-    return r2(truth[known], predict_numbers("lightgbm", train, test, schema)[known])
+    return r2(truth[known], train_numbers("lightgbm", train, schema)(test)[known])
 
 
 def each_column(real: Batch, train: Batch, test: Batch, schema: Schema) -> dict[str, float]:
@@ -58,15 +59,10 @@ def chosen_columns(schema: Schema) -> list[Column]:
     return [chosen[j] for j in at]
 
 
-def predict_numbers(learner: str, train: Batch, test: Batch, schema: Schema, *, seed: int = 0) -> NDArray[np.float64]:
-    """Learn a number from some rows and predict it for others. Rows without a target are not learned from."""
-    return train_numbers(learner, train, schema, seed=seed)(test)
-
-
 def train_numbers(
     learner: str, train: Batch, schema: Schema, *, seed: int = 0
 ) -> Callable[[Batch], NDArray[np.float64]]:
-    """The same for whoever asks more than once."""
+    """Learn a number from some rows, to be asked about others. Rows without a target are not learned from."""
     if learner not in NUMBER_LEARNERS:
         raise BenchmarkError(f"there is no learner {learner!r} for numbers. Known: {', '.join(NUMBER_LEARNERS)}.")
     name = str(schema.target)
@@ -76,21 +72,23 @@ def train_numbers(
         said = y.mean() if len(y) else schema[name].centre
         return lambda asked: np.full(len(asked[name]), said)
     rows = {key: values[known] for key, values in train.items()}
+    model: Any
+    told: dict[str, Any] = {}
     if learner == "linear":
         from sklearn.linear_model import Ridge
 
-        design = linear_design(rows, schema)
-        ridge = Ridge(alpha=1.0).fit(design(rows), y)
-        return lambda asked: np.asarray(ridge.predict(design(asked)))
-    if learner == "forest":
+        design, model = linear_design(rows, schema), Ridge(alpha=1.0)
+    elif learner == "forest":
         from sklearn.ensemble import RandomForestRegressor
 
-        forest = RandomForestRegressor(random_state=seed, n_jobs=-1).fit(tree_matrix(rows, schema), y)
-        return lambda asked: np.asarray(forest.predict(tree_matrix(asked, schema)))
-    coded = [at for at, column in enumerate(schema.features) if column.is_coded]
-    trees = need_lightgbm().LGBMRegressor(random_state=seed, verbose=-1, n_jobs=1)
-    trees.fit(tree_matrix(rows, schema), y, categorical_feature=coded or "auto")
-    return lambda asked: np.asarray(trees.predict(tree_matrix(asked, schema)))
+        design, model = partial(tree_matrix, schema=schema), RandomForestRegressor(random_state=seed, n_jobs=-1)
+    else:
+        design = partial(tree_matrix, schema=schema)
+        model = need_lightgbm().LGBMRegressor(random_state=seed, verbose=-1, n_jobs=1)
+        coded = [at for at, column in enumerate(schema.features) if column.is_coded]
+        told = {"categorical_feature": coded or "auto"}
+    fitted = model.fit(design(rows), y, **told)
+    return lambda asked: np.asarray(fitted.predict(design(asked)))
 
 
 def r2(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
@@ -107,11 +105,9 @@ def _area(real: Batch, train: Batch, test: Batch, schema: Schema) -> float:
 
     target = schema.require_coded_target()
     truth = test[target.name]
-    shares = np.bincount(real[target.name], minlength=target.size) / len(real[target.name])
-    balanced = bool(shares[shares > 0].min() < RARE)
-    probabilities = train_and_predict(
-        "lightgbm", Examples(train, train[target.name]), Examples(test, truth), schema, balanced=balanced
-    )
+    known, asked = Examples(train, train[target.name]), Examples(test, truth)
+    balanced = has_rare_class(real[target.name])
+    probabilities = train_and_predict("lightgbm", known, asked, schema, balanced=balanced)
     codes = [1] if target.size == 2 else range(target.size)
     # A class that is everywhere or nowhere among the test rows has no curve.
     areas = [roc_auc_score(truth == c, probabilities[:, c]) for c in codes if 0 < np.mean(truth == c) < 1]

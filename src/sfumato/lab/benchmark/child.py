@@ -11,14 +11,11 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
-import pandas as pd
-
 from sfumato.errors import ModelError, SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
 from sfumato.lab.baselines import Baseline, FittedBaseline
-from sfumato.lab.benchmark.datasets import Rows
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.benchmark.datasets import BenchmarkError, Rows, row_count
 from sfumato.mechanism import Mechanism
 from sfumato.model import Synthetic
 from sfumato.private.intake.sensitive import Sensitive
@@ -128,27 +125,22 @@ def _release(
     with contextlib.suppress(OSError):
         _CLEAR.write_text("5")  # forget the peak of receiving the rows
     start = time.perf_counter()
-    fitted = _fitted(method, rows, schema, budget, seed, on_step)
+    fitted: Fitted | FittedBaseline
+    if isinstance(method, Baseline):
+        fitted = method.fit(rows, schema, seed=seed, on_step=on_step)
+    elif budget is None:
+        raise BenchmarkError(f"{method.name} is a mechanism, which needs a budget.")
+    else:
+        fitted = fit(method, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
     synthetic = fitted.sample("many", seed=seed)
     seconds, peak = time.perf_counter() - start, _peak_mb()
     return Outcome(synthetic, _as_many(fitted, rows, seed), seconds, peak)
 
 
-def _fitted(
-    method: Method, rows: Rows, schema: Schema, budget: Budget | None, seed: int, on_step: Callable[[str], None]
-) -> Fitted | FittedBaseline:
-    if isinstance(method, Baseline):
-        return method.fit(rows, schema, seed=seed, on_step=on_step)
-    if budget is None:
-        raise BenchmarkError(f"{method.name} is a mechanism, which needs a budget.")
-    return fit(method, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
-
-
 def _as_many(fitted: Fitted | FittedBaseline, rows: Rows, seed: int) -> Synthetic | None:
     """From the same model, at no cost: a comparison with n real rows has to name n synthetic ones too."""
-    n_rows = len(rows) if isinstance(rows, pd.DataFrame) else len(next(iter(rows.values())))
     try:
-        return fitted.sample(n_rows, seed=seed)
+        return fitted.sample(row_count(rows), seed=seed)
     except ModelError:
         return None  # a mixing mechanism holds the rows that it mixed, and no more
 

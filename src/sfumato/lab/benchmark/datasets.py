@@ -1,8 +1,17 @@
-"""The benchmark datasets of the protocol: rows to release, rows to test on, and what is public about them."""
+"""The benchmark datasets of the protocol: where their files are, rows to release, rows to test on, and what is public about them.
+
+What is public comes from the documentation: one file of schemas/ each, sources beside it. No row was read for these files.
+"""
 
 import gzip
-from collections.abc import Callable, Mapping
+import json
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,11 +19,176 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.errors import SourceError
-from sfumato.lab.benchmark.catalogue import find
-from sfumato.lab.benchmark.documented import documented_schema
-from sfumato.lab.benchmark.others import first_word, with_others
-from sfumato.public.schema.schema import Schema
+from sfumato.errors import SfumatoError, SourceError
+from sfumato.public.schema.schema import Column, Schema
+from sfumato.public.schema.schema_file import parse_schema
+
+
+class BenchmarkError(SfumatoError):
+    """A benchmark cannot be run as asked: its learner, its dataset or its process fails."""
+
+
+#: The environment variable that names the folder of benchmark datasets.
+DATA_VARIABLE = "SFUMATO_DATA"
+#: The environment variable that names another cache folder than the platform's.
+CACHE_VARIABLE = "SFUMATO_CACHE"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """A public dataset as it is usually distributed: an entry of catalogue.toml, which says what its facts mean."""
+
+    name: str
+    kind: Literal["images", "table"]
+    rows: int
+    target: str
+    url: str
+    sha256: str | None = None
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    n_columns: int = 0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What the loaders read."""
+        return tuple(self.hashes or self.counts)
+
+
+def _packaged(*path: str) -> str:
+    return files("sfumato.lab.benchmark").joinpath(*path).read_text(encoding="utf-8")
+
+
+CATALOGUE = tuple(Dataset(name=name, **facts) for name, facts in tomllib.loads(_packaged("catalogue.toml")).items())
+
+
+def cache_folder() -> Path:
+    """Where things are kept that can be made again: the platform's cache folder, or $SFUMATO_CACHE."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "sfumato"
+
+
+def data_folder() -> Path:
+    """Where benchmark datasets are looked for, and fetched to: $SFUMATO_DATA, or the cache."""
+    chosen = os.environ.get(DATA_VARIABLE)
+    return Path(chosen) if chosen else cache_folder() / "data"
+
+
+def dataset(name: str) -> Dataset:
+    """The entry of that name.
+
+    >>> dataset("iris")
+    Traceback (most recent call last):
+    sfumato.errors.SourceError: there is no dataset 'iris'. Known: mnist, fashion-mnist, adult, census, credit, ...
+    """
+    for entry in CATALOGUE:
+        if entry.name == name:
+            return entry
+    raise SourceError(f"there is no dataset {name!r}. Known: {', '.join(entry.name for entry in CATALOGUE)}.")
+
+
+def find(name: str) -> tuple[Path, ...]:
+    """The files of a dataset, in the order of the catalogue."""
+    entry = dataset(name)
+    paths = tuple(data_folder() / file for file in entry.files)
+    if not os.environ.get(DATA_VARIABLE) and not is_found(entry):
+        raise SourceError(
+            f"dataset {name!r} is not part of the package. Set {DATA_VARIABLE} to the folder that holds "
+            f"{entry.files[0]}, or fetch it with: sfumato bench {name} --epsilon 1 --fetch"
+        )
+    for path in paths:
+        if not path.is_file():
+            raise SourceError(
+                f"{path} does not exist. Put it there, or set {DATA_VARIABLE} to the folder that holds it."
+            )
+    return paths
+
+
+def is_found(dataset: Dataset) -> bool:
+    """Whether all files of a dataset are there."""
+    return all((data_folder() / file).is_file() for file in dataset.files)
+
+
+_RANGE = re.compile(r"(\D*)(\d+)\.\.(\D*)(\d+)")
+
+
+def documented_schema(name: str) -> Schema:
+    """The public schema of a benchmark dataset.
+
+    >>> documented_schema("isolet")["f617"].bounds
+    (-1.0, 1.0)
+    """
+    return parse_schema(_written_out(schema_text(name)))
+
+
+def schema_text(name: str) -> str:
+    """The file itself, with the sources in its comments."""
+    return _packaged("schemas", f"{name}.toml")
+
+
+def _written_out(text: str) -> str:
+    """A schema file in which runs of columns and of categories stand one by one, as the package's own files do."""
+    tree = tomllib.loads(text)
+    columns = {each: entry for name, entry in tree.pop("columns").items() for each in _run(name)}
+    lines = []
+    for section, entry in (*tree.items(), *((f"columns.{json.dumps(name)}", entry) for name, entry in columns.items())):
+        lines += [f"[{section}]", *(f"{key} = {json.dumps(_each(key, value))}" for key, value in entry.items())]
+    return "\n".join(lines)  # a JSON value of these kinds is a TOML value
+
+
+def _each(key: str, value: Any) -> Any:
+    return [each for text in value for each in _run(text)] if key == "categories" else value
+
+
+def _run(text: str) -> Iterator[str]:
+    """What "first..last" stands for; any other text stands for itself.
+
+    >>> list(_run("V08..V10")), list(_run("9..11")), list(_run("a"))
+    (['V08', 'V09', 'V10'], ['9', '10', '11'], ['a'])
+    """
+    ends = _RANGE.fullmatch(text)
+    if ends is None or ends[1] != ends[3]:
+        yield text
+        return
+    width = len(ends[2]) if ends[2].startswith("0") else 0
+    for at in range(int(ends[2]), int(ends[4]) + 1):
+        yield f"{ends[1]}{at:0{width}d}"
+
+
+#: The category of values that are not listed, in columns whose documentation has no full list.
+OTHER = "(other)"
+_MISSING = "?"  # as all benchmark tables write it
+_FIRST_WORD = r"^([^-/&]*)"
+
+
+def with_others(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Rows in which values outside a list that has a place for them are in that place. Each row alone decides.
+
+    Without it they would count as missing, which is another thing.
+    """
+    return frame.assign(**{c.name: _listed(frame[c.name], c) for c in schema.columns if OTHER in c.categories})
+
+
+def _listed(values: "pd.Series", column: Column) -> "pd.Series":
+    texts = values.astype(str)
+    return texts.where(texts.isin([*column.categories, _MISSING]), OTHER)
+
+
+def first_word(values: "pd.Series") -> "pd.Series":
+    """Texts up to the first "-", "/" or "&".
+
+    >>> first_word(pd.Series(["Surgery-General", "Family/GeneralPractice", "?"])).tolist()
+    ['Surgery', 'Family', '?']
+    """
+    return values.astype(str).str.extract(_FIRST_WORD, expand=False)
+
 
 #: Rows in any form that `Sensitive.read` takes: a table, or pictures and their labels.
 Rows = pd.DataFrame | Mapping[str, NDArray[Any]]
@@ -24,6 +198,17 @@ Metric = Literal["accuracy", "auc", "auc_ovo"]
 DELTA = 1e-5
 #: LightGBM weighs the classes where one has less than this share of the real training rows.
 RARE = 0.05
+
+
+def has_rare_class(codes: NDArray[np.int64]) -> bool:
+    """Whether a class that there is has so few rows that learners weigh the classes."""
+    counts = np.bincount(codes)
+    return bool(counts[counts > 0].min() / len(codes) < RARE)
+
+
+def row_count(rows: Rows) -> int:
+    """How many rows."""
+    return len(rows) if isinstance(rows, pd.DataFrame) else len(next(iter(rows.values())))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,14 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.lab.benchmark.datasets import Rows
-from sfumato.lab.benchmark.errors import BenchmarkError
+from sfumato.lab.baselines.baseline import read_rows
+from sfumato.lab.benchmark.datasets import BenchmarkError, Rows
 from sfumato.model import Synthetic
-from sfumato.private.intake.conforming import conform
-from sfumato.private.intake.tables import frame_source
 from sfumato.public.schema.schema import Batch, Schema
 
 
@@ -30,15 +27,16 @@ class Examples:
 
 def real_examples(rows: Rows, schema: Schema) -> Examples:
     """Encode the rows of a benchmark. Not private."""
-    names = [column.name for column in schema.columns]
-    if isinstance(rows, pd.DataFrame):
-        chunks = frame_source(rows).chunks(names, rows=max(1, len(rows)))
-        batch = conform(next(iter(chunks)), schema)
-    else:
-        batch = conform({name: rows[name] for name in names}, schema)
+    batch = encoded(rows, schema)
+    return Examples(batch, batch[schema.require_coded_target().name])
+
+
+def encoded(rows: Any, schema: Schema) -> Batch:
+    """Rows in any form that `Sensitive.read` takes, encoded, with pictures in the unit box. Not private."""
+    batch = dict(read_rows(rows, schema))
     for column in schema.images:
         batch[column.name] = ((batch[column.name] - column.low) / (column.high - column.low)).astype(np.float32)
-    return Examples(batch, batch[schema.require_coded_target().name])
+    return batch
 
 
 def synthetic_examples(synthetic: Synthetic, schema: Schema) -> Examples:

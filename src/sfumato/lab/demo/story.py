@@ -18,10 +18,9 @@ from sfumato.lab.assess.beside import compare
 from sfumato.lab.demo.population import demo_schema, holdout_population, patient_population
 from sfumato.mechanism import mechanism_for
 from sfumato.outlook.stages import fit_stages
-from sfumato.present.beside import Lesson, demo_page
+from sfumato.present.beside import demo_page
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import budget_of
-from sfumato.public.schema.schema import Schema
 from sfumato.verification.verifying import Verification, verify
 
 EPSILON = 1.0
@@ -33,16 +32,13 @@ class Story:
 
     fitted: Fitted
     verification: Verification
-    lesson: Lesson
+    lesson: dict[str, Any]
     warnings: tuple[str, ...]
     page: str
 
 
-_MAKING, _WRITING, _VERIFYING = (
-    "making 30,000 people",
-    "writing the release",
-    "verifying it, with a rebuild of the model",
-)
+_MAKING = "making 30,000 people"
+_WRITING, _VERIFYING = "writing the release", "verifying it, with a rebuild of the model"
 _LEARNING, _DRAWING = "training on real and on synthetic rows", "drawing the page"
 
 
@@ -74,38 +70,17 @@ def tell(*, out: Path, on_step: Callable[[str], None]) -> Story:
         on_step(_VERIFYING)
         verification = verify(staged, rebuild=True)
         verification.raise_if_bad()
-        story = _compare(fitted, verification, staged, private_rows, schema, out=out, on_step=on_step)
+        released = load_release(staged)
+        on_step(_LEARNING)
+        rows, warnings = pd.DataFrame(released.synthetic().table), released.certificate.warnings
+        found = compare(private_rows, rows, schema, test=holdout_population())
+        if found["lesson"] is None:
+            raise SchemaError(found["why_no_lesson"])
+        on_step(_DRAWING)
+        claim = {**fitted.certificate.claim.to_json(), "replayed_epsilon": verification.replayed_epsilon}
+        page = demo_page(found, claim=claim, release=out.name, warnings=warnings)
         with writing(out):
             if out.exists():
                 os.replace(out, Path(folder) / "replaced")
             os.replace(staged, out)
-    return story
-
-
-def _compare(
-    fitted: Fitted,
-    verification: Verification,
-    staged: Path,
-    private_rows: pd.DataFrame,
-    schema: Schema,
-    *,
-    out: Path,
-    on_step: Callable[[str], None],
-) -> Story:
-    released = load_release(staged)
-    synthetic, warnings = _table(released.synthetic().table), released.certificate.warnings
-    on_step(_LEARNING)
-    found = compare(private_rows, synthetic, schema, test=holdout_population())
-    if found.lesson is None:
-        raise SchemaError(found.why_no_lesson)
-    on_step(_DRAWING)
-    claim: dict[str, Any] = {
-        **fitted.certificate.claim.to_json(),
-        "replayed_epsilon": verification.replayed_epsilon,
-    }
-    page = demo_page(found, claim=claim, release=out.name, warnings=warnings)
-    return Story(fitted, verification, found.lesson, warnings, page)
-
-
-def _table(table: pd.DataFrame | None) -> pd.DataFrame:
-    return pd.DataFrame() if table is None else table
+    return Story(fitted, verification, found["lesson"], warnings, page)

@@ -1,7 +1,7 @@
 """What a test of the panel says, and when it raises an alarm."""
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from scipy import stats
@@ -30,10 +30,6 @@ class Finding:
     sentence: str
     p_value: float | None = None
     figures: dict[str, float] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def judged(check: str, p_value: float, sentence: str, **figures: float) -> Finding:

@@ -1,21 +1,67 @@
-"""The leak panel: every test on one synthetic table. Reads real rows WITHOUT privacy."""
+"""The leak panel: every test on one synthetic table, and the known faults of the tool that made it. Reads real rows WITHOUT privacy."""
 
+import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from sfumato.errors import SourceError
-from sfumato.lab.attacks.attribute import AttributeAttack, attribute_inference
+from sfumato.errors import SfumatoError, SourceError
+from sfumato.lab.attacks.inference import AttributeAttack, attribute_inference
 from sfumato.lab.attacks.membership import closest, density_ratio
 from sfumato.lab.attacks.roc import Attack
 from sfumato.lab.attacks.sheets import Comparison, from_frames
-from sfumato.lab.doctor.copies import copied_rows, near_copies
 from sfumato.lab.doctor.findings import ALARM, Finding, Verdict, noted
-from sfumato.lab.doctor.known_faults import KnownFault, faults_of
-from sfumato.lab.doctor.values import exact_counts, exact_extremes, rare_values, raw_values, row_count
+from sfumato.lab.doctor.values import (
+    copied_rows,
+    exact_counts,
+    exact_extremes,
+    near_copies,
+    rare_values,
+    raw_values,
+    row_count,
+)
+
+
+@dataclass(frozen=True)
+class KnownFault:
+    """One fault: what it is, who found it, and which tests of the panel it would show in."""
+
+    tools: tuple[str, ...]
+    fault: str
+    source: str
+    look: tuple[str, ...]
+
+
+@cache
+def all_faults() -> tuple[KnownFault, ...]:
+    """Every fault of the table."""
+    text = (files("sfumato.lab.doctor") / "known_faults.toml").read_text(encoding="utf-8")
+    return tuple(
+        KnownFault(tuple(entry["tools"]), entry["fault"], entry["source"], tuple(entry["look"]))
+        for entry in tomllib.loads(text)["fault"]
+    )
+
+
+def faults_of(tool: str) -> tuple[KnownFault, ...]:
+    """Those of a tool, whatever its capitals; refused where nothing is known of it, which is not the same as none.
+
+    >>> faults_of("DataSynthesizer")[0].look
+    ('exact extremes', 'rare categories', 'row count')
+    """
+    name = tool.strip().lower().replace(" ", "-").replace("_", "-")
+    found = tuple(fault for fault in all_faults() if name in fault.tools)
+    if not found:
+        known = sorted({name for fault in all_faults() for name in fault.tools})
+        raise SfumatoError(
+            f"no fault is known of {tool!r}, which does not mean that it has none. Known: {', '.join(known)}."
+        )
+    return found
+
 
 #: What reading a table may raise.
 _UNREADABLE = (OSError, ValueError, UnicodeError, pd.errors.ParserError)
@@ -44,10 +90,10 @@ class Diagnosis:
         """Plain values."""
         return {
             "leak": bool(self.leaks),
-            "findings": [finding.to_json() for finding in self.findings],
-            "attacks": [attack.to_json() for attack in self.attacks],
-            "distance_to_closest_record": None if self.closest is None else self.closest.to_json(),
-            "attribute_inference": None if self.attribute is None else self.attribute.to_json(),
+            "findings": [asdict(finding) for finding in self.findings],
+            "attacks": [asdict(attack) for attack in self.attacks],
+            "distance_to_closest_record": None if self.closest is None else asdict(self.closest),
+            "attribute_inference": None if self.attribute is None else asdict(self.attribute),
             "known_faults": [vars(fault) for fault in self.faults],
             "columns": list(self.columns),
             "columns_left_out": list(self.columns_left_out),

@@ -4,17 +4,15 @@ NOT private: it looks at rows outside of the doors, for the custodian alone, and
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.dry_run.dependence import Declared, Dependences
-from sfumato.lab.dry_run.discovered import rows_to_be_found
+from sfumato.lab.dry_run.dependence import Declared, Dependences, Groups
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding, found
-from sfumato.lab.dry_run.groups import Groups
-from sfumato.lab.dry_run.tallies import tally_of
+from sfumato.lab.dry_run.tallies import rows_to_be_found, tally_of
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
@@ -49,7 +47,7 @@ class DryRun:
             "rows": self.rows,
             "faults": len(self.faults),
             "columns_left_out": list(self.left_out),
-            "findings": [finding.to_json() for finding in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
         }
 
 

@@ -1,30 +1,68 @@
 """One column of a dry run, chunk by chunk: what was not read as the schema hopes. NOT private: it keeps counts of rows."""
 
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
-from sfumato.lab.dry_run.discovered import DiscoveredTally
-from sfumato.lab.dry_run.finding import Finding, Texts, found
-from sfumato.lab.dry_run.looks import BAD_BYTES, look_of, may_be_thousands
-from sfumato.lab.dry_run.texts import counted_texts
+from sfumato.lab.dry_run.finding import BAD_BYTES, Finding, Texts, counted_texts, found, look_of, may_be_thousands
 from sfumato.private.intake.conforming import coder
-from sfumato.private.intake.scalars import MISSING_TEXTS, parse_date, parse_number
+from sfumato.private.intake.scalars import parse_date, parse_number
+from sfumato.private.intake.truth import truth_table
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
-from sfumato.public.schema.column import Column
+from sfumato.public.budget import budget_of
+from sfumato.public.plan.discovery import plan_discovery
+from sfumato.public.schema.column import Column, plain_word
+from sfumato.public.schema.schema import Schema
+
+#: The budget for which it is told what is too rare; others are not known before a release.
+_EPSILON = 1.0
+#: Fewer different numbers than this may well be codes.
+_CODES = 20
 
 
-class Tally(Protocol):
+def rows_to_be_found(schema: Schema) -> int:
+    """About how many rows must hold a text of this schema, for discovery to let it out at epsilon 1; 0 where none is sought."""
+    if all(column.is_number for column in schema.unknown):
+        return 0
+    budget = budget_of(_EPSILON, rows=schema.rows)
+    return plan_discovery(schema, schema.unknown, budget=budget).rows_of_a_category
+
+
+class Tally(ABC):
     """Counts of one column."""
 
+    def __init__(self, column: Column) -> None:
+        """Nothing counted yet."""
+        self._column, self._missing = column, 0
+        self._unread = Texts()
+
+    @abstractmethod
     def add(self, values: Values) -> None:
         """Look at the raw values of some rows."""
-        ...
 
+    @abstractmethod
     def findings(self, rows: int) -> list[Finding]:
         """What is wrong, of so many rows."""
-        ...
+
+    def _count(self, values: Values, is_read: Callable[[str | None], bool] = lambda text: False) -> None:
+        """Count what is missing, and note the texts that are not read."""
+        missing, told = counted_texts(values, is_read)
+        self._missing += missing
+        for text, count in told:
+            self._unread.add(text, count)
+
+    def _missing_found(self, rows: int, into: str) -> list[Finding]:
+        what = f"missing, though not declared so: they become {into}"
+        absent = 0 if self._column.missing else self._missing
+        return found(self._column.name, what, rows=absent, of=rows, remedy="Set missing = true.")
+
+    def _unread_found(self, rows: int, what: str, remedy: str) -> list[Finding]:
+        name, unread = self._column.name, self._unread
+        out = unread.swallowed(name, of=rows)
+        return out + found(name, what, rows=unread.rows, of=rows, remedy=remedy, examples=unread.examples())
 
 
 def tally_of(column: Column, *, least: int) -> Tally:
@@ -34,30 +72,71 @@ def tally_of(column: Column, *, least: int) -> Tally:
     return NumberTally(column) if column.is_number else CodedTally(column)
 
 
-class NumberTally:
+class DiscoveredTally(Tally):
+    """A text column whose categories are left to discovery: what it would not find, and which type the texts look like."""
+
+    def __init__(self, column: Column, *, least: int) -> None:
+        """Nothing counted yet; texts in fewer rows than `least` are not let out."""
+        super().__init__(column)
+        self._least, self._counts = least, Counter[str]()
+
+    def add(self, values: Values) -> None:
+        """Count one chunk."""
+        missing, told = counted_texts(values, lambda text: False)
+        self._missing += missing
+        for text, count in told:
+            self._counts[text.strip()] += count
+
+    def findings(self, rows: int) -> list[Finding]:
+        """The type that the texts look like, and how many rows have a text that is too rare."""
+        name, n_texts = self._column.name, len(self._counts)
+        out = self._missing_found(rows, "the first category")
+        if (kind := self._looks_like()) is not None:
+            what = f"look like {kind[0]}, and each different one would be a category"
+            held = sum(self._counts.values())
+            return out + [replace(f, is_fault=kind[2]) for f in found(name, what, rows=held, of=rows, remedy=kind[1])]
+        rare = [count for count in self._counts.values() if count < self._least]
+        what = (
+            f"hold one of {len(rare):,} texts (of {n_texts:,}) that fewer than about {self._least:,} rows have: at epsilon 1 "
+            "discovery does not let them out"
+        )
+        remedy = "Declare categories, or a categories_file, from a public list; merge the rare ones, or leave the column out."
+        return out + found(name, what, rows=sum(rare), of=rows, remedy=remedy)
+
+    def _looks_like(self) -> tuple[str, str, bool] | None:
+        """What all texts are, the remedy, and whether leaving it so is a fault."""
+        truths = truth_table(Column(name=self._column.name, kind="boolean"))
+        if len(self._counts) == 2 and all(plain_word(text) in truths for text in self._counts):
+            return "true or false", 'Set type = "boolean" in place of discover: it is free.', False
+        if len(self._counts) < _CODES:
+            return None
+        if not any(np.isnan(parse_number(text)) for text in self._counts):
+            return "numbers", 'Set type = "numeric" or "integer", and bounds from what is known in public.', True
+        if not any(np.isnan(parse_date(text)) for text in self._counts):
+            return "dates", 'Set type = "datetime", and bounds from what is known in public.', True
+        return None
+
+
+class NumberTally(Tally):
     """Numbers and dates: not readable, missing, beyond the bounds, not whole."""
 
     def __init__(self, column: Column) -> None:
         """Nothing counted yet."""
-        self._column = column
+        super().__init__(column)
         self._parse = parse_date if column.kind == "datetime" else parse_number
-        self._unread, self._missing = Texts(), 0
         self._below = self._above = self._broken = self._rows = self._pointed = 0
 
     def add(self, values: Values) -> None:
         """Count one chunk."""
         column = self._column
         numbers = to_numbers(values, parse=self._parse)
-        if (
-            column.kind == "numeric"
-            and self._pointed == self._rows
-            and may_be_thousands(to_texts(values).private_values)
-        ):
+        pointed = column.kind == "numeric" and self._pointed == self._rows
+        if pointed and may_be_thousands(to_texts(values).private_values):
             self._pointed += len(numbers)
         self._rows += len(numbers)
         absent = np.isnan(numbers)
         if absent.any():
-            self._add_absent(rows_where(values, absent))
+            self._count(rows_where(values, absent))
         if column.special:  # codes lie where they like
             numbers = numbers[~np.isin(numbers, column.special)]
         if column.bounds is not None:
@@ -66,25 +145,15 @@ class NumberTally:
         if column.kind == "integer":
             self._broken += int(np.count_nonzero(np.isfinite(numbers) & (numbers != np.rint(numbers))))
 
-    def _add_absent(self, values: Values) -> None:
-        missing, told = counted_texts(values)
-        self._missing += missing
-        for text, count in told:
-            self._unread.add(text, count)
-
     def findings(self, rows: int) -> list[Finding]:
         """What did not parse, what is missing, what is cut, what is rounded."""
         column, name = self._column, self._column.name
         into = "missing values" if column.missing else "the middle of the bounds"
         out: list[Finding] = []
         if self._unread.rows:
-            out += self._unread.swallowed(name, of=rows)
             looks, remedy = look_of(self._unread.kept(), date=column.kind == "datetime")
-            what = f"did not parse, and become {into}: they look like {looks}"
-            out += found(name, what, rows=self._unread.rows, of=rows, remedy=remedy, examples=self._unread.examples())
-        if not column.missing:
-            what = f"missing, though not declared so: they become {into}"
-            out += found(name, what, rows=self._missing, of=rows, remedy="Set missing = true.")
+            out = self._unread_found(rows, f"did not parse, and become {into}: they look like {looks}", remedy)
+        out += self._missing_found(rows, into)
         for side, count in (("below", self._below), ("above", self._above)):
             remedy = "Are the bounds in the unit of the file? Widen them by what is known in public; never to an extreme row."
             out += found(name, f"{side} the bounds, and cut to them", rows=count, of=rows, remedy=remedy)
@@ -97,51 +166,28 @@ class NumberTally:
         return out + found(name, "no whole numbers: they are rounded", rows=self._broken, of=rows, remedy=remedy)
 
 
-class CodedTally:
+class CodedTally(Tally):
     """Categories and booleans: outside of the list, missing."""
 
     def __init__(self, column: Column) -> None:
         """Nothing counted yet."""
-        self._column = column
+        super().__init__(column)
         self._read = coder(column)
         self._folded = {category.strip().casefold() for category in column.categories}
-        self._unknown, self._missing = Texts(), 0
 
     def add(self, values: Values) -> None:
         """Count one chunk."""
-        texts = to_texts(values)
-        counts = np.bincount(texts.private_codes + 1, minlength=len(texts.private_values) + 1)
-        self._missing += int(counts[0])
-        for text, count in zip(texts.private_values, counts[1:], strict=True):
-            if self._read(text) is not None:
-                continue
-            if text is None or text.strip() in MISSING_TEXTS:
-                self._missing += int(count)
-            else:
-                self._unknown.add(text, int(count))
+        self._count(values, lambda text: self._read(text) is not None)
 
     def findings(self, rows: int) -> list[Finding]:
         """What is outside of the list, and what is missing."""
-        column = self._column
-        first = "false" if column.kind == "boolean" else "the first category"
-        into = "missing values" if column.missing else first
+        is_truth = self._column.kind == "boolean"
+        into = "missing values" if self._column.missing else "false" if is_truth else "the first category"
         out: list[Finding] = []
-        if self._unknown.rows:
-            out += self._unknown.swallowed(column.name, of=rows)
-            texts = self._unknown.kept()
-            what = "words that are neither true nor false" if column.kind == "boolean" else "outside of the categories"
-            out += found(
-                column.name,
-                f"{what}: they become {into}",
-                rows=self._unknown.rows,
-                of=rows,
-                remedy=self._remedy(texts),
-                examples=self._unknown.examples(),
-            )
-        if not column.missing:
-            what = f"missing, though not declared so: they become {into}"
-            out += found(column.name, what, rows=self._missing, of=rows, remedy="Set missing = true.")
-        return out
+        if self._unread.rows:
+            what = "words that are neither true nor false" if is_truth else "outside of the categories"
+            out = self._unread_found(rows, f"{what}: they become {into}", self._remedy(self._unread.kept()))
+        return out + self._missing_found(rows, into)
 
     def _remedy(self, texts: list[str]) -> str:
         if any("\ufffd" in text for text in texts):

@@ -1,12 +1,16 @@
 """Curves and sheets of pictures for the pages of studies, in the colours of the reports, as small PNG files."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 INK, RULE = "#23262d", "#c9c6bd"
 HERE, PUBLISHED, THIRD = "#b5532a", "#3d5a80", "#8a8f98"
@@ -26,6 +30,24 @@ _STYLE: Any = {
 Curve = tuple[Sequence[float], Sequence[float]]
 
 
+@contextmanager
+def _drawn(path: Path, size: tuple[float, float], *, tones: tuple[str, int] | None = None) -> "Iterator[Figure]":
+    """A figure that is written when all is drawn. `tones`: the mode of its colours, and how many of them are enough."""
+    import matplotlib
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure
+        if tones is None:
+            figure.savefig(path, dpi=110, metadata={"Software": None})
+            return
+        file = io.BytesIO()
+        figure.savefig(file, format="png", dpi=85, metadata={"Software": None})
+    Image.open(file).convert(tones[0]).quantize(tones[1]).save(path, optimize=True)
+
+
 def draw_curves(
     path: Path,
     left: Mapping[str, Curve],
@@ -38,11 +60,7 @@ def draw_curves(
     log_y: bool = False,
 ) -> None:
     """Curves over one axis; those of the second axis, where there are any, are dashed, on a log scale."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(6.2, 3.1), layout="constrained")
+    with _drawn(path, (6.2, 3.1)) as figure:
         axes = figure.add_subplot()
         lines = []
         for at, (name, (across, up)) in enumerate(left.items()):
@@ -62,16 +80,11 @@ def draw_curves(
             for at, (name, (across, up)) in enumerate(right.items(), start=len(left)):
                 lines += second.plot(across, up, color=_COLOURS[at], linewidth=1.2, linestyle=(0, (4, 2)), label=name)
         figure.legend(handles=lines, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
-        figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
 def draw_bars(path: Path, heights: Mapping[str, Sequence[float]], *, labels: Sequence[str], y: str) -> None:
     """Bars side by side, one colour for each name."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(6.2, 2.4), layout="constrained")
+    with _drawn(path, (6.2, 2.4)) as figure:
         axes = figure.add_subplot()
         places, width = np.arange(len(labels)), 0.8 / len(heights)
         for at, (name, values) in enumerate(heights.items()):
@@ -79,18 +92,13 @@ def draw_bars(path: Path, heights: Mapping[str, Sequence[float]], *, labels: Seq
         axes.set_xticks(places, labels)
         axes.set_ylabel(y)
         figure.legend(loc="outside lower center", ncols=len(heights), frameon=False, fontsize=8)
-        figure.savefig(path, dpi=110, metadata={"Software": None})
 
 
 def draw_sheet(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
     """Pictures in rows with a name before each; every row has the grey scale of its own smallest and largest value."""
-    import matplotlib
-    from matplotlib.figure import Figure
-    from PIL import Image
-
     most = max(len(pictures) for pictures in rows.values())
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(1.5 + 0.5 * most, 0.52 * len(rows)), layout="constrained")
+    # Noise does not compress: sixteen greys are enough to see it.
+    with _drawn(path, (1.5 + 0.5 * most, 0.52 * len(rows)), tones=("L", 16)) as figure:
         for at, (name, pictures) in enumerate(rows.items()):
             axes = figure.add_subplot(len(rows), 1, at + 1)
             low, high = float(pictures.min()), float(pictures.max())
@@ -104,21 +112,13 @@ def draw_sheet(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
             axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
             for side in axes.spines.values():
                 side.set_visible(False)
-        file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=85, metadata={"Software": None})
-    # Noise does not compress: sixteen greys are enough to see it.
-    Image.open(file).convert("L").quantize(16).save(path, optimize=True)
 
 
 def draw_planes(path: Path, planes: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]]) -> None:
     """Points of two classes in the plane: a row for each name, a picture for each set of points."""
-    import matplotlib
-    from matplotlib.figure import Figure
-    from PIL import Image
-
     n_columns = max(len(sets) for sets in planes.values())
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(2.1 * n_columns, 1.9 * len(planes)), layout="constrained")
+    # Thousands of small dots with soft edges: a few colours are enough to see them.
+    with _drawn(path, (2.1 * n_columns, 1.9 * len(planes)), tones=("RGB", 12)) as figure:
         for row, (name, sets) in enumerate(planes.items()):
             for column, (title, (points, classes)) in enumerate(sets.items()):
                 axes = figure.add_subplot(len(planes), n_columns, row * n_columns + column + 1)
@@ -127,7 +127,3 @@ def draw_planes(path: Path, planes: Mapping[str, Mapping[str, tuple[NDArray[Any]
                     axes.scatter(mine[:, 0], mine[:, 1], s=2, color=colour, linewidths=0)
                 axes.set(xlim=(-0.15, 1.15), ylim=(-0.15, 1.15), xticks=[], yticks=[])
                 axes.set_title(f"{name}: {title}", fontsize=8, loc="left")
-        file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=85, metadata={"Software": None})
-    # Thousands of small dots with soft edges: a few colours are enough to see them.
-    Image.open(file).convert("RGB").quantize(12).save(path, optimize=True)

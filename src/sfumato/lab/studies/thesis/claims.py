@@ -1,11 +1,14 @@
-"""What the thesis claims, by its own program, and what is true of its two generators. No data is read."""
+"""The figures of the thesis, what it claims by its own program, and what is true of its two generators. No data is read."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from sfumato.public.accounting import dpmix_epsilons, renoised_subset_epsilon
 
+MAIN_ACCURACY, MAIN_EPSILON = 0.6835, 15.0
+CLASS_COUNTS = (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)
 RECORDS, DEGREE, MIXTURES, NOISE = 60_000, 256, 10_000, 0.0711
 CLASS_RECORDS, PIXELS, N_CLASSES = 6_000, 784, 10
 DIAMETER = math.sqrt(PIXELS)  # of [0, 1]^784; the label is that of the loop, and no secret there
@@ -52,10 +55,61 @@ class Classwise:
         80.0
         """
         return renoised_subset_epsilon(
-            records=CLASS_RECORDS,
-            degree=self.degree,
-            copies=self.copies,
-            noise_stddev=self.noise_stddev,
-            diameter=DIAMETER,
-            delta=delta,
-        )
+            records=CLASS_RECORDS, degree=self.degree, copies=self.copies, noise_stddev=self.noise_stddev,
+            diameter=DIAMETER, delta=delta,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedCurve:
+    """One of Figures 4.3 to 4.5: `name` in tables and keys, `across` on the axis, `file` in the picture's name."""
+
+    name: str
+    across: str
+    file: str
+    accuracies: Mapping[float, float]
+
+    def key(self, at: float) -> str:
+        """Of the task that runs a point."""
+        return f"{self.name} {at:g}" if self.name == "noise" else f"{self.name} {at:.0f}"
+
+    def setting(self, at: float) -> Classwise:
+        """What the point releases."""
+        if self.name == "noise":
+            return Classwise(noise_stddev=at)
+        return Classwise(degree=int(at)) if self.name == "l" else Classwise(copies=int(at) // N_CLASSES)
+
+
+_BY_NOISE = (
+    0.7871, 0.7861, 0.7792, 0.7748, 0.7486, 0.7166, 0.6318, 0.6020, 0.5187, 0.4012, 0.3476, 0.3160, 0.2752, 0.2011, 0.1933,
+    0.1433, 0.1604, 0.1596, 0.1514, 0.1424, 0.1292, 0.1305, 0.1223, 0.1288, 0.1273, 0.1007, 0.1179, 0.1259, 0.1278,
+)  # fmt: skip
+_BY_MIXTURES = (0.6312, 0.7351, 0.7725, 0.7768, 0.7863, 0.7874, 0.7894, 0.8007, 0.7993, 0.8020, 0.8115, 0.8056)
+
+#: Figure 4.3: l = 128, 1,200 a class, noise from 0.2 to 3.0.
+BY_NOISE = PublishedCurve(
+    name="noise",
+    across="standard deviation of the noise",
+    file="noise",
+    accuracies=dict(zip((round(0.1 * step, 1) for step in range(2, 31)), _BY_NOISE, strict=True)),
+)
+#: Table 4.2 and Figure 4.4: noise 0.7.
+BY_DEGREE = PublishedCurve(
+    name="l",
+    across="digits in a mixture (l)",
+    file="degree",
+    accuracies={32: 0.7748, 64: 0.7755, 128: 0.7929, 256: 0.7868, 512: 0.7856},
+)
+#: Figure 4.5: noise 0.7, l = 128, by T, all classes together.
+BY_MIXTURES = PublishedCurve(
+    name="T",
+    across="mixtures, all classes together (T)",
+    file="mixtures",
+    accuracies=dict(zip(range(2_500, 30_001, 2_500), _BY_MIXTURES, strict=True)),
+)
+CURVES = (BY_NOISE, BY_DEGREE, BY_MIXTURES)
+
+
+def published_points() -> dict[str, float]:
+    """What the thesis prints, by the key of the point that has fitted epochs."""
+    return {curve.key(at): accuracy for curve in CURVES for at, accuracy in curve.accuracies.items()}

@@ -1,186 +1,140 @@
-"""The page of the DPMix thesis."""
+"""The page of the DPMix thesis: its table, its curves, and how near the runs here come to the published figures."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from sfumato.lab.studies.drawing import draw_bars
-from sfumato.lab.studies.task import Found, Line
-from sfumato.lab.studies.thesis import published
-from sfumato.lab.studies.thesis.claims import Classwise, main_epsilons
-from sfumato.lab.studies.thesis.curves import (
-    NOISE_EPOCHS,
-    OTHER_EPOCHS,
-    draw_the_curves,
+from sfumato.lab.studies.drawing import Curve, draw_bars, draw_curves
+from sfumato.lab.studies.study import Found, Line, markdown_table
+from sfumato.lab.studies.thesis.claims import (
+    BY_DEGREE,
+    BY_MIXTURES,
+    BY_NOISE,
+    CLASS_COUNTS,
+    CURVES,
+    MAIN_ACCURACY,
+    MAIN_EPSILON,
+    Classwise,
+    main_epsilons,
     published_points,
-    table_of_points,
 )
-from sfumato.lab.studies.thesis.nearness import agreement, spread, unfitted
+from sfumato.present.pages import render
+
+#: Epochs of the curve over noise, and of those over l and T, at the main run's rate. The thesis names none: FITTED to what it prints.
+NOISE_EPOCHS, OTHER_EPOCHS = 2, 6
+#: Points of a hundred: what "the same" means for the mean of ten networks.
+_NEAR = 0.05
+#: Guessing one of ten digits, and a little luck.
+_NOTHING_LEARNED = 0.2
+
+
+def unfitted(key: str) -> str:
+    """The same point of a curve, with no number of epochs fitted to what was published.
+
+    >>> unfitted("noise 0.7")
+    'noise 0.7, nothing fitted'
+    """
+    return f"{key}, nothing fitted"
 
 
 def lines_of(found: Found) -> Sequence[Line]:
     """Main run with both labels, and the points of the curves that the thesis talks about."""
-    main = main_epsilons()
-    rows = [
+    honest, at = f"{main_epsilons()['honest']:.2f}", "the same honest epsilon"
+    main = Line(
+        what="random mixing, soft labels",
+        published=f"{100 * MAIN_ACCURACY:.1f} % at {MAIN_EPSILON:g}",
+        here=found.percent("main, soft labels"),
+        honest=honest,
+        sound=found.percent("sound, published epsilon"),
+    )
+    same = [
+        Line(what="the same, batches of 32", here=found.percent("main, batches of 32"), honest=honest),
+        Line(what="the same, argmax labels", here=found.percent("main, argmax labels"), honest=honest),
+        Line(what=f"{at}, sound `dpmix`", honest=honest, sound=found.percent("sound, honest epsilon")),
         Line(
-            what="random mixing, soft labels",
-            published=f"{_percent(published.MAIN_ACCURACY)} at {published.MAIN_EPSILON:g}",
-            here=found.percent("main, soft labels"),
-            honest=f"{main['honest']:.2f}",
-            sound=found.percent("sound, published epsilon"),
-        ),
-        Line(
-            what="the same, batches of 32",
-            published="-",
-            here=found.percent("main, batches of 32"),
-            honest=f"{main['honest']:.2f}",
-            sound="-",
-        ),
-        Line(
-            what="the same, argmax labels",
-            published="-",
-            here=found.percent("main, argmax labels"),
-            honest=f"{main['honest']:.2f}",
-            sound="-",
-        ),
-        Line(
-            what="the same honest epsilon, sound `dpmix`",
-            published="-",
-            here="-",
-            honest=f"{main['honest']:.2f}",
-            sound=found.percent("sound, honest epsilon"),
-        ),
-        Line(
-            what="the same honest epsilon, the default `3a-image`",
-            published="-",
-            here="-",
-            honest=f"{main['honest']:.2f}",
+            what=f"{at}, the default `3a-image`",
+            honest=honest,
             sound=found.percent("default for images, honest epsilon"),
         ),
     ]
-    for key, accuracy, setting in (
-        ("noise 0.2", published.BY_NOISE[0.2], Classwise(noise_stddev=0.2)),
-        ("noise 0.7", published.BY_NOISE[0.7], Classwise()),
-        ("noise 1", published.BY_NOISE[1.0], Classwise(noise_stddev=1.0)),
-        ("l 32", published.BY_DEGREE[32], Classwise(degree=32)),
-        ("l 512", published.BY_DEGREE[512], Classwise(degree=512)),
-        ("T 2500", published.BY_MIXTURES[2_500], Classwise(copies=250)),
-        ("T 30000", published.BY_MIXTURES[30_000], Classwise(copies=3_000)),
-    ):
-        rows.append(
-            Line(
+    rows = [main, *same]
+    for curve, places in ((BY_NOISE, (0.2, 0.7, 1.0)), (BY_DEGREE, (32, 512)), (BY_MIXTURES, (2_500, 30_000))):
+        for place in places:
+            key, setting = curve.key(place), curve.setting(place)
+            line = Line(
                 what=f"within classes, {key}",
-                published=f"{_percent(accuracy)} at {setting.claimed():.2f}",
+                published=f"{100 * curve.accuracies[place]:.1f} % at {setting.claimed():.2f}",
                 here=f"{found.percent(key)} (nothing fitted: {found.percent(unfitted(key))})",
                 honest=f"{setting.honest():.1f}",
                 sound=found.percent("sound class-wise, published epsilon") if setting == Classwise() else "-",
             )
-        )
+            rows.append(line)
     return rows
 
 
 def story_of(found: Found, folder: Path) -> str:
     """All of it."""
-    main, usual = main_epsilons(), Classwise()
-    wide, narrow = Classwise(degree=512).honest(), Classwise(degree=32).honest()
-    draw_the_curves(found, folder)
+    _draw_the_curves(found, folder)
     if "class-counts" in found:
-        draw_bars(
-            folder / "dpmix-thesis-classes.png",
-            {"here": found.get("class-counts", "counts"), "published": published.CLASS_COUNTS},
-            labels=[str(c) for c in range(10)],
-            y="training images",
-        )
-    return f"""
-## What was published
-
-A bachelor's thesis of 2025 takes the training digits of MNIST, draws {256} of them at random, averages their pixels and their
-one-hot labels, and adds a little Gaussian noise ({0.0711}) to every entry. Done 10,000 times, this is a dataset of 10,000 grey clouds
-with soft labels (random mixing, after Lee and others, 2019). A small network that is trained on the clouds names 68.35 % of
-the real test digits. The claim: epsilon 15, with a delta of 1/60,000. The thesis reports one run; here it was run again with several
-random numbers: {spread(found, "main, soft labels")}.
-
-A second part mixes digits of the same class only, and draws accuracy against noise, against the number l of digits in a mixture and
-against the number T of mixtures, each with an axis for epsilon.
-
-![Digits and mixtures](dpmix-thesis-pictures.png)
-
-## What is true of it
-
-* **The main run keeps more than it claims.** Its formula holds and is loose: tightly accounted, the same release has epsilon
-  {main["honest"]:.2f} for a replaced row in place of {main["claimed"]:.2f}. Two details are not covered by it: pixels were scaled by
-  minima and maxima of the private data, and the noise was that of floating-point numbers.
-* **The curves keep far less.** The program draws ONE subset for each class, outside of its loop, and noises its mean 1,200 times.
-  Whoever averages these copies has that mean with 1/35 of the noise: the last row of the picture above. The axis of the thesis says
-  {usual.claimed():.2f} at noise 0.7 and l = 128; true is {usual.honest():.1f} (delta 1/6,000; {usual.honest(delta=1 / 60_000):.1f} at
-  1/60,000).
-* **Its "sweet spot" in l compares unlike things.** At l = 32 the true epsilon is {narrow:,.0f}, at l = 512 it is {wide:.1f}: accuracy was
-  nearly the same and protection was not.
-* The axis itself is off: in one function the order of the Renyi divergence stands where l belongs, so that it never falls below
-  log(6,000) = 8.7. It takes 6,000 rows for every class (there are 5,421 to 6,742, and they are data), and a delta of one over the
-  number of rows, which publishing one row at random would meet as well.
-
-## The curves
-
-Dashed: epsilon, on the right, as claimed and as it is. As in the thesis, a point is the mean of ten datasets (in a quick run, of
-one).
-
-The thesis says neither how fast nor for how many epochs the networks of its curves learned, so they were run twice.
-
-* *Nothing fitted*: what Keras does by itself, with the early end that the program of the thesis has.
-  {agreement(found, published_points(), run_as=unfitted)}
-* *Epochs fitted*: the rate of the main run, the only one that the thesis names, for {NOISE_EPOCHS} epochs on the curve over noise and
-  {OTHER_EPOCHS} on those over l and T. These two numbers were chosen because they come nearest to what is printed: where these
-  curves agree, they show which setting would explain the printed ones, and not that it was used. {agreement(found, published_points())}
-
-The thesis itself has one setting twice, noise 0.7 with l = 128 and T = 12,000: {_percent(published.BY_NOISE[0.7])} on its curve over noise,
-{_percent(published.BY_DEGREE[128])} on its curve over l. One number of epochs cannot give both.
-
-With nothing fitted, a network whose validation accuracy does not rise for three epochs is stopped, and with much noise or few mixtures some
-are stopped before they have learned anything: they name one digit in ten. In the mean of ten, each of them costs seven points, so that
-chance alone moves that curve by as much. (At noise 1, {_stuck(found, unfitted("noise 1"))} here.)
-
-![Accuracy and epsilon by noise](dpmix-thesis-noise.png)
-
-![Accuracy and epsilon by l](dpmix-thesis-degree.png)
-
-![Accuracy and epsilon by T](dpmix-thesis-mixtures.png)
-
-{table_of_points(found)}
-
-![Images of each class](dpmix-thesis-classes.png)
-
-The training images of each class, which the thesis takes for 6,000 each: counted here and as printed there.
-
-## Made sound
-
-`dpmix` of this package mixes rows that are drawn by coins of their own, measures them from the middle of the box, which halves the
-noise, and draws the subset anew for every mixture; the label is part of the account. Budgets above are for one row, added or
-removed, and the thesis speaks of one row replaced: no number of the one kind is a number of the other. `3a-image` is what the package
-would take for images by itself: here as many of its rows as there are mixtures, with soft labels.
-
-## What is assumed
-
-The network is that of Table 4.1. Where the thesis is silent, what Keras does by itself is done here: even weights after Glorot, no biases
-at first, Adam's own constants. The batch of the main run is not named: with 32, which Keras takes by itself, the published accuracy is not
-reached ({spread(found, "main, batches of 32")}), with 16 it lies among the runs. So 16 is taken for the main run, and 32 for whatever is
-sound, where there is nothing to be reached. For the curves neither
-the epochs nor the rate of learning is named. Nothing fitted: the .001 that Adam has in Keras, batches of 32, at most 50 epochs. Epochs
-fitted: .0001 and batches of 32. Either way a network ends when three epochs bring no better accuracy on the tenth that is held back, and
-goes back to its best weights, as the program of the thesis has it.
-
-How the epochs were fitted: networks learned at .0001 on most of the points, and after every epoch, up to four over noise and six over l
-and T, the means of ten were held against what is printed. Two are nearest over noise, six over T; over l five do as well as six. The
-curves do not tell this setting from its neighbours: at noise 0.2, 0.7, 1 and 2, three epochs in batches of 128 stay within 5 points
-too, and so do two with each pixel scaled by its own minimum and maximum. At .001, none of the first three epochs in batches of 32 does,
-and none of the first six in batches of 128.
-
-Pixels are divided by 255. A quick run has a fifth of the mixtures, fewer epochs, larger rates and 5,000 test images, so its accuracies are
-not the published setting.
-"""
+        counts = {"here": found.get("class-counts", "counts"), "published": CLASS_COUNTS}
+        draw_bars(folder / "dpmix-thesis-classes.png", counts, labels=list("0123456789"), y="training images")
+    facts = {
+        "main": main_epsilons(),
+        "usual": Classwise(),
+        "wide": Classwise(degree=512).honest(),
+        "narrow": Classwise(degree=32).honest(),
+        "spread": partial(spread, found),
+        "agreement": agreement(found, published_points()),
+        "agreement_unfitted": agreement(found, published_points(), run_as=unfitted),
+        "noise_epochs": NOISE_EPOCHS,
+        "other_epochs": OTHER_EPOCHS,
+        "by_noise": BY_NOISE.accuracies,
+        "by_degree": BY_DEGREE.accuracies,
+        "stuck": _stuck(found, unfitted("noise 1")),
+        "points": _table_of_points(found),
+    }
+    return render("studies/dpmix-thesis.md.jinja", facts)
 
 
-#: Guessing one of ten digits, and a little luck.
-_NOTHING_LEARNED = 0.2
+def agreement(found: Found, published: Mapping[str, float], *, run_as: Callable[[str], str] = str) -> str:
+    """Of the points that were run at full size, how many are near, and which is farthest off.
+
+    Args:
+        found: The runs.
+        published: Accuracies, by the names of the points.
+        run_as: From the name of a point to the key of its run.
+
+    >>> run = {"a": {"accuracy": 0.70, "quick": False}, "b": {"accuracy": 0.5, "quick": False}}
+    >>> agreement(Found(run), {"a": 0.68, "b": 0.6, "c": 0.7})
+    'Of 2 points run at full size, 1 lies within 5 points of the published accuracy; farthest off is b, by -10.0.'
+    >>> agreement(Found({}), {"a": 0.68})
+    'No point was run at full size yet.'
+    """
+    off = {
+        key: found.get(run_as(key), "accuracy") - accuracy
+        for key, accuracy in published.items()
+        if run_as(key) in found and not found.get(run_as(key), "quick")
+    }
+    if not off:
+        return "No point was run at full size yet."
+    near = sum(abs(difference) <= _NEAR for difference in off.values())
+    farthest = max(off, key=lambda key: abs(off[key]))
+    return (
+        f"Of {len(off)} points run at full size, {near} {'lies' if near == 1 else 'lie'} within {100 * _NEAR:.0f} points of the "
+        f"published accuracy; farthest off is {farthest}, by {100 * off[farthest]:+.1f}."
+    )
+
+
+def spread(found: Found, key: str) -> str:
+    """The runs of a point, from the lowest to the highest.
+
+    >>> spread(Found({"a": {"accuracies": [0.62, 0.681, 0.65], "quick": False}}), "a")
+    '3 runs, from 62.0 % to 68.1 %'
+    >>> spread(Found({}), "a")
+    'to be run'
+    """
+    runs = found.get(key, "accuracies")
+    return f"{len(runs)} runs, from {100 * min(runs):.1f} % to {100 * max(runs):.1f} %" if runs else "to be run"
 
 
 def _stuck(found: Found, key: str) -> str:
@@ -190,5 +144,42 @@ def _stuck(found: Found, key: str) -> str:
     return f"{sum(accuracy < _NOTHING_LEARNED for accuracy in runs)} of {len(runs)} networks learned nothing"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+def _table_of_points(found: Found) -> str:
+    """Every point that was run, both ways, with both epsilons."""
+    cells = []
+    for curve in CURVES:
+        for at, accuracy in curve.accuracies.items():
+            key, setting = curve.key(at), curve.setting(at)
+            if key in found or unfitted(key) in found:
+                runs = [found.percent(key), found.percent(unfitted(key))]
+                epsilons = [f"{setting.claimed():.2f}", f"{setting.honest():.1f}"]
+                cells.append((f"{curve.name} {at:g}", f"{100 * accuracy:.1f} %", *runs, *epsilons))
+    headings = ("within classes", "published", "here, epochs fitted", "here, nothing fitted")
+    return markdown_table((*headings, "claimed epsilon", "honest epsilon"), cells)
+
+
+def _draw_the_curves(found: Found, folder: Path) -> None:
+    """A picture for each, with both epsilons on the second axis."""
+    for curve in CURVES:
+        places = list(curve.accuracies)
+        settings = [curve.setting(at) for at in places]
+        draw_curves(
+            folder / f"dpmix-thesis-{curve.file}.png",
+            {
+                "here, epochs fitted": _here(found, {at: curve.key(at) for at in places}),
+                "published": (places, list(curve.accuracies.values())),
+                "here, nothing fitted": _here(found, {at: unfitted(curve.key(at)) for at in places}),
+            },
+            x=curve.across,
+            y="accuracy",
+            right={
+                "epsilon, honest": (places, [setting.honest() for setting in settings]),
+                "epsilon, claimed": (places, [setting.claimed() for setting in settings]),
+            },
+            log_x=curve.name == "l",
+        )
+
+
+def _here(found: Found, keys: Mapping[float, str]) -> Curve:
+    run = [at for at, key in keys.items() if key in found]
+    return run, [found.get(keys[at], "accuracy") for at in run]

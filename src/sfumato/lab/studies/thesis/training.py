@@ -1,6 +1,8 @@
-"""Training as the thesis trains: small batches, a rate that is halved, a tenth for validation, perhaps an early end.
+"""Networks of Table 4.1, trained as the thesis trains: small batches, a rate that is halved, a tenth for validation, perhaps an early end.
 
 Where the thesis is silent, what Keras does by itself is done here: batches of 32, the even weights of Glorot, Adam with its epsilon.
+All runs of a point are trained at once: a step of one such network keeps a GPU busy for a moment, and starting it takes longer than
+that. A layer of all networks is one grouped convolution, or one batch of products. No network sees another.
 """
 
 from collections.abc import Sequence
@@ -10,10 +12,84 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.lab.benchmark.learners import table_4_1_network
 from sfumato.lab.studies.digits import Digits
-from sfumato.lab.studies.thesis.networks import Weights, scores, started
-from sfumato.lab.studies.thesis.stopping import Stopping
 from sfumato.public.machine.torch_extra import default_device, need_torch
+
+#: Weights of all networks, layer by layer: (network, ...).
+Weights = list[Any]
+
+
+def started(torch: Any, *, n_networks: int, shape: Sequence[int], n_classes: int, seed: int) -> Weights:
+    """Glorot's even weights and no biases, as Keras starts."""
+    alone = []
+    with torch.random.fork_rng(devices=[]):
+        for at in range(n_networks):
+            torch.manual_seed(seed + at)
+            network = table_4_1_network(torch, shape=tuple(shape), n_classes=n_classes)
+            for weights in network.parameters():
+                if weights.ndim > 1:
+                    torch.nn.init.xavier_uniform_(weights)
+                else:
+                    torch.nn.init.zeros_(weights)
+            alone.append(list(network.parameters()))
+    return [torch.stack([w.detach() for w in layer]) for layer in zip(*alone, strict=True)]
+
+
+def scores(torch: Any, weights: Weights, images: Any) -> Any:
+    """(network, picture, class), before the softmax, of (network, picture, channel, height, width)."""
+    functional, n_networks = torch.nn.functional, len(images)
+    layers = list(zip(weights[::2], weights[1::2], strict=True))
+    seen = images.transpose(0, 1).flatten(1, 2)
+    for kernels, biases in layers[:2]:
+        seen = functional.conv2d(seen, kernels.flatten(0, 1), biases.flatten(), groups=n_networks)
+        seen = functional.max_pool2d(seen, 2).relu()  # the largest of four is positive if one of them is
+    flat = seen.unflatten(1, (n_networks, -1)).flatten(2).transpose(0, 1)
+    for at, (matrices, biases) in enumerate(layers[2:], start=2):
+        flat = torch.baddbmm(biases[:, None], flat, matrices.mT)
+        if at < len(layers) - 1:
+            flat = flat.relu()
+    return flat
+
+
+class Stopping:
+    """Keeps each network's best weights, until it has waited too long. One that has stopped runs along, and nobody looks.
+
+    Args:
+        torch: The module.
+        weights: Of all networks, changed in place while they learn.
+        patience: Epochs without a better accuracy after which a network stops.
+    """
+
+    def __init__(self, torch: Any, weights: Weights, *, patience: int) -> None:
+        """Nothing is known yet."""
+        n_networks, device = len(weights[0]), weights[0].device
+        self._torch, self._weights, self._patience = torch, weights, patience
+        self._best = torch.full((n_networks,), -1.0, device=device)
+        self._waited = torch.zeros(n_networks, dtype=torch.long, device=device)
+        self._epochs = torch.zeros_like(self._waited)
+        self.kept = [layer.detach().clone() for layer in weights]
+
+    def note(self, accuracy: Any) -> None:
+        """What an epoch reached on the pictures that were held back, one number for each network."""
+        running = self._waited < self._patience
+        better = running & (accuracy > self._best)
+        self._epochs += running
+        self._waited = self._torch.where(better, 0, self._waited + running)
+        self._best = self._torch.where(better, accuracy, self._best)
+        for kept, layer in zip(self.kept, self._weights, strict=True):
+            kept[better] = layer.detach()[better]
+
+    @property
+    def all_stopped(self) -> bool:
+        """Whether nobody learns any more."""
+        return bool((self._waited >= self._patience).all())
+
+    @property
+    def epochs(self) -> list[int]:
+        """How long each learned."""
+        return [int(n) for n in self._epochs]
+
 
 _ADAM_EPSILON = 1e-7  # of Keras; torch has 1e-8
 _AT_ONCE = 500

@@ -7,23 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sfumato.lab.baselines import AdsGan
-from sfumato.lab.benchmark.datasets import DELTA, Benchmark, load
+from sfumato.lab.benchmark.datasets import DELTA, Benchmark, Rows, load, row_count
 from sfumato.lab.benchmark.protocol import run
-from sfumato.lab.studies.digits import digits_of
+from sfumato.lab.studies.digits import digits_of, fewer_rows, sound_release
 from sfumato.lab.studies.drawing import draw_sheet
-from sfumato.lab.studies.fewer import fewer_rows, row_count
-from sfumato.lab.studies.sound import sound_release
-from sfumato.lab.studies.task import Figures, Found, Line, Task
+from sfumato.lab.studies.study import Figures, Task
 from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish, published_sigma
 from sfumato.lab.studies.threea.clustmix_records import published_record
-from sfumato.lab.studies.threea.pixels import as_table
-from sfumato.lab.studies.threea.published import DATASETS, EPSILON
-from sfumato.lab.studies.threea.story import lines_of, story_of
+from sfumato.lab.studies.threea.story import DATASETS, EPSILON, lines_of, story_of
 from sfumato.lab.studies.threea.toys import draw_toys
 from sfumato.mechanisms.mixing.clustmix.mechanism import ClustMix
 from sfumato.public.budget import Budget, default_delta
+from sfumato.public.schema.column import Column
+from sfumato.public.schema.schema import Schema
 
 _LEARNER = "lightgbm"
 #: Sound methods of this package: ClustMix, the default, and the columns of the paper that have a private version here.
@@ -50,13 +49,7 @@ class Sizes:
 
 
 _QUICK = Sizes(
-    rows=6_000,
-    test_rows=6_000,
-    rounds=0,
-    datasets=("adult",),
-    methods=("clustmix", "auto"),
-    toy_rows=1_000,
-    digits=3_000,
+    rows=6_000, test_rows=6_000, rounds=0, datasets=("adult",), methods=METHODS[:2], toy_rows=1_000, digits=3_000
 )
 
 
@@ -69,48 +62,29 @@ class ThreeAStudy:
     digits_dataset: str = "mnist"
     name: str = "threea"
     title: str = "3A and ClustMix: means of clusters"
+    lines = staticmethod(lines_of)
+    story = staticmethod(story_of)
 
     def tasks(self, *, quick: bool) -> Sequence[Task]:
         """Figures, then one dataset after the other: as published, then each sound method."""
         sizes = self.quick if quick else self.full
-        table = [
-            task
-            for dataset in sizes.datasets
-            for task in (
-                Task(key=f"{dataset}, as published", run=partial(self._published, sizes, dataset=dataset)),
-                *(
-                    Task(key=f"{dataset}, {method}", run=partial(self._sound, sizes, dataset=dataset, method=method))
-                    for method in sizes.methods
-                ),
-            )
-        ]
-        return [
-            Task(key="toys", run=partial(self._toys, sizes)),
-            Task(key="digits", run=partial(self._digits, sizes)),
-            *table,
-        ]
-
-    def lines(self, found: Found) -> Sequence[Line]:
-        """One for each dataset."""
-        return lines_of(found)
-
-    def story(self, found: Found, folder: Path) -> str:
-        """What was done, what one row does to it, and the columns of Table 1."""
-        return story_of(found)
+        tasks = [Task(key="toys", run=partial(self._toys, sizes)), Task(key="digits", run=partial(self._digits, sizes))]
+        for dataset in sizes.datasets:
+            tasks.append(Task(key=f"{dataset}, as published", run=partial(self._published, sizes, dataset=dataset)))
+            for method in sizes.methods:
+                run = partial(self._sound, sizes, dataset=dataset, method=method)
+                tasks.append(Task(key=f"{dataset}, {method}", run=run))
+        return tasks
 
     def _published(self, sizes: Sizes, folder: Path, *, dataset: str) -> Figures:
         benchmark = fewer_rows(load(dataset), train=sizes.rows, test=sizes.test_rows)
         record = published_record(benchmark, epsilon=EPSILON, learner=_LEARNER, rounds=sizes.rounds)
-        # JSON has no infinity.
-        return {
-            **record,
-            "honest_epsilon": "infinite" if np.isinf(record["honest_epsilon"]) else record["honest_epsilon"],
-        }
+        honest = record["honest_epsilon"]
+        return {**record, "honest_epsilon": "infinite" if np.isinf(honest) else honest}  # JSON has no infinity
 
     def _sound(self, sizes: Sizes, folder: Path, *, dataset: str, method: str) -> Figures:
-        benchmark, delta = with_a_size_where_needed(
-            fewer_rows(load(dataset), train=sizes.rows, test=sizes.test_rows), method
-        )
+        asked = fewer_rows(load(dataset), train=sizes.rows, test=sizes.test_rows)
+        benchmark, delta = with_a_size_where_needed(asked, method)
         without = method == _WITHOUT_EPSILON
         (record,) = run(
             as_table(benchmark) if without else benchmark,
@@ -130,17 +104,14 @@ class ThreeAStudy:
         """Means of about 118 digits with the noise of the paper's equation, and digits of sound ClustMix."""
         benchmark = fewer_rows(load(self.digits_dataset), train=sizes.digits, test=1)
         train = digits_of(benchmark, "train")
+        rows = train.rows.astype(np.float64)
         n_classes, sheet = benchmark.schema.require_coded_target().size, dict[str, Any](real=train.one_of_each())
         figures = {}
         mixed = min(_MIXED, int(np.bincount(train.labels).min()))
         for epsilon in (1.0, 0.2):
-            sigma = published_sigma(
-                mixed, epsilon=epsilon, delta=DELTA, features=train.rows.shape[1], classes=n_classes
-            )
+            sigma = published_sigma(mixed, epsilon=epsilon, delta=DELTA, features=rows.shape[1], classes=n_classes)
             settings = PublishedSettings(epsilon=epsilon, delta=DELTA, sigma_max=1.02 * sigma)
-            points, classes = publish(
-                train.rows.astype(np.float64), train.labels, n_classes=n_classes, settings=settings
-            )
+            points, classes = publish(rows, train.labels, n_classes=n_classes, settings=settings)
             sheet[f"published, {epsilon:g}"] = points[_first_of_each(classes)].reshape(-1, *train.images.shape[1:])
             # A public rule: where rows or budget are few, more noise on a mean in place of a single cluster.
             sound = ClustMix(sigma_max=max(0.1, 2_000 / (len(train) * epsilon)))
@@ -165,3 +136,22 @@ def with_a_size_where_needed(benchmark: Benchmark, method: str) -> tuple[Benchma
 
 def _first_of_each(classes: np.ndarray) -> list[int]:
     return [int(np.flatnonzero(classes == c)[0]) for c in np.unique(classes)]
+
+
+def as_table(benchmark: Benchmark) -> Benchmark:
+    """Pictures as rows of a table, a column for each pixel, for methods that make tables alone; a table stays what it is."""
+    if not benchmark.schema.images:
+        return benchmark
+    (picture,), target = benchmark.schema.images, benchmark.schema.require_coded_target()
+    n_pixels = int(np.prod(np.asarray(benchmark.train[picture.name]).shape[1:]))
+    pixels = tuple(
+        Column(name=f"pixel_{j}", kind="integer", bounds=(picture.low, picture.high)) for j in range(n_pixels)
+    )
+
+    def rows(of: Rows) -> pd.DataFrame:
+        values = np.asarray(of[picture.name]).reshape(-1, n_pixels)
+        table = pd.DataFrame(values, columns=[p.name for p in pixels])
+        return table.assign(**{target.name: np.asarray(of[target.name])})
+
+    schema = Schema(columns=(*pixels, target), target=target.name, rows=benchmark.schema.rows)
+    return replace(benchmark, train=rows(benchmark.train), test=rows(benchmark.test), schema=schema)

@@ -1,11 +1,12 @@
-"""Attribute inference: from all else that is known of a person, guess one column; are those who were used guessed better?
+"""What an attacker learns about members: one column from all else that is known of a person, or a picture of a class.
 
-Whoever learns from synthetic rows guesses some things right about anybody: that is what the rows are for. A leak is what is
-guessed better about those who are in the data than about others like them. Reads real rows WITHOUT privacy.
+Attribute inference: whoever learns from synthetic rows guesses some things right about anybody: that is what the rows are for. A leak
+is what is guessed better about those who are in the data than about others like them. Model inversion: the attacker climbs a learner's
+probability of a class from a grey picture (Fredrikson, Jha and Ristenpart 2015; He, Zhang and Lee 2019). What comes out is the class as
+the learner sees it; it is a leak where it lies nearer to members than to others of the class. Reads real rows WITHOUT privacy.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.lab.attacks.membership import MOST_ROWS, MOST_SYNTHETIC
 from sfumato.lab.attacks.roc import Attack, Interval, clopper_pearson, measure
 from sfumato.lab.attacks.sheets import Comparison
+from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.boosted_trees import boosting
 
 #: A number is guessed as one of so many ranges of the synthetic rows, a category as one of so many frequent ones.
@@ -34,10 +36,6 @@ class AttributeAttack:
     of_members: Interval
     of_others: Interval
     membership: Attack
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def attribute_inference(found: Comparison, *, column: str) -> AttributeAttack | None:
@@ -88,3 +86,43 @@ def _frequent(values: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
     kinds, counts = np.unique(values[1], return_counts=True)
     kept = kinds[np.argsort(-counts, kind="stable")[:_FREQUENT]]
     return [np.where(np.isin(v, kept), v, -2.0) for v in values]
+
+
+_STEPS, _RATE, _DECAY = 200, 0.5, 0.02
+_MOST_ROWS = 4_000
+
+
+def invert(released: Examples, pixels: str, *, n_classes: int) -> NDArray[np.float32]:
+    """A flat picture for each class, in the unit box; a class that the release lacks stays grey."""
+    import warnings
+
+    from sklearn.linear_model import LogisticRegression
+
+    x = released.batch[pixels].reshape(len(released), -1)[:_MOST_ROWS]
+    y = released.label[:_MOST_ROWS]
+    pictures = np.full((n_classes, x.shape[1]), 0.5)
+    if len(np.unique(y)) < 2:
+        return pictures.astype(np.float32)
+    with warnings.catch_warnings(action="ignore"):  # the last digits of its optimum do not matter here
+        learner = LogisticRegression(max_iter=100).fit(x, y)
+    weights = learner.coef_ if len(learner.classes_) > 2 else np.concatenate([-learner.coef_, learner.coef_]) / 2
+    for at, code in enumerate(learner.classes_):
+        picture = pictures[code]
+        for _ in range(_STEPS):
+            scores = weights @ picture
+            chance = np.exp(scores - scores.max())
+            slope = weights[at] - (chance / chance.sum()) @ weights
+            picture = np.clip(picture + _RATE * (slope - _DECAY * (picture - 0.5)), 0, 1)
+        pictures[code] = picture
+    return pictures.astype(np.float32)
+
+
+def given_away(pictures: NDArray[np.float32], members: Examples, others: Examples, pixels: str) -> Attack:
+    """Whether pictures of members lie nearer to what was read off for their class than pictures of others do."""
+
+    def near(rows: Examples) -> NDArray[np.float64]:
+        flat = rows.batch[pixels].reshape(len(rows), -1).astype(np.float64)
+        return -np.asarray(np.linalg.norm(flat - pictures[rows.label], axis=1))
+
+    how = "Pictures near what a learner on the release holds for their class are taken for members."
+    return measure("model inversion", near(members), near(others), how=how)
