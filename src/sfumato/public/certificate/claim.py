@@ -7,7 +7,7 @@ from typing import Any
 from sfumato.errors import SfumatoError, VerificationError
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.plan.plan import Plan
-from sfumato.public.strict_json import fields_of, read_fields
+from sfumato.public.strict_json import read_fields, types_of
 
 ACCOUNTANTS = ("gdp", "pld", "rdp")
 
@@ -74,20 +74,10 @@ class Claim:
     @staticmethod
     def from_json(body: Any) -> "Claim":
         """Read what `to_json` wrote. A sentence that is not the one of the numbers is refused."""
-        wanted = {
-            "epsilon": float,
-            "delta": float,
-            "unit": dict,
-            "in_words": str,
-            "accountant": str,
-            "spent_epsilon": float,
-            "numeric_error": float,
-        }
-        fields = read_fields(body, wanted, what="the claim")
-        in_words = fields.pop("in_words")
         try:
-            unit = PrivacyUnit(**fields_of(PrivacyUnit, fields.pop("unit"), what="the unit of privacy"))
-            claim = Claim(unit=unit, **fields)
+            fields = read_fields(body, {**types_of(Claim), "in_words": str}, what="the claim")
+            in_words = fields.pop("in_words")
+            claim = Claim(**fields)
         except VerificationError:
             raise
         except SfumatoError as error:
