@@ -31,7 +31,7 @@ from sfumato.lab.studies.threea.clustmix_search import Choice, best_choice
 from sfumato.lab.studies.threea.clustmix_witness import _pair, find_witness
 from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
 from sfumato.mechanisms import ClustMix
-from sfumato.mechanisms.common.dp_em import responsibilities
+from sfumato.mechanisms.common.clusters import responsibilities
 from sfumato.mechanisms.common.prepared import PLACE
 from sfumato.mechanisms.mixing.clustmix.classifier_pull import BIAS, KernelSums, adapted, rule_of
 from sfumato.mechanisms.mixing.clustmix.cluster_means import without_noise

@@ -15,10 +15,9 @@ from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
-from sfumato.learn.augment import varied
+from sfumato.learn.augment import moved, varied
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.gabor import Scale, filter_bank
-from sfumato.learn.moving import moved
 from sfumato.learn.oriented import n_features, oriented_features, resized
 from sfumato.learn.oriented_loops import magnitudes
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means

@@ -15,10 +15,10 @@ from sfumato.mechanisms.common.clusters import (
     about_nearest,
     clipped,
     counts_and_sums,
+    find_centres,
     in_group,
     length_block,
     length_cell,
-    lloyd,
     public_start,
     typical_length,
 )
@@ -98,7 +98,7 @@ class ImageDensity:
         centres, weights = np.zeros((classes, 1, k)), np.ones((classes, 1))
         if self.clusters > 1:
             spread = reach
-            centres, weights = lloyd(
+            centres, weights = find_centres(
                 view,
                 "clusters",
                 public_start(classes, self.clusters, k, spread=spread),

@@ -13,11 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import PlanError
 from sfumato.learn import ntk
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import VECTOR
-from sfumato.mechanisms.common.settings import require_positive, require_single_precision
+from sfumato.mechanisms.common.settings import require_positive, require_single_precision, sampling_rate
 from sfumato.mechanisms.kernels.inducing import Middle, Space, Vectors, means_step, measure_means
 from sfumato.model import FixedModel
 from sfumato.public.budget import Budget
@@ -142,12 +141,7 @@ class DPKip:
         return Space(schema, self.coefficients)
 
     def _rate(self, schema: Schema) -> float:
-        if schema.rows is None:
-            raise PlanError(
-                "dp-kip needs the approximate, public number of rows to choose its sampling rate. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
-            )
-        return min(1.0, self.batch / schema.rows)
+        return sampling_rate(schema, batch=self.batch, what="dp-kip")
 
 
 def _inside(points: Vectors, middle: Middle, space: Space) -> Vectors:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PlanError
 from sfumato.mechanisms.common.prepared import PLACE, VECTOR
-from sfumato.mechanisms.common.settings import require_single_precision
+from sfumato.mechanisms.common.settings import require_single_precision, sampling_rate
 from sfumato.mechanisms.latent.decoder import NetworkDecoder
 from sfumato.mechanisms.latent.groundwork import Groundwork
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
@@ -44,12 +43,7 @@ class Training:
 
     def rate(self, schema: Schema) -> float:
         """The chance of a row to take part in a step."""
-        if schema.rows is None:
-            raise PlanError(
-                "training by gradients needs the approximate, public number of rows to choose its sampling rate. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
-            )
-        return min(1.0, self.batch / schema.rows)
+        return sampling_rate(schema, batch=self.batch, what="training by gradients")
 
     def step(self, network: "Network", schema: Schema, *, share: float) -> Step:
         """All gradient steps."""

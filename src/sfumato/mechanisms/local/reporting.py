@@ -11,9 +11,8 @@ from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.mechanisms.local.calibration import calibrated, sure
-from sfumato.mechanisms.local.decoding import decoded
 from sfumato.mechanisms.local.directions import Directions, NearDirections
-from sfumato.mechanisms.local.space import Space
+from sfumato.mechanisms.local.space import Space, decoded
 from sfumato.model import FixedModel, Synthetic
 from sfumato.public.budget import Budget
 from sfumato.public.plan.block import Block, Dense, Response

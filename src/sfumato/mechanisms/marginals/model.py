@@ -1,22 +1,13 @@
 """Rows drawn from a fitted model of bins."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.mechanisms.marginals.binned import Binned
 from sfumato.mechanisms.marginals.fitting import Total
+from sfumato.mechanisms.marginals.markov import MarkovModel
 from sfumato.model import Synthetic, check_row_count, rows_counted
-
-
-class OfBins(Protocol):
-    """Whatever rows of bins can be drawn from."""
-
-    def draw(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Independent rows of bins."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -24,7 +15,7 @@ class BinnedModel:
     """A model of bins, and what the bins stand for."""
 
     binned: Binned
-    rows_of_bins: OfBins
+    rows_of_bins: MarkovModel
     total: Total
 
     @property

@@ -9,13 +9,12 @@ from dataclasses import asdict, dataclass
 from math import prod
 from typing import ClassVar, NamedTuple
 
-from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
-from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.common.settings import require_positive, sampling_rate
 from sfumato.mechanisms.generators.gan.adversaries import Adversaries
 from sfumato.mechanisms.generators.gan.beginning import first_look, first_steps, generator_of
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
@@ -83,7 +82,7 @@ class DPGan:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class counts over everyone, of pictures moments too; then sampled gradients."""
-        require_positive(**{name: value for name, value in asdict(self).items() if value is not None})
+        require_positive(**asdict(self))
         rows, rate = MixedRows(schema), self._rate(schema)
         width = sum(prod(shape) for shape in self._discriminator(rows).shapes.values())
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
@@ -132,9 +131,4 @@ class DPGan:
         return Discriminator(rows, self.discriminator_hidden or _kind(rows).hidden, self.coefficients)
 
     def _rate(self, schema: Schema) -> float:
-        if schema.rows is None:
-            raise PlanError(
-                "dp-gan needs the approximate, public number of rows to choose its sampling rate. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
-            )
-        return min(1.0, self.batch / schema.rows)
+        return sampling_rate(schema, batch=self.batch, what="dp-gan")

@@ -11,13 +11,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
-from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.common.settings import require_positive, rows_needed
 from sfumato.mechanisms.generators.gan.adversaries import Adversaries
 from sfumato.mechanisms.generators.gan.beginning import first_look, first_steps, generator_of
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
@@ -145,12 +144,8 @@ class PateGan:
         return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
 
     def _teachers(self, schema: Schema) -> int:
-        if schema.rows is None:
-            raise PlanError(
-                "pate-gan needs the approximate, public number of rows to choose how many teachers there are. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
-            )
-        return max(1, schema.rows // self.rows_each)
+        rows = rows_needed(schema, what="pate-gan", why="to choose how many teachers there are")
+        return max(1, rows // self.rows_each)
 
 
 def _made(both: Adversaries, n_rows: int, n_classes: int) -> NDArray[np.float64]:
