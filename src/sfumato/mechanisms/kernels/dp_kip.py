@@ -17,7 +17,7 @@ from sfumato.learn import ntk
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.common.settings import require_positive, require_single_precision, sampling_rate
-from sfumato.mechanisms.kernels.inducing import Middle, Space, Vectors, means_step, measure_means
+from sfumato.mechanisms.kernels.inducing import HeldPoints, Middle, Space, Vectors, means_step, measure_means
 from sfumato.model import FixedModel
 from sfumato.public.budget import Budget
 from sfumato.public.machine.hardware import GRADIENTS_ON_GPU
@@ -33,7 +33,7 @@ _START_SEED = 0
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class DPKip:
+class DPKip(HeldPoints):
     """A few labelled points on which a kernel regression does well.
 
     Args:
@@ -132,13 +132,6 @@ class DPKip:
         means = np.repeat(middle.class_means, self.points, axis=0)
         aside = np.random.default_rng(_START_SEED).normal(size=means.shape)
         return _unit(_unit(means) + _SPREAD * _unit(aside))
-
-    def held_rows(self, schema: Schema) -> int:
-        """The points, and no more."""
-        return self._space(schema).n_classes * self.points
-
-    def _space(self, schema: Schema) -> Space:
-        return Space(schema, self.coefficients)
 
     def _rate(self, schema: Schema) -> float:
         return sampling_rate(schema, batch=self.batch, what="dp-kip")

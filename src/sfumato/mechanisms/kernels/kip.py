@@ -20,7 +20,7 @@ from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.common.settings import require_positive
-from sfumato.mechanisms.kernels.inducing import Middle, Space, Vectors, means_step, measure_means
+from sfumato.mechanisms.kernels.inducing import HeldPoints, Middle, Space, Vectors, means_step, measure_means
 from sfumato.model import FixedModel, refuse_diverged
 from sfumato.public.budget import Budget
 from sfumato.public.machine.exact_arithmetic import exact_products
@@ -38,7 +38,7 @@ _REACH = 1.2  # rows further from their class mean than this many mean distances
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Kip:
+class Kip(HeldPoints):
     """Labelled points that answer like all rows together.
 
     Args:
@@ -162,13 +162,6 @@ class Kip:
         about *= np.minimum(1.0, longest / np.maximum(np.linalg.norm(about, axis=1, keepdims=True), 1e-12))
         anchors: Vectors = np.repeat(middle.class_means, self.points, axis=0) + about
         return anchors
-
-    def held_rows(self, schema: Schema) -> int:
-        """The points, and no more."""
-        return self._space(schema).n_classes * self.points
-
-    def _space(self, schema: Schema) -> Space:
-        return Space(schema, self.coefficients)
 
     def _check(self) -> None:
         require_positive(**{name: value for name, value in asdict(self).items() if name != "alpha"})

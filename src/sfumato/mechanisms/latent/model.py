@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.counted_classes import CountedClasses
-from sfumato.mechanisms.common.generator_model import class_rates
+from sfumato.mechanisms.common.counted_classes import CountedClasses, class_rates
 from sfumato.mechanisms.latent.decoder import Decoder
 from sfumato.mechanisms.latent.mixture import LatentMixture
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
@@ -29,7 +28,7 @@ class LatentModel(CountedClasses):
         """A class by its noisy rate, a code from its mixture, and a row from what the decoder says of both."""
         check_row_count(n_rows)
         rng = np.random.default_rng(seed)
-        labels = rng.choice(len(self.class_counts.values), size=n_rows, p=class_rates(self.class_counts))
+        labels = rng.choice(len(self.class_counts.values), size=n_rows, p=class_rates(self.class_counts.values))
         parts = [self._expected(part, rng) for part in np.split(labels, range(_ROWS_AT_ONCE, n_rows, _ROWS_AT_ONCE))]
         return self.rows.synthetic(np.concatenate(parts), labels, rng)
 

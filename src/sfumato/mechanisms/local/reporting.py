@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements
+from sfumato.mechanisms.common.classed_rows import class_names
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.mechanisms.local.calibration import calibrated, sure
 from sfumato.mechanisms.local.directions import Directions, NearDirections
@@ -83,9 +84,8 @@ class Reporting(ABC):
                 spread = np.sqrt(sure(lacking, n_rows=len(reports), stddev=float(measurements["stddev"])))
                 reports = reports + spread * np.random.default_rng(seed).normal(size=reports.shape)
             encoded, image = space.back(reports), schema.images[0]
-            classes = () if label is None else (*label.categories, *(("(missing)",) if label.missing else ()))
             images = in_bounds(encoded.reshape(-1, *image.shape), image)
-            return FixedModel(Synthetic(images=images, labels=labels, classes=classes))
+            return FixedModel(Synthetic(images=images, labels=labels, classes=class_names(label)))
         batch: dict[str, NDArray[Any]] = dict(
             decoded(space.back(reports), space.columns, lacking=space.variance_back(lacking), seed=seed)
         )

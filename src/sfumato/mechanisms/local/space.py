@@ -43,15 +43,13 @@ class Space:
 
     @property
     def length(self) -> float:
-        """What a row may be long about the centre: numbers and pixels half a side of their box, codes their one corner."""
-        squares = (1 - 1 / c.size if c.is_coded else Encoder((c,)).width / 4 for c in self.columns)
-        return float(np.sqrt(sum(squares)))
+        """What a row may be long about the centre."""
+        return Encoder(self.columns).reach
 
     @cached_property
     def centre(self) -> NDArray[np.float64]:
-        """The middle of every column: half of its bounds, or every category alike."""
-        middles = (np.full(Encoder((c,)).width, 1 / c.size if c.is_coded else 0.5) for c in self.columns)
-        return np.concatenate(list(middles))
+        """The middle of every column."""
+        return Encoder(self.columns).middle
 
     def back(self, reports: NDArray[np.float64]) -> NDArray[np.float64]:
         """Reports as encoded columns: the shortest that have this projection, by the pseudo-inverse."""
@@ -70,7 +68,7 @@ def decoded(encoded: Floats, columns: Sequence[Column], *, lacking: Floats, seed
     So shares stay as they are on average.
     """
     rng = np.random.default_rng(seed)
-    ends = np.cumsum([Encoder((column,)).width for column in columns])
+    ends = Encoder(tuple(columns)).ends
     parts, spreads = np.split(encoded, ends[:-1], axis=1), np.split(np.sqrt(lacking), ends[:-1])
     each = zip(columns, parts, spreads, strict=True)
     return {column.name: _values(part, column, float(spread[0]), rng) for column, part, spread in each}

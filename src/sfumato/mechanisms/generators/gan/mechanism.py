@@ -10,13 +10,12 @@ from math import prod
 from typing import ClassVar, NamedTuple
 
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.generator import Generator
-from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.settings import require_positive, sampling_rate
 from sfumato.mechanisms.generators.gan.adversaries import Adversaries
-from sfumato.mechanisms.generators.gan.beginning import first_look, first_steps, generator_of
+from sfumato.mechanisms.generators.gan.beginning import Averaged, first_look, first_steps
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.public.budget import Budget
 from sfumato.public.machine.hardware import GRADIENTS_ON_GPU
@@ -45,7 +44,7 @@ def _kind(rows: MixedRows) -> _Kind:
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class DPGan:
+class DPGan(Averaged):
     """A generator whose rows a noisy discriminator cannot tell from private ones.
 
     Args:
@@ -106,7 +105,7 @@ class DPGan:
         view.prepare(INPUTS, discriminator.vectors)
         loss = discriminator.loss_of_private()
         with one_thread(), torch.enable_grad():
-            generator, rates = self._generator(measured, rows), class_rates(measured["counts"])
+            generator, rates = self._generator(measured, rows), class_rates(measured["counts"].values)
             both = Adversaries(generator, discriminator, rates=rates, generated=self.generated)
             kind = _kind(rows)
             rate = self.learning_rate or kind.learning_rate
@@ -118,14 +117,6 @@ class DPGan:
                 if (step + 1) % self.steps_each == 0:
                     both.step_generator()
             return {**measured, "generator": both.averaged()}
-
-    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
-        """The averaged generator is the model."""
-        generator = self._generator(measurements, MixedRows(schema))
-        return GeneratorModel(generator, measurements["generator"], measurements["counts"])
-
-    def _generator(self, measured: Measurements, rows: MixedRows) -> Generator:
-        return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
 
     def _discriminator(self, rows: MixedRows) -> Discriminator:
         return Discriminator(rows, self.discriminator_hidden or _kind(rows).hidden, self.coefficients)

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.generator import Generator
-from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.settings import require_positive, rows_needed
 from sfumato.mechanisms.generators.gan.adversaries import Adversaries
-from sfumato.mechanisms.generators.gan.beginning import first_look, first_steps, generator_of
+from sfumato.mechanisms.generators.gan.beginning import Averaged, first_look, first_steps
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.mechanisms.generators.gan.teachers import GENERATED, PRIVATE, Features, Teaching
 from sfumato.public.budget import Budget
@@ -34,7 +33,7 @@ _SEED = 53
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class PateGan:
+class PateGan(Averaged):
     """A generator whose rows a student, taught by noisy votes, cannot tell from private ones.
 
     Args:
@@ -96,7 +95,7 @@ class PateGan:
         features, rng = Features.of(student.width, self.random_units), np.random.default_rng(_SEED)
         view.prepare(INPUTS, lambda batch: features(student.vectors(batch)))
         with one_thread(), torch.enable_grad():
-            generator, rates = self._generator(measured, rows), class_rates(measured["counts"])
+            generator, rates = self._generator(measured, rows), class_rates(measured["counts"].values)
             both = Adversaries(generator, student, rates=rates, generated=self.generated)
             both.with_rates(generator=self.generator_rate, discriminator=self.learning_rate)
             lessons: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -111,11 +110,6 @@ class PateGan:
                 for _ in range(self.generator_steps):
                     both.step_generator()
             return {**measured, "generator": both.averaged()}
-
-    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
-        """The averaged generator is the model."""
-        generator = self._generator(measurements, MixedRows(schema))
-        return GeneratorModel(generator, measurements["generator"], measurements["counts"])
 
     def _lesson(
         self, view: Doors, both: Adversaries, teaching: Teaching, n_classes: int
@@ -139,9 +133,6 @@ class PateGan:
         voting = np.maximum(counts.sum(axis=2).mean(axis=1), votes.stddev)
         found: NDArray[np.float64] = 0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None])
         return found
-
-    def _generator(self, measured: Measurements, rows: MixedRows) -> Generator:
-        return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
 
     def _teachers(self, schema: Schema) -> int:
         rows = rows_needed(schema, what="pate-gan", why="to choose how many teachers there are")

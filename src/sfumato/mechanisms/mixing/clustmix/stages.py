@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.clusters import length_block, length_cell, mean_square, typical_length
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.prepared import PLACE, VECTOR
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import Doors, Measured
@@ -61,8 +62,7 @@ class ClassMeans:
     @property
     def rates(self) -> Vectors:
         """The part of the rows that each class has."""
-        kept = np.maximum(self.counts, 0.0)
-        return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
+        return class_rates(self.counts)
 
     @property
     def place_of_all(self) -> Vectors:
