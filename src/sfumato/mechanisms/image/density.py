@@ -42,14 +42,14 @@ class ImageDensity:
     Attributes:
         coefficients: Cosine coefficients of each channel, at most.
         clusters: Clusters within each class; one means none.
-        rounds: Rounds of private clustering.
         first_moments: What class means get, where products of coefficients get 1.
+        rounds: Rounds of private clustering.
     """
 
     coefficients: int
     clusters: int
-    rounds: int
     first_moments: float
+    rounds: int = 1
 
     def width(self, schema: Schema) -> int:
         """How many coefficients describe an image, over all channels."""

@@ -119,29 +119,7 @@ class Schema:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same schema."""
-        columns = []
-        for c in self.columns:
-            entry: dict[str, Any] = {"name": c.name, "kind": c.kind, "missing": c.missing}
-            if c.bounds is not None:
-                entry["bounds"] = list(c.bounds)
-            if c.is_coded:
-                entry["categories"] = list(c.categories)
-            if c.shape:
-                entry["shape"] = list(c.shape)
-            if c.discover:
-                entry["discover"] = True
-            # Only where they are given, so that no other schema's digest changes.
-            if c.true_words:
-                entry["true"] = list(c.true_words)
-            if c.false_words:
-                entry["false"] = list(c.false_words)
-            if c.special:
-                entry |= {"special": list(c.special), "special_as": c.special_as}
-            if c.decimals is not None:
-                entry["decimals"] = c.decimals
-            if c.depends_on:
-                entry["depends_on"] = list(c.depends_on)
-            columns.append(entry)
+        columns = [column.to_json() for column in self.columns]
         body = {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
         return {**body, **{key: [list(group) for group in held] for key, held in groups.items() if held}}

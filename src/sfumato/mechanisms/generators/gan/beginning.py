@@ -16,7 +16,7 @@ from sfumato.mechanisms.common.generator_model import GeneratorModel
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import n_channels
 from sfumato.mechanisms.image.density import ImageDensity
-from sfumato.mechanisms.image.sizes import sizes_for
+from sfumato.mechanisms.image.sizes import density_for
 from sfumato.public.budget import Budget
 from sfumato.public.machine.torch_extra import need_torch
 from sfumato.public.plan.block import Hot
@@ -111,6 +111,5 @@ class Averaged:
 
 def _density(rows: MixedRows, budget: Budget) -> ImageDensity:
     """One Gaussian for each class, of no more coefficients than the generator draws with."""
-    sizes = sizes_for(rows.schema, budget)
-    kept = replace(sizes, coefficients=min(sizes.coefficients, MOST_COEFFICIENTS), clusters=1)
-    return ImageDensity(kept.coefficients, kept.clusters, 1, kept.first_moments)
+    density = density_for(rows.schema, budget)
+    return replace(density, coefficients=min(density.coefficients, MOST_COEFFICIENTS), clusters=1)
