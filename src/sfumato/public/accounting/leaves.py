@@ -42,14 +42,7 @@ def _check_relation(relation: str) -> None:
 
 
 def flatten(event: dp_event.DpEvent, *, relation: str) -> Leaves:
-    """Takes a tree apart and combines all plain Gaussians into one, which is exact.
-
-    Args:
-        event: The tree.
-        relation: The neighbouring relation of the claim.
-
-    Returns:
-        The leaves; equal sampled leaves are merged.
+    """Takes a tree apart, combines all plain Gaussians into one, which is exact, and merges equal sampled leaves.
 
     Raises:
         AccountingError: An event has no meaning under the relation, or samples something else than Gaussians.

@@ -39,10 +39,7 @@ def published_dpmix_epsilon(
         features: Number of features, each in [0, 1].
         classes: Length of the one-hot label, 0 for none; as published it adds its length to the squared
             sensitivity, where 2 would do.
-        delta: The delta of the claim.
-
-    Returns:
-        epsilon under replace-one, fixed-size sampling without replacement.
+        delta: The delta of the claim, under replace-one and fixed-size sampling without replacement.
     """
     if not (1 <= degree <= records and mixtures >= 1 and noise_stddev > 0 and 0 < delta < 1):
         raise AccountingError("published_dpmix_epsilon needs 1 <= degree <= records and 0 < delta < 1.")
