@@ -39,13 +39,7 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True)
 class Generator:
-    """A network of two hidden layers, apart from its parameters.
-
-    Attributes:
-        rows: What a row is made of.
-        latent: Entries of a latent draw.
-        hidden: Units of a hidden layer.
-    """
+    """A network of two hidden layers of so many units, after so many latent entries; apart from its parameters."""
 
     rows: MixedRows
     latent: int

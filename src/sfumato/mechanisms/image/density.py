@@ -37,14 +37,7 @@ _CLUSTERS, _LENGTHS, _MEAN = 0.29, 0.14, 0.3
 
 @dataclass(frozen=True)
 class ImageDensity:
-    """Settings of the density.
-
-    Attributes:
-        coefficients: Cosine coefficients of each channel, at most.
-        clusters: Clusters within each class; one means none.
-        first_moments: What class means get, where products of coefficients get 1.
-        rounds: Rounds of private clustering.
-    """
+    """Settings as of `ThreeAImage`; `first_moments` is what class means get, where products of coefficients get 1."""
 
     coefficients: int
     clusters: int

@@ -40,14 +40,7 @@ Watch = Callable[[int, NDArray[np.float64]], None]
 
 @dataclass(frozen=True)
 class LinearTeacher:
-    """Settings of the teacher.
-
-    Attributes:
-        n_steps: Passes over the rows.
-        clip: The norm to which a row's gradient is clipped.
-        width: Directions of the features that it looks at, at most.
-        practice: Images that it practises on.
-    """
+    """Settings as of `ThreeAImage`: passes over the rows, the clip of a gradient, directions of features, and practice."""
 
     n_steps: int
     clip: float

@@ -27,14 +27,7 @@ Weights = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Training:
-    """How a network learns.
-
-    Attributes:
-        n_steps: Noisy gradient steps.
-        batch: Rows that take part in a step, on average.
-        clip: The norm to which a row's gradient is clipped.
-        learning_rate: Of Adam at the first step; it falls to 0 along a line.
-    """
+    """How a network learns: settings as of `P3GM`. The rate of Adam falls to 0 along a line."""
 
     n_steps: int
     batch: int

@@ -27,13 +27,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Discriminator:
-    """A network of two hidden layers, apart from its parameters.
-
-    Attributes:
-        rows: What a row is made of.
-        hidden: Units of a hidden layer.
-        coefficients: Cosine coefficients of each channel of an image that it sees.
-    """
+    """A network of two hidden layers of so many units, apart from its parameters; of images it sees so many coefficients."""
 
     rows: MixedRows
     hidden: int
