@@ -320,7 +320,7 @@ def test_adapting_lowers_the_error_on_rows_and_points_can_be_held_back() -> None
     def error(moved: np.ndarray) -> float:
         return float(((y - inputs @ rule_of(moved, labels, sizes, ridge=1.0)) ** 2).sum())
 
-    moved = {held: adapted(points, labels, sizes, known, held=held) for held in (1.0, 0.5, 0.0)}
+    moved = {firmness: adapted(points, labels, sizes, known, firmness=firmness) for firmness in (1.0, 0.5, 0.0)}
     assert (moved[1.0] == points).all()
     assert error(moved[0.0]) < error(moved[0.5]) < error(points)
     assert np.linalg.norm(moved[0.5] - points) < np.linalg.norm(moved[0.0] - points)

@@ -32,12 +32,12 @@ def parse_json(text: str, *, what: str) -> Any:
     """
 
     def no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        seen: dict[str, Any] = {}
         for key, value in pairs:
-            if key in found:
+            if key in seen:
                 raise VerificationError(f"{what} names the key {_short(key)} twice.")
-            found[key] = value
-        return found
+            seen[key] = value
+        return seen
 
     def no_constant(name: str) -> Any:
         raise VerificationError(f"{what} holds {name}, which is no number.")

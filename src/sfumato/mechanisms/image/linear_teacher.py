@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sfumato.learn.augment import with_contrast
 from sfumato.learn.oriented import n_features, oriented_features
-from sfumato.mechanisms.common.gram_schmidt import orthonormal
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
+from sfumato.mechanisms.common.shrink import orthonormal
 from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
 from sfumato.mechanisms.image.synthetic_inputs import of_norm_one
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax

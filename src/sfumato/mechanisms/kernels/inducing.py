@@ -88,7 +88,7 @@ class Space(ClassedRows):
         return FixedModel(mixtures_as_synthetic(self.features(vectors), soft, schema=self.schema, soft=False))
 
 
-class HeldPoints:
+class FixedPoints:
     """What mechanisms that release labelled points, and nothing else, have in common."""
 
     points: int

@@ -73,9 +73,9 @@ def linear_decoder(
         gradient = _RIDGE * moved
         gradient[:, n_classes:] -= cross
         for label, (rate, mean) in enumerate(zip(ground.rates, ground.means, strict=True)):
-            said = first[label] + scores[label] + codes[label] @ slopes.T
-            odds = rows.expected(said)
-            log_sums = sum(logsumexp(part, axis=1) for part in rows.layout.split(said))
+            scored = first[label] + scores[label] + codes[label] @ slopes.T
+            odds = rows.expected(scored)
+            log_sums = sum(logsumexp(part, axis=1) for part in rows.layout.split(scored))
             value += rate * (float(np.mean(log_sums)) - float(scores[label] @ mean))
             gradient[:, label] += rate * (odds.mean(axis=0) - mean)
             gradient[:, n_classes:] += rate * odds.T @ codes[label] / _DRAWS
@@ -87,12 +87,12 @@ def linear_decoder(
         value, gradient = unlikeliness(values.reshape(shape))
         return value, gradient.ravel()
 
-    found = minimize(flat, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ROUNDS})
-    moved = found.x.reshape(shape)
+    optimum = minimize(flat, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ROUNDS})
+    moved = optimum.x.reshape(shape)
     scores, slopes = first + moved[:, :n_classes].T, moved[:, n_classes:]
     for _ in range(_ROUNDS_OF_MEANS):
-        said = np.stack(
+        scored = np.stack(
             [rows.expected(own + at @ slopes.T).mean(axis=0) for own, at in zip(scores, codes, strict=True)]
         )
-        scores += first - rows.scores_of(said)
+        scores += first - rows.scores_of(scored)
     return LinearDecoder(scores, slopes / mixture.size)

@@ -60,7 +60,9 @@ class DPSyn:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Classes, the encoder, and the mixture of codes."""
-        self._check()
+        if self.encoder not in ("directions", "network"):
+            raise PlanError(f"encoder = {self.encoder!r} must be directions or network.")
+        require_positive(**{name: value for name, value in asdict(self).items() if name != "encoder"})
         rows = rows_of(schema, coefficients=self.coefficients)
         if self.encoder == "directions":
             scale, encoder = 1.0, directions_step(rows, share=_ENCODER)
@@ -103,8 +105,3 @@ class DPSyn:
 
     def _mixture(self, rows: LatentRows) -> MixtureStage:
         return mixture_stage(rows, latent=self.latent, components=self.components, rounds=self.rounds)
-
-    def _check(self) -> None:
-        if self.encoder not in ("directions", "network"):
-            raise PlanError(f"encoder = {self.encoder!r} must be directions or network.")
-        require_positive(**{name: value for name, value in asdict(self).items() if name != "encoder"})

@@ -60,9 +60,9 @@ class Training:
             for name, values in weights.items():
                 values.grad = torch.from_numpy((noisy[name].values / expected).astype(np.float32))
             optimiser.step()
-        found = {name: values.numpy().astype(np.float64) for name, values in weights.items()}
-        refuse_diverged(found)
-        return found
+        trained = {name: values.numpy().astype(np.float64) for name, values in weights.items()}
+        refuse_diverged(trained)
+        return trained
 
 
 @dataclass(frozen=True)

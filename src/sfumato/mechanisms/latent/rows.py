@@ -124,8 +124,8 @@ class PictureRows:
 
     def vectors(self, batch: Batch) -> Vectors:
         """Coefficients, channel by channel."""
-        found = cosine_coefficients(batch[self._image.name], self._image, self._per_channel, about=_GREY)
-        return found.reshape(len(found), self.width)
+        cosines = cosine_coefficients(batch[self._image.name], self._image, self._per_channel, about=_GREY)
+        return cosines.reshape(len(cosines), self.width)
 
     def mean_of(self, noisy_mean: Vectors) -> Vectors:
         """Any vector can be."""

@@ -70,8 +70,8 @@ class Reporting(ABC):
 
         noisy = view.noisy_reports("reports", report)
         row = noisy["row"] if near is None else near.reports(noisy["row"].values[:, 0].astype(np.int64))
-        found: dict[str, Any] = {"reports": row.values, "stddev": np.array(row.stddev)}
-        return found if label is None else {**found, "labels": noisy["label"].values[:, 0].astype(np.int64)}
+        measured: dict[str, Any] = {"reports": row.values, "stddev": np.array(row.stddev)}
+        return measured if label is None else {**measured, "labels": noisy["label"].values[:, 0].astype(np.int64)}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
         """Take noise out, undo the projection, put values into their bounds."""

@@ -99,9 +99,9 @@ class Certificate:
 
     def sections(self) -> list[Section]:
         """What a person should read first: the claim, and whatever speaks against the release."""
-        told = [Section(title=self.status.replace("_", " ").capitalize(), before=(self.claim.in_words,))]
-        told += [Section(title="Warnings", before=self.warnings)] if self.warnings else []
-        return [*told, *([Section(title="Notes", before=self.notes)] if self.notes else [])]
+        sections = [Section(title=self.status.replace("_", " ").capitalize(), before=(self.claim.in_words,))]
+        sections += [Section(title="Warnings", before=self.warnings)] if self.warnings else []
+        return [*sections, *([Section(title="Notes", before=self.notes)] if self.notes else [])]
 
     def __repr__(self) -> str:
         """One line; `to_text` has it all."""
@@ -193,15 +193,15 @@ class Certificate:
 
 def refuse_other_formats(body: Any) -> None:
     """Name the version that can read a certificate which this one cannot."""
-    found = body.get("format") if isinstance(body, dict) else None
-    if found == FORMER_FORMAT:
+    named = body.get("format") if isinstance(body, dict) else None
+    if named == FORMER_FORMAT:
         raise VerificationError(
             f"the release was made by sfumato 0.1 ({FORMER_FORMAT}), whose folders this version does not read. "
             "Verify it with that version, or ask for a new release."
         )
-    if found == NON_PRIVATE_FORMAT:
+    if named == NON_PRIVATE_FORMAT:
         raise VerificationError(NOT_A_CLAIM)
-    if found != FORMAT:
+    if named != FORMAT:
         raise VerificationError(f"{NAME} is not of the format {FORMAT}. Use the sfumato version that made it.")
 
 

@@ -49,8 +49,8 @@ class Schema:
         for key in ("one_of", "at_most_one_of"):
             object.__setattr__(self, key, groups_declared(getattr(self, key), key=key))
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
-        found = contradictions(self.columns, target=self.target, rows=self.rows, unit=self.unit, groups=groups)
-        for fault in found:  # the first; a file is told all of them when it is read
+        faults = contradictions(self.columns, target=self.target, rows=self.rows, unit=self.unit, groups=groups)
+        for fault in faults:  # the first; a file is told all of them when it is read
             raise SchemaError(fault.sentence)
 
     def __repr__(self) -> str:
@@ -113,16 +113,16 @@ class Schema:
 
     def decode(self, batch: Batch) -> pd.DataFrame:
         """Encoded rows as a table. Declared groups and dependences hold, whatever the rows say."""
-        held = {**batch, **{name: values for group in self.groups for name, values in group.obeyed(batch).items()}}
-        held = followed(held, self.columns)
-        return pd.DataFrame({c.name: c.decode(held[c.name]) for c in self.columns})
+        settled = {**batch, **{name: values for group in self.groups for name, values in group.obeyed(batch).items()}}
+        settled = followed(settled, self.columns)
+        return pd.DataFrame({c.name: c.decode(settled[c.name]) for c in self.columns})
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same schema."""
         columns = [column.to_json() for column in self.columns]
         body = {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
-        return {**body, **{key: [list(group) for group in held] for key, held in groups.items() if held}}
+        return {**body, **{key: [list(group) for group in settled] for key, settled in groups.items() if settled}}
 
     def digest(self) -> str:
         """A SHA-256 of the schema's meaning, whatever its file looks like."""

@@ -74,7 +74,7 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
     for section in tree:
         with faults.at(section):
             _check_section(tree, section)
-    dataset, privacy, entries = (found if isinstance(found := tree.get(key, {}), dict) else {} for key in _SECTIONS)
+    dataset, privacy, entries = (body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS)
     declared = _declared(dataset, privacy, entries, faults, folder)
     faults.refuse(text, name=name)
     return declared
@@ -97,8 +97,8 @@ def _declared(
     folder: Path | None,
 ) -> Declared:
     """Everything that can be read; what cannot is among the faults."""
-    for section, held in (("dataset", dataset), ("privacy", privacy)):
-        _note_unknown_keys(held, _KEYS[section], faults, section, what=f"[{section}]")
+    for section, body in (("dataset", dataset), ("privacy", privacy)):
+        _note_unknown_keys(body, _KEYS[section], faults, section, what=f"[{section}]")
     target, rows, unit = None, None, None
     with faults.at("dataset", "target"):
         target = _name(dataset, "target")
@@ -115,12 +115,12 @@ def _declared(
     columns = [_column(name, entry, faults, folder) for name, entry in entries.items()]
     good = tuple(column for column in columns if column is not None)
     unread = [name for name, column in zip(entries, columns, strict=True) if column is None]
-    faults.found += contradictions(good, target=target, rows=rows, unit=unit, groups=groups, unread=unread)
+    faults.entries += contradictions(good, target=target, rows=rows, unit=unit, groups=groups, unread=unread)
     return Declared(good, target, rows, unit or PrivacyUnit(), groups["one_of"], groups["at_most_one_of"])
 
 
-def _note_unknown_keys(held: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
-    for key in held:
+def _note_unknown_keys(body: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
+    for key in body:
         if key not in known:
             with faults.at(*place, key):
                 near = did_you_mean(key, known)
@@ -142,7 +142,7 @@ def _rows(value: Any) -> int | None:
 
 def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Column | None:
     """The column, or None where it has faults, which are noted."""
-    n_faults = len(faults.found)
+    n_faults = len(faults.entries)
     if not isinstance(entry, dict) or "type" not in entry:
         with faults.at("columns", name):
             raise SchemaError(
@@ -159,7 +159,7 @@ def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Colum
     if "categories_file" in entry:
         with faults.at("columns", name, "categories_file"):
             read["categories"] = _categories_of_file(name, entry, folder)
-    if len(faults.found) > n_faults:
+    if len(faults.entries) > n_faults:
         return None
     column = None
     with faults.at("columns", name):

@@ -146,5 +146,5 @@ def _adapted(points: Vectors, classes: Codes, rows: Vectors, labels: Codes, n_cl
     cross = np.stack([inputs[labels == c].sum(axis=0) for c in range(n_classes)], axis=1)
     known = KernelSums(inputs.T @ inputs, cross, len(rows), 1e-3 * len(rows) / inputs.shape[1])
     sizes = np.full(len(points), len(rows) / len(points))
-    moved = adapted((points - about) / unit, np.eye(n_classes)[classes], sizes, known, held=alpha)
+    moved = adapted((points - about) / unit, np.eye(n_classes)[classes], sizes, known, firmness=alpha)
     return np.asarray(about + unit * moved)

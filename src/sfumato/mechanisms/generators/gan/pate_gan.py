@@ -79,7 +79,8 @@ class PateGan(Averaged):
         """Class counts, of pictures moments too; then votes, round by round."""
         require_positive(**asdict(self))
         rows = MixedRows(schema)
-        teachers, classes = self._teachers(schema), 2 * rows.n_classes
+        n_rows = rows_needed(schema, what="pate-gan", why="to choose how many teachers there are")
+        teachers, classes = max(1, n_rows // self.rows_each), 2 * rows.n_classes
         votes = Votes(name="votes", teachers=teachers, queries=self.queries, classes=classes)
         return (
             *first_steps(rows, budget, counts_share=self.counts_share, start_share=self.start_share),
@@ -121,22 +122,18 @@ class PateGan(Averaged):
         return (
             torch.from_numpy(np.concatenate(asked)),
             torch.arange(n_classes).repeat_interleave(self.queries),
-            torch.from_numpy(self._found_private(votes).ravel()),
+            torch.from_numpy(self._judged_private(votes).ravel()),
         )
 
-    def _found_private(self, votes: Measured) -> NDArray[np.float64]:
+    def _judged_private(self, votes: Measured) -> NDArray[np.float64]:
         """The part of teachers that take a row for private, about 0 to 1, by class and query.
 
         How many vote on a class is not known: it is the mean of noisy counts, or their noise where that is more.
         """
         counts = votes.values.reshape(self.queries, -1, 2).transpose(1, 0, 2)
         voting = np.maximum(counts.sum(axis=2).mean(axis=1), votes.stddev)
-        found: NDArray[np.float64] = 0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None])
-        return found
-
-    def _teachers(self, schema: Schema) -> int:
-        rows = rows_needed(schema, what="pate-gan", why="to choose how many teachers there are")
-        return max(1, rows // self.rows_each)
+        judged: NDArray[np.float64] = 0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None])
+        return judged
 
 
 def _made(both: Adversaries, n_rows: int, n_classes: int) -> NDArray[np.float64]:

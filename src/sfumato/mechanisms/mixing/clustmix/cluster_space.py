@@ -71,9 +71,11 @@ class ClusterSpace(ClassedRows):
         """Vectors back in the unit box, as encoded rows; what lies outside of it stays there."""
         if self.image is None:
             return vectors + Encoder(self.columns).middle
-        channels = n_channels(self.image)
+        channels, (height, width) = n_channels(self.image), self.image.shape[:2]
         turned = vectors.reshape(-1, self.width // channels, channels).transpose(0, 2, 1)
-        pixels: Vectors = (turned @ _turn(self.image).T).transpose(0, 2, 1).reshape(len(vectors), -1) + 0.5
+        pixels: Vectors = (turned @ cosine_basis(height, width, height * width).T).transpose(0, 2, 1).reshape(
+            len(vectors), -1
+        ) + 0.5
         return pixels
 
     def cells(self, batch: Batch) -> NDArray[np.int64]:
@@ -99,10 +101,6 @@ class ClusterSpace(ClassedRows):
     def _is_plain(self, size: int) -> bool:
         """Whether the first entries of a vector are its place."""
         return self.image is not None or size >= self.width
-
-
-def _turn(image: Column) -> NDArray[np.float32]:
-    return cosine_basis(image.shape[0], image.shape[1], image.shape[0] * image.shape[1])
 
 
 @cache

@@ -202,8 +202,17 @@ class ClustMix:
         """Clusters that are large enough for the noise that their sums will have."""
         least_size = rows_within(about_classes.vector * view.noise_stddev("means", "sums"), sigma_max=self.sigma_max)
         used = self._used(classes.counts, least_size, space)
-        centres, sizes = self._centres(
-            view, space, spread=about_classes.place, used=used, energy=about_classes.place_mean_square
+        spread = about_classes.place
+        centres, sizes = find_centres(
+            view,
+            "clusters",
+            public_start(space.n_classes, used.shape[1], self._k(space), spread=spread),
+            labels=space.labels,
+            vector=PLACE,
+            spread=spread,
+            rounds=self.rounds,
+            used=used,
+            energy=about_classes.place_mean_square if self.approximator == "em" else None,
         )
         used = large_enough(sizes, used, least_size)
         return Clusters(set_aside(centres, used), used, least_size)
@@ -214,22 +223,6 @@ class ClustMix:
         wanted = np.clip(np.floor(counts / least), 1, most)
         in_use: NDArray[np.bool_] = np.arange(most) < wanted[:, None]
         return in_use
-
-    def _centres(
-        self, view: Doors, space: ClusterSpace, *, spread: float, used: NDArray[np.bool_], energy: float
-    ) -> tuple[Vectors, Vectors]:
-        start = public_start(space.n_classes, used.shape[1], self._k(space), spread=spread)
-        return find_centres(
-            view,
-            "clusters",
-            start,
-            labels=space.labels,
-            vector=PLACE,
-            spread=spread,
-            rounds=self.rounds,
-            used=used,
-            energy=energy if self.approximator == "em" else None,
-        )
 
     def _contents(self, view: Doors, space: ClusterSpace, centres: Vectors, *, radius: float) -> Contents:
         """A row counts in the one block of its cluster. The sums are about its class's mean, so they are short."""
