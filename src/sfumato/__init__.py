@@ -26,36 +26,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Budget",
-    "Certificate",
-    "Claim",
-    "Column",
-    "Fitted",
-    "PlannedRelease",
-    "PrivacyUnit",
-    "Release",
-    "Schema",
-    "Sensitive",
-    "SfumatoError",
-    "Synthesis",
-    "Synthesizer",
-    "Synthetic",
-    "Trained",
-    "TrainedModel",
-    "Verification",
-    "fit",
-    "load_model",
-    "load_release",
-    "load_signing_key",
-    "method",
-    "new_keys",
-    "plan",
-    "release",
-    "synthesize",
-    "train",
-    "verify",
-]
+__all__ = ["Budget", "Column", "PrivacyUnit", "Schema", "Sensitive", "SfumatoError"]
+__all__ += ["Fitted", "PlannedRelease", "Release", "Synthesis", "Synthesizer", "Synthetic", "Trained", "TrainedModel"]
+__all__ += ["Certificate", "Claim", "Verification"]
+__all__ += ["fit", "method", "plan", "release", "synthesize", "train", "verify"]
+__all__ += ["load_model", "load_release", "load_signing_key", "new_keys"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,30 +9,17 @@ from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.reading import Reading
 from sfumato.public.plan.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 
-__all__ = [
-    "Block",
-    "Choice",
+__all__ = ["Block", "Choice", "Dense", "Expected", "Hot", "Outer", "Response", "Votes"]
+__all__ += ["EachRow", "Everyone", "KnownPartition", "Poisson", "SecretBins", "Step", "WithoutReplacement"]
+__all__ += [
     "Classifier",
-    "Dense",
-    "EachRow",
-    "Everyone",
-    "Expected",
     "FixedModel",
-    "Hot",
-    "KnownPartition",
     "Learner",
     "Measurements",
     "Mechanism",
     "Model",
     "NoiseSource",
-    "Outer",
     "Plan",
-    "Poisson",
     "Reading",
-    "Response",
-    "SecretBins",
-    "Step",
-    "Votes",
-    "WithoutReplacement",
     "register",
 ]

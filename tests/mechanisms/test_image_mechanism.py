@@ -15,20 +15,19 @@ from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
-from sfumato.learn.augment import varied
+from sfumato.learn.augment import moved, varied
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.gabor import Scale, filter_bank
-from sfumato.learn.moving import moved
 from sfumato.learn.oriented import n_features, oriented_features, resized
 from sfumato.learn.oriented_loops import magnitudes
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.mechanisms.image import drawing
 from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.image_model import ImageModel
+from sfumato.mechanisms.image.linear_teacher import whitening_of
 from sfumato.mechanisms.image.mechanism import ThreeAImage
-from sfumato.mechanisms.image.sizes import signal_of, sizes_for
+from sfumato.mechanisms.image.sizes import density_for, signal_of
 from sfumato.mechanisms.image.warm_start import fitted_rule
-from sfumato.mechanisms.image.whitening import whitening_of
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.machine import threads
 from sfumato.verification.comparison import share_different
@@ -292,7 +291,7 @@ def photos(shape: tuple[int, ...], *, classes: int = 3, rows: int | None = None)
 
 def test_sizes_grow_with_what_rows_can_tell_and_never_jump() -> None:
     budget = sf.Budget(1.0, 1e-7)
-    found = [sizes_for(photos((64, 64), rows=round(1.1**i)), budget) for i in range(65, 146)]  # 500 to a million
+    found = [density_for(photos((64, 64), rows=round(1.1**i)), budget) for i in range(65, 146)]  # 500 to a million
     assert all(0 <= b.coefficients - a.coefficients <= 12 for a, b in pairwise(found))
     assert all(0 <= b.clusters - a.clusters <= 6 for a, b in pairwise(found))
     assert all(b.first_moments < a.first_moments < 2 for a, b in pairwise(found))
@@ -309,7 +308,7 @@ def test_sizes_grow_with_what_rows_can_tell_and_never_jump() -> None:
     ],
 )
 def test_an_image_has_no_more_coefficients_than_pixels_and_colours_share(schema: sf.Schema, coefficients: int) -> None:
-    sizes = sizes_for(schema, sf.Budget(1.0, 1e-6))
+    sizes = density_for(schema, sf.Budget(1.0, 1e-6))
     assert sizes.coefficients == coefficients
     steps = ThreeAImage().steps(schema, sf.Budget(1.0, 1e-6))
     assert sum(step.share for step in steps) == pytest.approx(1.0)

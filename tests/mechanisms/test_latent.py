@@ -16,9 +16,8 @@ from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
 from sfumato.mechanisms import P3GM, DPSyn
 from sfumato.mechanisms.common.prepared import PLACE
-from sfumato.mechanisms.latent.decoder import NetworkDecoder
+from sfumato.mechanisms.latent.decoder import NetworkDecoder, linear_decoder
 from sfumato.mechanisms.latent.groundwork import Groundwork, Length
-from sfumato.mechanisms.latent.likelihood import linear_decoder
 from sfumato.mechanisms.latent.mixture import LatentMixture, _of_moments
 from sfumato.mechanisms.latent.network import Network, Training
 from sfumato.mechanisms.latent.principal import Principal, leading
@@ -97,8 +96,8 @@ def test_the_likeliest_decoder_has_the_measured_moments_but_for_its_ridge(monkey
     odds = rows.expected(np.log(means)[labels] + codes @ truth.T)
     means, cross = np.stack([odds[labels == at].mean(axis=0) for at in (0, 1)]), odds.T @ codes / len(codes)
     ground = Groundwork(Measured(np.array([50.0, 50.0]), 1.0), means, Length(1.0, 1.0))
-    monkeypatch.setattr("sfumato.mechanisms.latent.likelihood._RIDGE", 1e-3)
-    monkeypatch.setattr("sfumato.mechanisms.latent.likelihood._DRAWS", 1000)
+    monkeypatch.setattr("sfumato.mechanisms.latent.decoder._RIDGE", 1e-3)
+    monkeypatch.setattr("sfumato.mechanisms.latent.decoder._DRAWS", 1000)
     decoder = linear_decoder(rows, ground, Principal(np.zeros((rows.width, 2)), cross), mixture, seed=0)
     said = rows.expected(decoder(codes, labels))
     assert np.allclose(said[labels == 1].mean(axis=0), means[1], atol=0.02)

@@ -22,9 +22,8 @@ from sfumato.extending import NoiseSource
 from sfumato.lab.benchmark.datasets import load
 from sfumato.mechanisms import DPPro, LocalReports
 from sfumato.mechanisms.local.calibration import calibrated
-from sfumato.mechanisms.local.decoding import decoded
 from sfumato.mechanisms.local.directions import N_DIRECTIONS, Directions, NearDirections, best_cap, lifted, truth
-from sfumato.mechanisms.local.space import Space
+from sfumato.mechanisms.local.space import Space, decoded
 from sfumato.private.kernel import responses
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.plan.grid import RESPONSE_PARTS, truth_in_parts

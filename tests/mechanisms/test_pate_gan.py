@@ -77,9 +77,9 @@ def test_a_spread_is_undone_by_its_inverse(n_rows) -> None:
 def test_the_student_is_told_how_the_votes_fell_in_each_class() -> None:
     mechanism = replace(SMALL, queries=3)
     of_queries = [[0.0, 10.0, 3.0, 1.0], [10.0, 0.0, 2.0, 2.0], [5.0, 5.0, 0.0, 4.0]]
-    told = mechanism._found_private(Measured(np.ravel(of_queries), stddev=1.0))
+    told = mechanism._judged_private(Measured(np.ravel(of_queries), stddev=1.0))
     assert told.tolist() == [[1.0, 0.0, 0.5], [0.25, 0.5, 1.0]]
-    drowned = mechanism._found_private(Measured(np.array([-90.0, 10.0, 10.0, 0.0, 5.0, 5.0]), stddev=100.0))
+    drowned = mechanism._judged_private(Measured(np.array([-90.0, 10.0, 10.0, 0.0, 5.0, 5.0]), stddev=100.0))
     assert np.abs(drowned).max() <= 1.0
 
 

@@ -6,8 +6,6 @@ transport problem. It is solved by prices, one for each cluster, which rise wher
 is too empty, and an exact repair of what prices leave over: linear in rows, and the sizes hold always.
 """
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,11 +19,20 @@ _LEFT_OVER = 0.01  # of the rows may be misplaced when prices stop
 _LEAST_VARIANCE = 1e-6  # of the variance of all rows: a cluster of equal rows has some width, too
 
 
-@dataclass
-class ConstrainedMixture:
-    """Fit with `fit`, then read `labels_`, `means_`, `variances_`, `weights_` and `log_likelihood_`.
+def clusters_within(
+    rows: NDArray[np.generic],
+    *,
+    n_clusters: int,
+    min_size: int = 1,
+    max_size: int | None = None,
+    n_starts: int = 1,
+    max_rounds: int = 30,
+    seed: int = 0,
+) -> Codes:
+    """The cluster of each row; every cluster holds from `min_size` to `max_size` rows, or more where there is no limit.
 
     Args:
+        rows: One point a row.
         n_clusters: How many clusters.
         min_size: No cluster holds fewer rows.
         max_size: No cluster holds more rows; None for no limit.
@@ -34,72 +41,41 @@ class ConstrainedMixture:
         seed: Of the starts; the same seed gives the same clusters.
 
     >>> rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], [3, 7], axis=0)
-    >>> sorted(np.bincount(ConstrainedMixture(n_clusters=2, min_size=4).fit(rows).labels_).tolist())
+    >>> sorted(np.bincount(clusters_within(rows, n_clusters=2, min_size=4)).tolist())
     [4, 6]
     """
+    points = np.asarray(rows, dtype=np.float64)
+    high = len(points) if max_size is None else max_size
+    if n_clusters < 1 or min_size < 0 or high < min_size:
+        raise ModelError(
+            f"n_clusters = {n_clusters}, min_size = {min_size} and max_size = {max_size} must be at least 1, at least 0 and "
+            "at least min_size."
+        )
+    if not n_clusters * min_size <= len(points) <= n_clusters * high or len(points) < 1:
+        raise ModelError(
+            f"{n_clusters} clusters of {min_size} to {high} rows cannot hold the rows. "
+            "Ask for another number of clusters, or other sizes."
+        )
+    ends = [_run(points, n_clusters, min_size, high, max_rounds, [seed, start]) for start in range(n_starts)]
+    return max(ends, key=lambda end: end[1])[0]
 
-    n_clusters: int
-    min_size: int = 1
-    max_size: int | None = None
-    n_starts: int = 1
-    max_rounds: int = 30
-    seed: int = 0
-    labels_: Codes = field(init=False, repr=False)
-    means_: Vectors = field(init=False, repr=False)
-    variances_: Vectors = field(init=False, repr=False)
-    weights_: Vectors = field(init=False, repr=False)
-    log_likelihood_: float = field(init=False, repr=False)
 
-    def fit(self, rows: NDArray[np.generic]) -> "ConstrainedMixture":
-        """Find clusters whose sizes are within the bounds."""
-        points = np.asarray(rows, dtype=np.float64)
-        low, high = self._bounds(len(points))
-        best = -np.inf
-        for start in range(self.n_starts):
-            labels, likelihood = self._run(points, low, high, np.random.default_rng([self.seed, start]))
-            if likelihood > best:
-                best, self.labels_ = likelihood, labels
-        self.log_likelihood_ = float(best)
-        self.means_, self.variances_ = _parameters(points, self.labels_, self.n_clusters)
-        self.weights_ = np.bincount(self.labels_, minlength=self.n_clusters) / len(points)
-        return self
-
-    def fit_predict(self, rows: NDArray[np.generic]) -> Codes:
-        """The clusters of the rows that were fitted, within the sizes."""
-        return self.fit(rows).labels_
-
-    def predict(self, rows: NDArray[np.generic]) -> Codes:
-        """The likeliest cluster of each row, whatever sizes come out."""
-        cost = _costs(np.asarray(rows, dtype=np.float64), self.means_, self.variances_)
-        return np.asarray((cost - np.log(np.maximum(self.weights_, 1e-300))).argmin(axis=1), dtype=np.int64)
-
-    def _bounds(self, n_rows: int) -> tuple[int, int]:
-        high = n_rows if self.max_size is None else self.max_size
-        if self.n_clusters < 1 or self.min_size < 0 or high < self.min_size:
-            raise ModelError(
-                f"n_clusters = {self.n_clusters}, min_size = {self.min_size} and max_size = {self.max_size} must be at "
-                "least 1, at least 0 and at least min_size."
-            )
-        if not self.n_clusters * self.min_size <= n_rows <= self.n_clusters * high or n_rows < 1:
-            raise ModelError(
-                f"{self.n_clusters} clusters of {self.min_size} to {high} rows cannot hold the rows. "
-                "Ask for another number of clusters, or other sizes."
-            )
-        return self.min_size, high
-
-    def _run(self, points: Vectors, low: int, high: int, rng: np.random.Generator) -> tuple[Codes, float]:
-        means = points[_spread_out(points, self.n_clusters, rng)]
-        variances = np.full(self.n_clusters, max(float(points.var(axis=0).mean()), 1e-12))
-        labels, best, prices = np.zeros(len(points), dtype=np.int64), -np.inf, np.zeros(self.n_clusters)
-        for _ in range(self.max_rounds):
-            cost = _costs(points, means, variances)
-            nearest, prices = assigned(cost, low=low, high=high, prices=prices)
-            means, variances = _parameters(points, nearest, self.n_clusters)
-            likelihood = -float(_costs(points, means, variances)[np.arange(len(points)), nearest].sum())
-            if likelihood <= best + 1e-9 * abs(best):
-                break
-            labels, best = nearest, likelihood
-        return labels, best
+def _run(
+    points: Vectors, n_clusters: int, low: int, high: int, max_rounds: int, seed: list[int]
+) -> tuple[Codes, float]:
+    """The clusters of one start, and how likely they are."""
+    means = points[_spread_out(points, n_clusters, np.random.default_rng(seed))]
+    variances = np.full(n_clusters, max(float(points.var(axis=0).mean()), 1e-12))
+    labels, best, prices = np.zeros(len(points), dtype=np.int64), -np.inf, np.zeros(n_clusters)
+    for _ in range(max_rounds):
+        cost = _costs(points, means, variances)
+        nearest, prices = assigned(cost, low=low, high=high, prices=prices)
+        means, variances = _parameters(points, nearest, n_clusters)
+        likelihood = -float(_costs(points, means, variances)[np.arange(len(points)), nearest].sum())
+        if likelihood <= best + 1e-9 * abs(best):
+            break
+        labels, best = nearest, likelihood
+    return labels, best
 
 
 def assigned(cost: Vectors, *, low: int, high: int, prices: Vectors | None = None) -> tuple[Codes, Vectors]:

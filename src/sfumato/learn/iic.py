@@ -38,8 +38,8 @@ def information_between(one: Tensor, two: Tensor) -> Tensor:
     joint = one.mT @ two / one.shape[-2]
     joint = ((joint + joint.mT) / 2).clamp_min(_LEAST)  # which of the two was copied does not matter
     joint = joint / joint.sum(dim=(-2, -1), keepdim=True)
-    apart = joint.sum(dim=-1, keepdim=True) * joint.sum(dim=-2, keepdim=True)
-    return (joint * (joint.log() - apart.log())).sum(dim=(-2, -1))
+    independent = joint.sum(dim=-1, keepdim=True) * joint.sum(dim=-2, keepdim=True)
+    return (joint * (joint.log() - independent.log())).sum(dim=(-2, -1))
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def find_clusters(
     optimiser = torch.optim.Adam(network.parameters(), lr=learning_rate)
     for epoch in range(epochs):
         head = (epochs - 1 - epoch) % 2  # the one that counts is trained last
-        told = []
+        measured = []
         for chosen in np.array_split(rng.permutation(len(images)), max(1, len(images) // batch)):
             pair = (images[chosen], turned(images[chosen], rng))
             one, two = (network(torch.from_numpy(_channels_first(part)).to(device), head) for part in pair)
@@ -107,14 +107,14 @@ def find_clusters(
             optimiser.zero_grad()
             (-information.mean()).backward()
             optimiser.step()
-            told.append(information.detach())
-        found = torch.stack(told).mean(dim=0).cpu().numpy()
-        if not np.isfinite(found).all():
+            measured.append(information.detach())
+        mean_information = torch.stack(measured).mean(dim=0).cpu().numpy()
+        if not np.isfinite(mean_information).all():
             raise PlanError("the clustering diverged. Use a smaller learning_rate.")
         if head == 0:
-            on_epoch(Clustering(network.eval(), int(found.argmax()), device, float(found.max())))
+            on_epoch(Clustering(network.eval(), int(mean_information.argmax()), device, float(mean_information.max())))
             network.train()
-    return Clustering(network.eval(), int(found.argmax()), device, float(found.max()))
+    return Clustering(network.eval(), int(mean_information.argmax()), device, float(mean_information.max()))
 
 
 def clustering_error(clusters: NDArray[np.int64], labels: NDArray[np.int64], *, n_classes: int) -> float:

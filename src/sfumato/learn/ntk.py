@@ -36,9 +36,9 @@ def kernel(cosines: Tensor, *, layers: int) -> tuple[Tensor, Tensor]:
 
 def kernel_of(cosines: Tensor, *, layers: int) -> Tensor:
     """The kernel as a function to differentiate: its slope is worked out once, also where many gradients need it."""
-    held = cosines.detach()
-    values, slopes = kernel(held, layers=layers)
-    return values + slopes * (cosines - held)
+    fixed = cosines.detach()
+    values, slopes = kernel(fixed, layers=layers)
+    return values + slopes * (cosines - fixed)
 
 
 def unit_rows(vectors: Tensor) -> Tensor:

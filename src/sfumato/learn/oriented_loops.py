@@ -32,12 +32,12 @@ def describe(pictures: Any, fine: Any, coarse: Any, again: Any, out: Any) -> Non
     second = np.empty((ORIENTATIONS, quarter, quarter, _LANES), np.float32)
     rows = np.empty((2, half, side, _LANES), np.float32), np.empty((2, quarter, half, _LANES), np.float32)
     waves = np.empty((5, half, half, _LANES), np.float32), np.empty((5, quarter, quarter, _LANES), np.float32)
-    found = np.empty((out.shape[1], _LANES), np.float32)
+    features = np.empty((out.shape[1], _LANES), np.float32)
     ends = (
         channels * CELLS**2,
         (channels + ORIENTATIONS) * CELLS**2,
         (channels + 2 * ORIENTATIONS) * CELLS**2,
-        len(found),
+        len(features),
     )
     for start in range(0, n, _LANES):
         some = min(_LANES, n - start)
@@ -53,28 +53,28 @@ def describe(pictures: Any, fine: Any, coarse: Any, again: Any, out: Any) -> Non
         magnitudes(grey, coarse, rows[0], waves[0], first[1])
         at = 0
         for c in range(channels):
-            _average(planes[c], 4, 2, found[at : at + CELLS**2])
+            _average(planes[c], 4, 2, features[at : at + CELLS**2])
             at += CELLS**2
         for maps in first:
             for one in maps:
-                _average(one, 2, 1, found[at : at + CELLS**2])
+                _average(one, 2, 1, features[at : at + CELLS**2])
                 at += CELLS**2
         for t in range(ORIENTATIONS):
             magnitudes(first[0, t], again, rows[1], waves[1], second)
             for u in range(ORIENTATIONS):
                 place = at + (u * ORIENTATIONS + t) * SECOND_CELLS**2
-                _average(second[u], 2, 0, found[place : place + SECOND_CELLS**2])
+                _average(second[u], 2, 0, features[place : place + SECOND_CELLS**2])
         begin = 0
         for end in ends:
             length = np.zeros(_LANES, np.float32)
             for k in range(begin, end):
                 for i in range(_LANES):
-                    length[i] += found[k, i] * found[k, i]
+                    length[i] += features[k, i] * features[k, i]
             for i in range(_LANES):
                 length[i] = (np.sqrt(length[i]) + SHORT) * np.float32(np.sqrt(GROUPS))
             for k in range(begin, end):
                 for i in range(some):
-                    out[start + i, k] = found[k, i] / length[i]
+                    out[start + i, k] = features[k, i] / length[i]
             begin = end
 
 

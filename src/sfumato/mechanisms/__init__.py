@@ -21,25 +21,6 @@ from sfumato.mechanisms.mixing.clustmix.mechanism import ClustMix
 from sfumato.mechanisms.mixing.dpmix import DPMix
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
-__all__ = [
-    "P3GM",
-    "Aim",
-    "ClustMix",
-    "Cnn",
-    "DPGan",
-    "DPKip",
-    "DPMerf",
-    "DPMix",
-    "DPPro",
-    "DPSyn",
-    "IndependentHistograms",
-    "Kip",
-    "LocalReports",
-    "Logistic",
-    "Mst",
-    "PateGan",
-    "PrivBayes",
-    "Scattering",
-    "ThreeAImage",
-    "ThreeATable",
-]
+__all__ = ["Cnn", "Logistic", "Scattering", "ThreeAImage", "ThreeATable"]
+__all__ += ["P3GM", "ClustMix", "DPGan", "DPKip", "DPMerf", "DPMix", "DPPro", "DPSyn", "Kip", "LocalReports", "PateGan"]
+__all__ += ["Aim", "IndependentHistograms", "Mst", "PrivBayes"]

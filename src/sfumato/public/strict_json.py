@@ -4,6 +4,7 @@ A certificate may have been written by anybody. What is read here is either exac
 sentence; no other error comes out.
 """
 
+import dataclasses
 import json
 import math
 import types
@@ -31,12 +32,12 @@ def parse_json(text: str, *, what: str) -> Any:
     """
 
     def no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        seen: dict[str, Any] = {}
         for key, value in pairs:
-            if key in found:
+            if key in seen:
                 raise VerificationError(f"{what} names the key {_short(key)} twice.")
-            found[key] = value
-        return found
+            seen[key] = value
+        return seen
 
     def no_constant(name: str) -> Any:
         raise VerificationError(f"{what} holds {name}, which is no number.")
@@ -86,8 +87,9 @@ def read_fields(body: Any, wanted: Mapping[str, Any], *, what: str) -> dict[str,
 
     Args:
         body: What should be a JSON object.
-        wanted: The type of each field: `str`, `int`, `float` (finite), `bool`, `dict`, `list`, a `Literal`,
-            a tuple such as `tuple[int, int]` or `tuple[str, ...]`, or any of these `| None`.
+        wanted: The type of each field: `str`, `int`, `float` (finite), `bool`, `dict`, `dict[str, str]`, `list`, a `Literal`,
+            a tuple such as `tuple[int, int]` or `tuple[str, ...]`, a dataclass, which is an object of its fields, one of
+            several dataclasses, which has the name of its own under `kind`, or any of these `| None`.
         what: How to speak of the object.
 
     >>> read_fields({"rate": 0.5}, {"rate": float}, what="the sampling")
@@ -109,19 +111,48 @@ def read_fields(body: Any, wanted: Mapping[str, Any], *, what: str) -> dict[str,
         if not _fits(body[key], kind):
             name = getattr(kind, "__name__", str(kind)) if not typing.get_args(kind) else str(kind)
             raise VerificationError(f"{what}: {key} is {_short(body[key])}, which is not of the type {name}.")
-        out[key] = tuple(body[key]) if typing.get_origin(kind) is tuple else body[key]
+        out[key] = _converted(body[key], kind, what=f"{what}: {key}")
     return out
 
 
-def fields_of(kind: type[Any], body: Any, *, what: str) -> dict[str, Any]:
-    """The arguments of a dataclass from a JSON object that holds all of its fields and nothing else."""
-    return read_fields(body, typing.get_type_hints(kind), what=what)
+def types_of(kind: type[Any]) -> dict[str, Any]:
+    """The type of each field of a dataclass."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def tagged(value: Any) -> dict[str, Any]:
+    """A dataclass that is one of several: its fields after the name of its kind."""
+    return {"kind": type(value).__name__, **dataclasses.asdict(value)}
+
+
+def _converted(value: Any, kind: Any, *, what: str) -> Any:
+    """A value that fits, with tuples in the place of lists and dataclasses in that of objects."""
+    parts = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple:
+        kinds = [parts[0]] * len(value) if parts[-1] is Ellipsis else parts
+        return tuple(_converted(entry, part, what=what) for entry, part in zip(value, kinds, strict=True))
+    known: list[Any] = [part for part in parts or (kind,) if dataclasses.is_dataclass(part)]
+    if not known or value is None:
+        return value
+    body = dict(value)
+    if len(known) > 1:
+        name = body.pop("kind", None)
+        known = [part for part in known if part.__name__ == name]
+        if not known:
+            raise VerificationError(f"{what} is of no kind that is known.")
+    made = known[0]
+    return made(**read_fields(body, types_of(made), what=what))
 
 
 def _fits(value: Any, kind: Any) -> bool:
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         return any(_fits(value, part) for part in parts)
+    if dataclasses.is_dataclass(kind):
+        return isinstance(value, dict)
+    if origin is dict:
+        return isinstance(value, dict) and all(_fits(entry, parts[1]) for entry in value.values())
     if origin is typing.Literal:
         return isinstance(value, str) and value in parts
     if origin is tuple:

@@ -1,7 +1,9 @@
-"""Clusters around private centres: Lloyd's rounds by noisy stacked sums, and what they need.
+"""Clusters around private centres: rounds of Lloyd or of EM by noisy stacked sums, and what they need.
 
 Given centres that are noisy already, the nearest one is a function of a row alone, so a row counts in one block of the
-stacked counts and sums: they cost as much as a single count and a single sum, however many clusters there are.
+stacked counts and sums: they cost as much as a single count and a single sum, however many clusters there are. In EM a row
+gives each cluster of its class its responsibility, r_1 + r_2 + ... = 1 with r >= 0, so the counts have norm |r| <= 1 and the
+sums, r times the row's vector, norm |r| |v| <= the clip: a soft assignment costs no more than a hard one.
 """
 
 import math
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.shrink import shrunk_means
 from sfumato.public.machine.exact_arithmetic import squared_distances
-from sfumato.public.plan.block import Block, Hot, Outer
+from sfumato.public.plan.block import Block, Dense, Hot, Outer
 from sfumato.public.plan.doors import Doors
 from sfumato.public.schema.encoding import one_hot
 from sfumato.public.schema.schema import Batch
@@ -28,9 +30,11 @@ _CLEAR, _MOST_MERGED = 3.5, 2
 _FAR = 1e6  # where a centre that is not in use stands: no row is near it
 
 
-def counts_and_sums(groups: int, width: int) -> tuple[Block, ...]:
-    """How many rows are in each group, and the sum of their vectors, which have norm at most 1."""
+def counts_and_sums(groups: int, width: int, *, soft: bool = False) -> tuple[Block, ...]:
+    """How many rows are in each group, and the sum of their vectors, which have norm at most 1; `soft`: in several at once."""
     sums = Outer(name="sums", shape=(groups, width), l2_bound=1.0, share=0.8)
+    if soft:
+        return (Dense(name="counts", width=groups, l2_bound=1.0, nonnegative=True, share=0.2), sums)
     return (Hot(name="counts", width=groups, share=0.2), sums)
 
 
@@ -70,12 +74,35 @@ def public_start(classes: int, clusters: int, width: int, *, spread: float) -> V
     return centres
 
 
-def set_aside(centres: Vectors, used: NDArray[np.bool_] | None) -> Vectors:
+def set_aside(centres: Vectors, used: NDArray[np.bool_]) -> Vectors:
     """Centres with those that are not in use out of every row's reach."""
-    return centres if used is None else np.where(used[:, :, None], centres, _FAR)
+    return np.where(used[:, :, None], centres, _FAR)
 
 
-def lloyd(
+def responsibilities(
+    vectors: NDArray[np.generic], label: NDArray[np.int64], centres: Vectors, weights: Vectors, variance: Vectors
+) -> Vectors:
+    """How much each cluster of its own class answers for a row: (row, class * cluster), each row adding up to 1.
+
+    Args:
+        vectors: One a row.
+        label: The class of each.
+        centres: As (class, cluster, entry).
+        weights: As (class, cluster).
+        variance: Of an entry, for each class.
+    """
+    classes, clusters, _ = centres.shape
+    out = np.zeros((len(vectors), classes, clusters))
+    for c in np.unique(label):
+        mine = np.flatnonzero(label == c)
+        square = squared_distances(vectors[mine], centres[c])
+        score = np.log(np.maximum(weights[c], 1e-9)) - square / (2 * variance[c])
+        power = np.exp(score - score.max(axis=1, keepdims=True))
+        out[mine, c] = power / power.sum(axis=1, keepdims=True)
+    return out.reshape(len(vectors), -1)
+
+
+def find_centres(
     view: Doors,
     step: str,
     start: Vectors,
@@ -85,8 +112,9 @@ def lloyd(
     spread: float,
     rounds: int,
     used: NDArray[np.bool_] | None = None,
+    energy: float | None = None,
 ) -> tuple[Vectors, Vectors]:
-    """Lloyd's rounds with noisy sums: centres and weights, each as (class, cluster, ...).
+    """Rounds of clustering with noisy sums: centres and weights, each as (class, cluster, ...).
 
     Args:
         view: The doors.
@@ -96,22 +124,41 @@ def lloyd(
         vector: The prepared column that is clustered.
         spread: The length that vectors are clipped to.
         rounds: How many rounds.
-        used: Which centres are in use; the others stay empty, and their blocks hold noise.
+        used: Which centres are in use, if not all; the others stay empty, and their blocks hold noise.
+        energy: The mean squared length of the vectors, by an earlier noisy answer: for EM, a mixture of round Gaussians.
+            Without it every row is in one cluster (Lloyd).
     """
     classes, clusters, width = start.shape
-    centres, weights = set_aside(start, used), np.ones((classes, clusters))
+    used = np.ones((classes, clusters), dtype=bool) if used is None else used
+    centres, weights = set_aside(start, used), np.where(used, 1.0, 0.0)
+    variance = _variance(start, weights, energy or 0.0)
     for _ in range(rounds):
 
-        def assigned(batch: Batch, centres: Vectors = centres) -> dict[str, NDArray[np.generic]]:
-            label = labels(batch)
-            nearest = label * clusters + nearest_centre(batch[vector], label, centres)
-            return in_group(nearest, batch[vector] / spread, classes * clusters)
+        def assigned(
+            batch: Batch, centres: Vectors = centres, weights: Vectors = weights, variance: Vectors = variance
+        ) -> dict[str, NDArray[np.generic]]:
+            label, vectors = labels(batch), batch[vector]
+            if energy is None:
+                nearest = label * clusters + nearest_centre(vectors, label, centres)
+                return in_group(nearest, vectors / spread, classes * clusters)
+            r = responsibilities(vectors, label, centres, weights, variance)
+            return {"counts": r, "sums": np.concatenate([r, vectors / spread], axis=1)}
 
         noisy = view.noisy_sum(step, assigned)
         counts, sums = noisy["counts"].values, scaled(noisy["sums"], spread, -1, width)
-        centres = set_aside(shrunk_means(sums.values, counts, stddev=sums.stddev).reshape(start.shape), used)
-        weights = np.maximum(counts, 1.0).reshape(classes, clusters)
+        means = shrunk_means(sums.values, counts, stddev=sums.stddev).reshape(start.shape)
+        weights = np.where(used, np.maximum(counts, 1.0).reshape(classes, clusters), 0.0)
+        variance = _variance(means, weights, energy or 0.0)
+        centres = set_aside(means, used)
     return centres, weights
+
+
+def _variance(centres: Vectors, weights: Vectors, energy: float) -> Vectors:
+    """What is left of the mean squared length when the centres are taken off, for each entry; never near nothing."""
+    part = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
+    between = (part * (centres**2).sum(axis=2)).sum(axis=1)
+    left: Vectors = np.maximum(energy - between, 0.1 * energy) / centres.shape[2]
+    return np.maximum(left, 1e-9)
 
 
 def length_block(name: str = "length") -> Hot:

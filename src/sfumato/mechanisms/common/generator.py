@@ -39,13 +39,7 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True)
 class Generator:
-    """A network of two hidden layers, apart from its parameters.
-
-    Attributes:
-        rows: What a row is made of.
-        latent: Entries of a latent draw.
-        hidden: Units of a hidden layer.
-    """
+    """A network of two hidden layers of so many units, after so many latent entries; apart from its parameters."""
 
     rows: MixedRows
     latent: int
@@ -91,14 +85,14 @@ class Generator:
         latent = np.random.default_rng(0).normal(size=(_TRIED, self.latent))
         with torch.no_grad():
             out = self(parameters, torch.from_numpy(latent), torch.arange(_TRIED) % self.rows.n_classes)
-        found = tuple(values.detach().numpy() for values in parameters)
+        arrays = tuple(values.detach().numpy() for values in parameters)
         shown = [values.numpy() for values in out if values is not None]
-        if not all(np.isfinite(values).all() for values in (*found, *shown)):
+        if not all(np.isfinite(values).all() for values in (*arrays, *shown)):
             raise ModelError(
                 "the training of the generator diverged, and nothing is released. The budget is spent all the same; lower "
                 "the learning rates, and count what was spent if you release again."
             )
-        return found
+        return arrays
 
     @property
     def _n_outputs(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.counted_classes import CountedClasses
+from sfumato.mechanisms.common.counted_classes import CountedClasses, class_rates
 from sfumato.mechanisms.common.generator import Generator, Outputs
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.machine.torch_extra import need_torch, one_thread
@@ -27,7 +27,7 @@ class GeneratorModel(CountedClasses):
         """A class by its noisy rate, a latent draw, and what the network makes of both."""
         check_row_count(n_rows)
         rng = np.random.default_rng(seed)
-        labels = rng.choice(len(self.class_counts.values), size=n_rows, p=class_rates(self.class_counts))
+        labels = rng.choice(len(self.class_counts.values), size=n_rows, p=class_rates(self.class_counts.values))
         parts = [self._drawn(part, rng) for part in np.split(labels, range(_ROWS_AT_ONCE, n_rows, _ROWS_AT_ONCE))]
         numbers, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
         return self.generator.rows.synthetic(numbers, codes, labels)
@@ -50,12 +50,6 @@ def draw_rows(
         return numbers.astype(np.float32), np.zeros((len(numbers), 0), dtype=np.int64)
     numbers = np.clip(numbers + out.spreads.numpy() * rng.normal(size=numbers.shape), 0, 1)
     return numbers, _draw_codes(out.probabilities.numpy(), code_sizes, rng)
-
-
-def class_rates(counts: Measured) -> NDArray[np.float64]:
-    """What part of all rows each class seems to have; equal parts where none stands above 0."""
-    kept = np.maximum(counts.values, 0.0)
-    return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
 
 
 def _draw_codes(probabilities: NDArray[Any], sizes: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:

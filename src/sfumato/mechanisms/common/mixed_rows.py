@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.mechanisms.common.classed_rows import ClassedRows, class_names
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.model import Synthetic
-from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
+from sfumato.public.schema.schema import Batch, Column, n_rows_of
 
 _PRESENT, _ABSENT = 0, 1
 
 
 @dataclass(frozen=True)
-class MixedRows:
+class MixedRows(ClassedRows):
     """What a row is made of. A class is a coded target; a target that is a number is one more number.
 
     A missing number lies in the middle of its bounds, and a code beside it says that it is missing.
@@ -29,33 +30,10 @@ class MixedRows:
            [0.5 ]]), (2,), 2)
     """
 
-    schema: Schema
-
     def __post_init__(self) -> None:
         """Refuse what has nothing besides its class."""
         if not self.columns:
             raise SchemaError("a generator needs a column besides the target.")
-
-    @cached_property
-    def target(self) -> Column | None:
-        """The column of the class, if there are classes."""
-        column = self.schema.target_column
-        return column if column is not None and column.is_coded else None
-
-    @cached_property
-    def n_classes(self) -> int:
-        """One where there is no class."""
-        return 1 if self.target is None else self.target.size
-
-    @cached_property
-    def columns(self) -> tuple[Column, ...]:
-        """All columns but the class; of images, the image."""
-        return self.schema.images or tuple(column for column in self.schema.columns if column != self.target)
-
-    @property
-    def image(self) -> Column | None:
-        """The image, if the rows are images."""
-        return self.schema.images[0] if self.schema.images else None
 
     @cached_property
     def n_numbers(self) -> int:
@@ -80,20 +58,13 @@ class MixedRows:
         columns = [*coded, *absent]
         return np.stack(columns, axis=1) if columns else np.zeros((n_rows_of(batch), 0), dtype=np.int64)
 
-    def labels(self, batch: Batch) -> NDArray[np.int64]:
-        """The class of each row."""
-        if self.target is None:
-            return np.zeros(n_rows_of(batch), dtype=np.int64)
-        return batch[self.target.name].astype(np.int64)
-
     def synthetic(self, numbers: NDArray[Any], codes: NDArray[np.int64], labels: NDArray[np.int64]) -> Synthetic:
         """Rows again."""
         if self.image is not None:
             images = in_bounds(numbers.reshape(len(numbers), *self.image.shape), self.image)
             if self.target is None:
                 return Synthetic(images=images)
-            missing = ("(missing)",) if self.target.missing else ()
-            return Synthetic(images=images, labels=labels, classes=(*self.target.categories, *missing))
+            return Synthetic(images=images, labels=labels, classes=class_names(self.target))
         batch: dict[str, NDArray[Any]] = {}
         for column, values in zip(self._numbers, numbers.T, strict=True):
             batch[column.name] = column.low + np.clip(values, 0, 1) * (column.high - column.low)

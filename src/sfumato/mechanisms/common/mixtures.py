@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.classed_rows import class_names
 from sfumato.model import Synthetic
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Schema
@@ -18,7 +19,7 @@ def mixtures_as_synthetic(
     hard = None if labels is None else labels.argmax(axis=1).astype(np.int64)
     soft_labels = labels.astype(np.float32) if soft and labels is not None else None
     target = schema.target_column
-    classes = () if target is None else (*target.categories, *(("(missing)",) if target.missing else ()))
+    classes = class_names(target)
     if schema.images:
         image = schema.images[0]  # noise may carry pixels past their bounds, and whole numbers would lose it
         images = (image.low + (image.high - image.low) * features).reshape(len(features), *image.shape)

@@ -56,13 +56,9 @@ def _whole_type(column: Column) -> np.dtype[Any] | None:
 
 
 def cosine_coefficients(images: NDArray[Any], column: Column, k: int, *, about: float = 0.0) -> NDArray[np.float64]:
-    """The first `k` cosine coefficients of each channel of pictures in the unit box, as (n, channel, coefficient).
+    """The first `k` cosine coefficients of each channel, as (n, channel, coefficient), of pictures in units of the schema.
 
-    Args:
-        images: Pictures in the units of the schema.
-        column: Their column.
-        k: How many coefficients of each channel.
-        about: The grey that pixels are measured from.
+    Pixels are brought to the unit box, and measured from the grey `about`.
     """
     channels = n_channels(column)
     pixels = (unit_box(images, column) - np.float32(about)).reshape(len(images), -1, channels).transpose(0, 2, 1)

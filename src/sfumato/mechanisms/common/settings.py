@@ -5,16 +5,32 @@ import math
 import numpy as np
 
 from sfumato.errors import PlanError
+from sfumato.public.schema.schema import Schema
 
 #: Adam takes first steps of up to ten times its rate; a further ten, so that nobody has to know that.
 _MOST_SINGLE = float(np.finfo(np.float32).max) / 100
 
 
-def require_positive(**settings: float) -> None:
-    """Refuse settings that must be above 0, by their names."""
+def require_positive(**settings: float | None) -> None:
+    """Refuse settings that must be above 0, by their names; None is left to the mechanism."""
     for name, value in settings.items():
-        if not (math.isfinite(value) and value > 0):
+        if value is not None and not (math.isfinite(value) and value > 0):
             raise PlanError(f"{name} = {value} must be above 0.")
+
+
+def rows_needed(schema: Schema, *, what: str, why: str = "to choose its sampling rate") -> int:
+    """The declared number of rows, for a mechanism that cannot do without."""
+    if schema.rows is None:
+        raise PlanError(
+            f"{what} needs the approximate, public number of rows {why}. "
+            "Set rows = N under [dataset] in schema.toml; it need not be exact."
+        )
+    return schema.rows
+
+
+def sampling_rate(schema: Schema, *, batch: int, what: str) -> float:
+    """The chance of a row to take part in a step of about so many rows."""
+    return min(1.0, batch / rows_needed(schema, what=what))
 
 
 def require_single_precision(**settings: float) -> None:

@@ -1,4 +1,4 @@
-"""Take noise out of noisy means and covariances, knowing how much of it there is."""
+"""Take noise out of noisy means and covariances, knowing how much of it there is; and a basis that no library chooses."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,3 +68,11 @@ def _standing_out(moment: NDArray[np.float64], *, stddev: float) -> tuple[NDArra
     lifted = (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2
     kept = vectors[:, out]
     return np.asarray((kept * lifted[out]) @ kept.T), np.asarray(kept @ kept.T)
+
+
+def orthonormal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The basis that Gram and Schmidt give, a smooth function of the matrix: whatever signs the library takes, the triangle's
+    diagonal is positive.
+    """
+    basis, triangle = np.linalg.qr(matrix)
+    return np.asarray(basis * np.where(np.diag(triangle) < 0, -1.0, 1.0))

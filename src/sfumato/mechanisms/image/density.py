@@ -15,10 +15,10 @@ from sfumato.mechanisms.common.clusters import (
     about_nearest,
     clipped,
     counts_and_sums,
+    find_centres,
     in_group,
     length_block,
     length_cell,
-    lloyd,
     public_start,
     typical_length,
 )
@@ -37,19 +37,12 @@ _CLUSTERS, _LENGTHS, _MEAN = 0.29, 0.14, 0.3
 
 @dataclass(frozen=True)
 class ImageDensity:
-    """Settings of the density.
-
-    Attributes:
-        coefficients: Cosine coefficients of each channel, at most.
-        clusters: Clusters within each class; one means none.
-        rounds: Rounds of private clustering.
-        first_moments: What class means get, where products of coefficients get 1.
-    """
+    """Settings as of `ThreeAImage`; `first_moments` is what class means get, where products of coefficients get 1."""
 
     coefficients: int
     clusters: int
-    rounds: int
     first_moments: float
+    rounds: int = 1
 
     def width(self, schema: Schema) -> int:
         """How many coefficients describe an image, over all channels."""
@@ -81,9 +74,10 @@ class ImageDensity:
     def measure(self, view: Doors, schema: Schema) -> dict[str, NDArray[Any]]:
         """Class counts and means, cluster centres and weights, and loadings of the covariance."""
         image, k, classes = schema.images[0], self.width(schema), n_classes(schema)
-        view.prepare(VECTOR, lambda batch: _vectors(batch[image.name], image, k))
+        per_channel = k // n_channels(image)
+        view.prepare(VECTOR, lambda b: cosine_coefficients(b[image.name], image, per_channel).reshape(n_rows_of(b), k))
         radius = _length(view, "lengths", image)
-        all_rows = view.noisy_sum("mean", lambda b: in_group(_one_group(b), b[VECTOR] / radius, 1))
+        all_rows = view.noisy_sum("mean", lambda b: in_group(np.zeros(n_rows_of(b), np.int64), b[VECTOR] / radius, 1))
         fewest = all_rows["counts"].stddev  # with fewer rows there is nothing but noise
         mean = radius * all_rows["sums"].values / max(float(all_rows["counts"].values[0]), fewest)
 
@@ -91,14 +85,14 @@ class ImageDensity:
         width = _length(view, "lengths about the mean", image)
         noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b[VECTOR] / width, classes))
         counts, sums = noisy["counts"].values, scaled(noisy["sums"], width, classes, k)
-        apart = shrunk_means(sums.values, counts, stddev=sums.stddev)
+        class_offsets = shrunk_means(sums.values, counts, stddev=sums.stddev)
 
-        view.prepare(VECTOR, lambda b: clipped(b[VECTOR], width) - apart[labels_of(b, schema)])
+        view.prepare(VECTOR, lambda b: clipped(b[VECTOR], width) - class_offsets[labels_of(b, schema)])
         reach = _length(view, "lengths about classes", image)
         centres, weights = np.zeros((classes, 1, k)), np.ones((classes, 1))
         if self.clusters > 1:
             spread = reach
-            centres, weights = lloyd(
+            centres, weights = find_centres(
                 view,
                 "clusters",
                 public_start(classes, self.clusters, k, spread=spread),
@@ -120,21 +114,11 @@ class ImageDensity:
         return {
             "class_counts": counts,
             "class_noise": np.array([noisy["counts"].stddev]),
-            "means": mean + apart,
+            "means": mean + class_offsets,
             "centres": centres,
             "weights": weights,
             "loadings": (reach * class_covariances(moments, counts, stddev=products.stddev)).astype(np.float32),
         }
-
-
-def _one_group(batch: Batch) -> NDArray[np.int64]:
-    """Everybody in one group."""
-    return np.zeros(n_rows_of(batch), dtype=np.int64)
-
-
-def _vectors(images: NDArray[Any], column: Column, k: int) -> NDArray[np.float64]:
-    """Cosine coefficients, one channel after another."""
-    return cosine_coefficients(images, column, k // n_channels(column)).reshape(len(images), k)
 
 
 def _length(view: Doors, step: str, column: Column) -> float:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.oriented import SIDE, resized
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.pictures import n_channels
 from sfumato.public.schema.schema import Column, Schema
 
@@ -16,12 +17,6 @@ from sfumato.public.schema.schema import Column, Schema
 Density = Mapping[str, NDArray[Any]]
 #: Images drawn at once: so few that memory holds little besides what is kept of them.
 _ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 2048, 1 << 22
-
-
-def class_rates(density: Density) -> NDArray[np.float64]:
-    """Noisy class rates; even ones where the noise has left no rows."""
-    counts = np.maximum(density["class_counts"], 0.0)
-    return counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
 
 
 def pieces(n_rows: int, schema: Schema) -> Iterator[int]:
@@ -54,7 +49,7 @@ def draw_images(
 def _vectors(density: Density, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Cosine coefficients: a class, a cluster within it, and a Gaussian around the cluster's mean."""
     means, centres, loadings = density["means"], density["centres"], density["loadings"]
-    label = rng.choice(len(means), size=n_rows, p=class_rates(density))
+    label = rng.choice(len(means), size=n_rows, p=class_rates(density["class_counts"]))
     vectors = np.empty((n_rows, means.shape[1]), dtype=np.float32)
     for c in range(len(means)):
         mine = np.flatnonzero(label == c)

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.augment import varied, with_contrast
+from sfumato.mechanisms.common.classed_rows import class_names
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.pictures import in_bounds, unit_box
 from sfumato.mechanisms.image.class_rates import rows_with_rates
-from sfumato.mechanisms.image.drawing import class_rates, draw_images, pieces
+from sfumato.mechanisms.image.drawing import draw_images, pieces
 from sfumato.mechanisms.image.synthetic_inputs import teacher_inputs
 from sfumato.mechanisms.image.warm_start import softmax
 from sfumato.model import Synthetic, check_row_count, rows_counted
@@ -69,8 +71,7 @@ class ImageModel:
                 self._fill_with_rates(rows, mine, piece, rng)
         if self.schema.target is None:
             return Synthetic(images=rows.images)
-        target = self.schema.require_coded_target()
-        classes = (*target.categories, *(("(missing)",) if target.missing else ()))
+        classes = class_names(self.schema.target_column)
         return Synthetic(images=rows.images, labels=rows.soft.argmax(axis=1), soft_labels=rows.soft, classes=classes)
 
     def _shares(self, n_rows: int) -> tuple[int, int]:
@@ -120,7 +121,7 @@ class ImageModel:
         self._fill(rows, places, piece, rng)
         self._fill(spare, np.arange(len(spare.soft)), piece, rng)
         soft = np.concatenate([rows.soft[places], spare.soft])
-        kept = rows_with_rates(soft, class_rates(self.parts), n_rows=n_rows, rng=rng)
+        kept = rows_with_rates(soft, class_rates(self.parts["class_counts"]), n_rows=n_rows, rng=rng)
         left = np.flatnonzero(kept != np.arange(n_rows))  # places whose own row goes
         taken, is_spare = kept[left], kept[left] >= n_rows
         images = np.empty((len(left), *rows.images.shape[1:]), dtype=rows.images.dtype)

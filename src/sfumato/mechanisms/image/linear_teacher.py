@@ -1,7 +1,7 @@
 """Adapt: a linear teacher on public features of images, trained by noisy gradient sums over all rows.
 
 Before it sees a private row, the teacher practises on images drawn from the noisy density: they say in which directions
-features vary (`whitening.py`) and give the rule from which the noisy steps begin (`warm_start.py`). Both are functions of
+features vary (`whitening_of`) and give the rule from which the noisy steps begin (`warm_start.py`). Both are functions of
 what was measured before, so they cost nothing.
 """
 
@@ -17,16 +17,18 @@ from sfumato.learn.augment import with_contrast
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
+from sfumato.mechanisms.common.shrink import orthonormal
 from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
 from sfumato.mechanisms.image.synthetic_inputs import of_norm_one
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
-from sfumato.mechanisms.image.whitening import whitening_of
 from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
 from sfumato.public.plan.block import Outer
 from sfumato.public.plan.doors import Doors, PerRecord
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Batch, Schema
 
+_PASSES = 2  # products with the covariance: each brings the range closer to the leading directions
+_RIDGE = 0.003  # of the largest variance: directions with less than this are not blown up to it
 _MOMENTUM = 0.8
 #: The steps together are as long as the noise allows, in units of mu n; and no longer than the curvature allows.
 _WAY, _LONGEST_WAY = 0.7, 24_000.0
@@ -38,14 +40,7 @@ Watch = Callable[[int, NDArray[np.float64]], None]
 
 @dataclass(frozen=True)
 class LinearTeacher:
-    """Settings of the teacher.
-
-    Attributes:
-        n_steps: Passes over the rows.
-        clip: The norm to which a row's gradient is clipped.
-        width: Directions of the features that it looks at, at most.
-        practice: Images that it practises on.
-    """
+    """Settings as of `ThreeAImage`: passes over the rows, the clip of a gradient, directions of features, and practice."""
 
     n_steps: int
     clip: float
@@ -107,6 +102,26 @@ class LinearTeacher:
         del features
         inputs = of_norm_one(directions)
         return mean, matrix, fitted_rule(inputs, labels, classes=n_classes(schema))
+
+
+def whitening_of(centred: NDArray[np.float32], *, width: int) -> NDArray[np.float64]:
+    """The matrix to `width` leading directions of features less their mean, each scaled to about the same variance.
+
+    Gradient steps, and noise that is the same in all directions, suit features whose covariance is about the identity. The
+    directions come from the range of the covariance (Halko, Martinsson and Tropp, "Finding structure with randomness", 2011)
+    and not from its eigenvectors, whose signs and, among nearly equal values, directions are a library's choice: noisy
+    gradients that were asked for in one basis must mean the same on any processor that builds the release again. A basis by
+    Gram and Schmidt is a smooth function of what it is made from, and so is a symmetric root.
+    """
+    n_rows, n_features = centred.shape
+    basis = np.random.default_rng(6).normal(size=(n_features, min(width, n_features)))
+    covariance = (centred.T @ centred).astype(np.float64) / n_rows  # once: every pass over the rows costs half as much
+    for _ in range(_PASSES):
+        basis = orthonormal(covariance @ basis)
+    values, vectors = np.linalg.eigh(basis.T @ covariance @ basis)
+    ridge = _RIDGE * max(float(values[-1]), 1e-12)
+    root = (vectors / np.sqrt(np.maximum(values, 0.0) + ridge)) @ vectors.T
+    return np.asarray(basis @ root)
 
 
 def _gradient_at(rule: NDArray[np.float64], schema: Schema) -> PerRecord:

@@ -17,7 +17,7 @@ from sfumato.mechanisms.common.precision import declared_rows
 from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.linear_teacher import LinearTeacher
-from sfumato.mechanisms.image.sizes import Sizes, sizes_for
+from sfumato.mechanisms.image.sizes import density_for
 from sfumato.public.budget import Budget
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.reading import Reading
@@ -71,15 +71,15 @@ class ThreeAImage:
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: for the density, then for the teacher."""
         self._check(schema)
-        sizes = self._sizes(schema, budget)
+        density = self._density(schema, budget)
         if n_classes(schema) == 1:
-            return tuple(self._density(sizes).steps(schema, share=1.0))
-        density = self._density(sizes).steps(schema, share=1.0 - self.teacher_share)
-        return (*density, *self._teacher(schema).steps(schema, share=self.teacher_share))
+            return tuple(density.steps(schema, share=1.0))
+        of_density = density.steps(schema, share=1.0 - self.teacher_share)
+        return (*of_density, *self._teacher(schema).steps(schema, share=self.teacher_share))
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Density first, then the teacher, which begins with what the density has shown."""
-        measured = self._density(self._sizes(schema, view.budget)).measure(view, schema)
+        measured = self._density(schema, view.budget).measure(view, schema)
         if n_classes(schema) > 1:
             measured |= self._teacher(schema).measure(view, schema, measured)
         return measured
@@ -111,15 +111,12 @@ class ThreeAImage:
 
     def stages(self, schema: Schema, budget: Budget) -> tuple[ImageDensity, LinearTeacher]:
         """The density and the teacher, as these settings and the signal make them."""
-        return self._density(self._sizes(schema, budget)), self._teacher(schema)
+        return self._density(schema, budget), self._teacher(schema)
 
-    def _sizes(self, schema: Schema, budget: Budget) -> Sizes:
-        """What was asked for, and the rest by formula."""
-        asked = {name: getattr(self, name) for name in ("coefficients", "clusters")}
-        return replace(sizes_for(schema, budget), **{name: value for name, value in asked.items() if value is not None})
-
-    def _density(self, sizes: Sizes) -> ImageDensity:
-        return ImageDensity(sizes.coefficients, sizes.clusters, self.rounds, sizes.first_moments)
+    def _density(self, schema: Schema, budget: Budget) -> ImageDensity:
+        """With what was asked for, and the rest by formula."""
+        asked = {"coefficients": self.coefficients, "clusters": self.clusters, "rounds": self.rounds}
+        return replace(density_for(schema, budget), **{key: value for key, value in asked.items() if value is not None})
 
     def _teacher(self, schema: Schema) -> LinearTeacher:
         practice = min(self.practice, max(_LEAST_PRACTICE, round(_PRACTICE_FOR_EACH * declared_rows(schema))))

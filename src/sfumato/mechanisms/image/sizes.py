@@ -7,10 +7,9 @@ noise is a power of the signal, and so is that of clusters that have enough rows
 drawn pictures: docs/research/images.md.
 """
 
-from dataclasses import dataclass
-
 from sfumato.mechanisms.common.pictures import n_channels, n_classes
 from sfumato.mechanisms.common.precision import declared_rows, mu_of_a_row
+from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.public.budget import Budget
 from sfumato.public.schema.schema import Schema
 
@@ -21,28 +20,16 @@ _CLUSTERS, _MORE = 0.4, 1 / 2
 _MEANS = 82.0
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """What is measured of images: coefficients of each channel, clusters of each class, and what class means get.
-
-    `first_moments` is the precision of class means where products of coefficients get 1.
-    """
-
-    coefficients: int
-    clusters: int
-    first_moments: float
-
-
 def signal_of(schema: Schema, budget: Budget) -> float:
     """The rows of a class of average size in standard deviations of the noise on a count."""
     return declared_rows(schema) * mu_of_a_row(schema, budget) / n_classes(schema)
 
 
-def sizes_for(schema: Schema, budget: Budget) -> Sizes:
-    """Sizes for the signal; there are at most as many coefficients as a channel has pixels."""
+def density_for(schema: Schema, budget: Budget) -> ImageDensity:
+    """A density for the signal; there are at most as many coefficients as a channel has pixels."""
     image, signal = schema.images[0], signal_of(schema, budget)
     coefficients = round(_COEFFICIENTS * signal**_FINER / n_channels(image) ** 0.5)
-    return Sizes(
+    return ImageDensity(
         coefficients=max(1, min(coefficients, image.shape[0] * image.shape[1])),
         clusters=max(1, int(_CLUSTERS * signal**_MORE) - 1),  # one less: where rows are few, clusters are noise
         first_moments=(_MEANS / signal) ** 0.5,

@@ -13,12 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import PlanError
 from sfumato.learn import ntk
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import VECTOR
-from sfumato.mechanisms.common.settings import require_positive, require_single_precision
-from sfumato.mechanisms.kernels.inducing import Middle, Space, Vectors, means_step, measure_means
+from sfumato.mechanisms.common.settings import require_positive, require_single_precision, sampling_rate
+from sfumato.mechanisms.kernels.inducing import FixedPoints, Middle, Space, Vectors, means_step, measure_means
 from sfumato.model import FixedModel
 from sfumato.public.budget import Budget
 from sfumato.public.machine.hardware import GRADIENTS_ON_GPU
@@ -34,7 +33,7 @@ _START_SEED = 0
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class DPKip:
+class DPKip(FixedPoints):
     """A few labelled points on which a kernel regression does well.
 
     Args:
@@ -66,7 +65,7 @@ class DPKip:
         require_positive(**asdict(self))
         require_single_precision(learning_rate=self.learning_rate)
         space = self._space(schema)
-        rate = self._rate(schema)
+        rate = sampling_rate(schema, batch=self.batch, what="dp-kip")
         width = space.n_classes * self.points * space.width
         gradient = Dense(name="gradient", width=width, l2_bound=self.clip)
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
@@ -117,10 +116,10 @@ class DPKip:
 
         def loss(parameters: Mapping[str, Tensor], example: Mapping[str, Tensor]) -> Tensor:
             points, known = parameters["points"], labels.to(parameters["points"].device)
-            said = ntk.prediction(example[VECTOR], points, known, layers=self.layers, ridge=self.ridge)
+            predicted = ntk.prediction(example[VECTOR], points, known, layers=self.layers, ridge=self.ridge)
             classes = torch.arange(space.n_classes, device=points.device)
             truth = (classes == example[target]).to(points.dtype) - 1 / space.n_classes
-            return 0.5 * (truth - said).square().sum()
+            return 0.5 * (truth - predicted).square().sum()
 
         return loss
 
@@ -133,21 +132,6 @@ class DPKip:
         means = np.repeat(middle.class_means, self.points, axis=0)
         aside = np.random.default_rng(_START_SEED).normal(size=means.shape)
         return _unit(_unit(means) + _SPREAD * _unit(aside))
-
-    def held_rows(self, schema: Schema) -> int:
-        """The points, and no more."""
-        return self._space(schema).n_classes * self.points
-
-    def _space(self, schema: Schema) -> Space:
-        return Space(schema, self.coefficients)
-
-    def _rate(self, schema: Schema) -> float:
-        if schema.rows is None:
-            raise PlanError(
-                "dp-kip needs the approximate, public number of rows to choose its sampling rate. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
-            )
-        return min(1.0, self.batch / schema.rows)
 
 
 def _inside(points: Vectors, middle: Middle, space: Space) -> Vectors:

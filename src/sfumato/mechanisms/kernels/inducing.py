@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms.common.classed_rows import ClassedRows
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
 from sfumato.mechanisms.common.prepared import VECTOR
@@ -26,10 +27,9 @@ _GRID_STEP = 2.0**-12
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(ClassedRows):
     """Where points live: cosine coefficients of images, or encoded features of tables, about the middle of the box."""
 
-    schema: Schema
     coefficients: int
 
     def __post_init__(self) -> None:
@@ -37,11 +37,6 @@ class Space:
         if not self.schema.features:
             raise SchemaError("kernel mechanisms need a column besides the target.")
         self.schema.require_coded_target()
-
-    @property
-    def n_classes(self) -> int:
-        """Of the target."""
-        return self.schema.require_coded_target().size
 
     @property
     def width(self) -> int:
@@ -55,10 +50,6 @@ class Space:
     def radius(self) -> float:
         """No vector is longer than half the diagonal of the box."""
         return math.sqrt(Encoder(self.schema.features).width) / 2
-
-    def labels(self, batch: Batch) -> NDArray[np.int64]:
-        """The class of each row."""
-        return batch[self.schema.require_coded_target().name].astype(np.int64)
 
     def vectors(self, batch: Batch) -> NDArray[np.float32]:
         """Each row's vector, from the row alone."""
@@ -95,6 +86,20 @@ class Space:
         """Labelled points as all there is to release."""
         soft = one_hot(labels, size=self.n_classes)
         return FixedModel(mixtures_as_synthetic(self.features(vectors), soft, schema=self.schema, soft=False))
+
+
+class FixedPoints:
+    """What mechanisms that release labelled points, and nothing else, have in common."""
+
+    points: int
+    coefficients: int
+
+    def held_rows(self, schema: Schema) -> int:
+        """The points, and no more."""
+        return self._space(schema).n_classes * self.points
+
+    def _space(self, schema: Schema) -> Space:
+        return Space(schema, self.coefficients)
 
 
 @dataclass(frozen=True)

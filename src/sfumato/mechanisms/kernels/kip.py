@@ -20,7 +20,7 @@ from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.common.settings import require_positive
-from sfumato.mechanisms.kernels.inducing import Middle, Space, Vectors, means_step, measure_means
+from sfumato.mechanisms.kernels.inducing import FixedPoints, Middle, Space, Vectors, means_step, measure_means
 from sfumato.model import FixedModel, refuse_diverged
 from sfumato.public.budget import Budget
 from sfumato.public.machine.exact_arithmetic import exact_products
@@ -38,7 +38,7 @@ _REACH = 1.2  # rows further from their class mean than this many mean distances
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Kip:
+class Kip(FixedPoints):
     """Labelled points that answer like all rows together.
 
     Args:
@@ -134,17 +134,17 @@ class Kip:
             phi = tangent_features(points, n_features=self.n_features, xp=torch)
             rule = phi.T @ torch.linalg.solve(phi @ phi.T + self.ridge * eye, labels)
             misfit = (rule * (moment @ rule)).sum() - 2 * (rule * target).sum()
-            apart = (points - anchors).square().sum() / anchors.square().sum()
-            ((1 - self.alpha) * apart + self.alpha * misfit).backward()
+            moved = (points - anchors).square().sum() / anchors.square().sum()
+            ((1 - self.alpha) * moved + self.alpha * misfit).backward()
             for group in optimiser.param_groups:
                 group["lr"] = self.learning_rate * (1 - step / self.n_steps)
             optimiser.step()
             with torch.no_grad():  # what leaves the box could not be released
                 boxed = space.inside(middle.mean + distance * points.numpy()) - middle.mean
                 points.copy_(torch.from_numpy(boxed / distance))
-        found = np.asarray(points.detach().numpy() * distance)
-        refuse_diverged({"points": found})
-        return found
+        result = np.asarray(points.detach().numpy() * distance)
+        refuse_diverged({"points": result})
+        return result
 
     def statistic(self, measurements: Measurements) -> tuple[Vectors, Vectors]:
         """G and A, cleaned: symmetric, not negative, lifted by a part of what noise adds to the largest eigenvalue."""
@@ -162,13 +162,6 @@ class Kip:
         about *= np.minimum(1.0, longest / np.maximum(np.linalg.norm(about, axis=1, keepdims=True), 1e-12))
         anchors: Vectors = np.repeat(middle.class_means, self.points, axis=0) + about
         return anchors
-
-    def held_rows(self, schema: Schema) -> int:
-        """The points, and no more."""
-        return self._space(schema).n_classes * self.points
-
-    def _space(self, schema: Schema) -> Space:
-        return Space(schema, self.coefficients)
 
     def _check(self) -> None:
         require_positive(**{name: value for name, value in asdict(self).items() if name != "alpha"})

@@ -4,14 +4,14 @@ After Abay, Zhou, Kantarcioglu, Thuraisingham and Sweeney, "Privacy preserving s
 (2018). Proof: docs/proofs/latent.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.latent.decoder import linear_decoder
 from sfumato.mechanisms.latent.groundwork import groundwork_steps, measure_groundwork
-from sfumato.mechanisms.latent.likelihood import linear_decoder
 from sfumato.mechanisms.latent.mixture import MixtureStage, mixture_stage
 from sfumato.mechanisms.latent.model import LatentModel
 from sfumato.mechanisms.latent.network import Network, Training
@@ -60,7 +60,9 @@ class DPSyn:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Classes, the encoder, and the mixture of codes."""
-        self._check()
+        if self.encoder not in ("directions", "network"):
+            raise PlanError(f"encoder = {self.encoder!r} must be directions or network.")
+        require_positive(**{name: value for name, value in asdict(self).items() if name != "encoder"})
         rows = rows_of(schema, coefficients=self.coefficients)
         if self.encoder == "directions":
             scale, encoder = 1.0, directions_step(rows, share=_ENCODER)
@@ -103,19 +105,3 @@ class DPSyn:
 
     def _mixture(self, rows: LatentRows) -> MixtureStage:
         return mixture_stage(rows, latent=self.latent, components=self.components, rounds=self.rounds)
-
-    def _check(self) -> None:
-        if self.encoder not in ("directions", "network"):
-            raise PlanError(f"encoder = {self.encoder!r} must be directions or network.")
-        numbers = (
-            "latent",
-            "components",
-            "rounds",
-            "coefficients",
-            "hidden",
-            "n_steps",
-            "batch",
-            "clip",
-            "learning_rate",
-        )
-        require_positive(**{name: getattr(self, name) for name in numbers if getattr(self, name) is not None})

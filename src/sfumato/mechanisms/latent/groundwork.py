@@ -14,7 +14,7 @@ from sfumato.mechanisms.common.clusters import (
     mean_square,
     typical_length,
 )
-from sfumato.mechanisms.common.generator_model import class_rates
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
@@ -56,7 +56,7 @@ class Groundwork:
     @property
     def rates(self) -> Vectors:
         """The part of the rows that each class has."""
-        return class_rates(self.counts)
+        return class_rates(self.counts.values)
 
 
 def groundwork_steps(rows: LatentRows, *, share: float) -> tuple[Step, ...]:

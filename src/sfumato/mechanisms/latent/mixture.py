@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.clusters import clipped, nearest_centre, public_start
-from sfumato.mechanisms.common.dp_em import em, soft_counts_and_sums
+from sfumato.mechanisms.common.clusters import clipped, counts_and_sums, find_centres, nearest_centre, public_start
 from sfumato.mechanisms.common.prepared import PLACE
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.mechanisms.latent.groundwork import Length, measure_length
@@ -58,7 +57,7 @@ class MixtureStage:
     def steps(self, *, share: float) -> tuple[Step, ...]:
         """Rounds of EM, and the second moments of every component."""
         moments = Outer(name="moments", shape=(self.latent + 1,) * 2, groups=self._groups, l2_bound=1.0)
-        centres = soft_counts_and_sums(self._groups, self.latent)
+        centres = counts_and_sums(self._groups, self.latent, soft=True)
         return (
             Step(name="centres", blocks=centres, uses=self.rounds, share=_CENTRES * share),
             Step(name="components", blocks=(moments,), share=(1 - _CENTRES) * share),
@@ -84,7 +83,7 @@ class MixtureStage:
 
     def _centres(self, view: Doors, length: Length) -> Vectors:
         n_classes = self.rows.mixed.n_classes
-        centres, _ = em(
+        centres, _ = find_centres(
             view,
             "centres",
             public_start(n_classes, self.components, self.latent, spread=length.typical),
@@ -93,7 +92,6 @@ class MixtureStage:
             spread=length.typical,
             energy=length.mean_square,
             rounds=self.rounds,
-            used=np.ones((n_classes, self.components), dtype=bool),
         )
         return centres
 

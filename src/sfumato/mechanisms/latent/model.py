@@ -3,13 +3,11 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.counted_classes import CountedClasses
-from sfumato.mechanisms.common.generator_model import class_rates
+from sfumato.mechanisms.common.counted_classes import CountedClasses, class_rates
 from sfumato.mechanisms.latent.decoder import Decoder
 from sfumato.mechanisms.latent.mixture import LatentMixture
-from sfumato.mechanisms.latent.rows import LatentRows, Vectors
+from sfumato.mechanisms.latent.rows import LatentRows
 from sfumato.model import Synthetic, check_row_count
 from sfumato.public.plan.doors import Measured
 
@@ -29,9 +27,7 @@ class LatentModel(CountedClasses):
         """A class by its noisy rate, a code from its mixture, and a row from what the decoder says of both."""
         check_row_count(n_rows)
         rng = np.random.default_rng(seed)
-        labels = rng.choice(len(self.class_counts.values), size=n_rows, p=class_rates(self.class_counts))
-        parts = [self._expected(part, rng) for part in np.split(labels, range(_ROWS_AT_ONCE, n_rows, _ROWS_AT_ONCE))]
-        return self.rows.synthetic(np.concatenate(parts), labels, rng)
-
-    def _expected(self, labels: NDArray[np.int64], rng: np.random.Generator) -> Vectors:
-        return self.rows.expected(self.decoder(self.mixture.draw(labels, rng), labels))
+        labels = rng.choice(len(self.class_counts.values), size=n_rows, p=class_rates(self.class_counts.values))
+        parts = np.split(labels, range(_ROWS_AT_ONCE, n_rows, _ROWS_AT_ONCE))
+        expected = [self.rows.expected(self.decoder(self.mixture.draw(part, rng), part)) for part in parts]
+        return self.rows.synthetic(np.concatenate(expected), labels, rng)

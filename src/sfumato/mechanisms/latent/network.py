@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PlanError
 from sfumato.mechanisms.common.prepared import PLACE, VECTOR
-from sfumato.mechanisms.common.settings import require_single_precision
+from sfumato.mechanisms.common.settings import require_single_precision, sampling_rate
 from sfumato.mechanisms.latent.decoder import NetworkDecoder
 from sfumato.mechanisms.latent.groundwork import Groundwork
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
@@ -28,14 +27,7 @@ Weights = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Training:
-    """How a network learns.
-
-    Attributes:
-        n_steps: Noisy gradient steps.
-        batch: Rows that take part in a step, on average.
-        clip: The norm to which a row's gradient is clipped.
-        learning_rate: Of Adam at the first step; it falls to 0 along a line.
-    """
+    """How a network learns: settings as of `P3GM`. The rate of Adam falls to 0 along a line."""
 
     n_steps: int
     batch: int
@@ -44,12 +36,7 @@ class Training:
 
     def rate(self, schema: Schema) -> float:
         """The chance of a row to take part in a step."""
-        if schema.rows is None:
-            raise PlanError(
-                "training by gradients needs the approximate, public number of rows to choose its sampling rate. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
-            )
-        return min(1.0, self.batch / schema.rows)
+        return sampling_rate(schema, batch=self.batch, what="training by gradients")
 
     def step(self, network: "Network", schema: Schema, *, share: float) -> Step:
         """All gradient steps."""
@@ -73,9 +60,9 @@ class Training:
             for name, values in weights.items():
                 values.grad = torch.from_numpy((noisy[name].values / expected).astype(np.float32))
             optimiser.step()
-        found = {name: values.numpy().astype(np.float64) for name, values in weights.items()}
-        refuse_diverged(found)
-        return found
+        trained = {name: values.numpy().astype(np.float64) for name, values in weights.items()}
+        refuse_diverged(trained)
+        return trained
 
 
 @dataclass(frozen=True)

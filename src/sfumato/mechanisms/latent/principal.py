@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.clusters import clipped
-from sfumato.mechanisms.common.gram_schmidt import orthonormal
 from sfumato.mechanisms.common.prepared import VECTOR
+from sfumato.mechanisms.common.shrink import orthonormal
 from sfumato.mechanisms.latent.groundwork import Groundwork
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
 from sfumato.public.machine.exact_arithmetic import exact_products

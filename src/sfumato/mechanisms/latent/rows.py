@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,49 +25,6 @@ Vectors = NDArray[np.float64]
 _MOST_ENTRIES = 3000
 #: Odds of a bin that seems empty; and the middle of the unit box.
 _LEAST_ODDS, _GREY = 1e-5, 0.5
-
-
-class LatentRows(Protocol):
-    """What encoders see of rows, and how rows are made of what decoders say."""
-
-    @property
-    def mixed(self) -> MixedRows:
-        """Classes, and what a row is made of."""
-        ...
-
-    @property
-    def width(self) -> int:
-        """Entries of a vector."""
-        ...
-
-    @property
-    def longest(self) -> float:
-        """The length that no vector exceeds."""
-        ...
-
-    def vectors(self, batch: Batch) -> Vectors:
-        """One for each row, from that row alone."""
-        ...
-
-    def mean_of(self, noisy_mean: Vectors) -> Vectors:
-        """The nearest vector that can be a mean of rows."""
-        ...
-
-    def scores_of(self, means: Vectors) -> Vectors:
-        """Scores from which these means are expected."""
-        ...
-
-    def expected(self, scores: Vectors) -> Vectors:
-        """What a decoder's scores lead to expect of rows."""
-        ...
-
-    def loss(self, scores: Tensor, vector: Tensor) -> Tensor:
-        """Of one row: how unlikely it is, given the scores."""
-        ...
-
-    def synthetic(self, expected: Vectors, labels: NDArray[np.int64], rng: np.random.Generator) -> Synthetic:
-        """Rows, drawn from what is expected of them."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -168,8 +124,8 @@ class PictureRows:
 
     def vectors(self, batch: Batch) -> Vectors:
         """Coefficients, channel by channel."""
-        found = cosine_coefficients(batch[self._image.name], self._image, self._per_channel, about=_GREY)
-        return found.reshape(len(found), self.width)
+        cosines = cosine_coefficients(batch[self._image.name], self._image, self._per_channel, about=_GREY)
+        return cosines.reshape(len(cosines), self.width)
 
     def mean_of(self, noisy_mean: Vectors) -> Vectors:
         """Any vector can be."""
@@ -202,6 +158,10 @@ class PictureRows:
     @property
     def _per_channel(self) -> int:
         return min(self.coefficients, math.prod(self._image.shape[:2]))
+
+
+#: What encoders see of rows, and how rows are made of what decoders say.
+LatentRows = TableRows | PictureRows
 
 
 def rows_of(schema: Schema, *, coefficients: int) -> LatentRows:

@@ -50,7 +50,7 @@ def _means(reports: Floats, labels: NDArray[np.int64] | None, *, variance: float
     means = np.tile(everyone, (len(reports), 1))
     for label in () if labels is None else np.unique(labels):
         own = labels == label
-        apart = reports[own].mean(axis=0) - everyone
+        offset = reports[own].mean(axis=0) - everyone
         noise = variance / np.count_nonzero(own)
-        means[own] += apart * (1 - noise / np.maximum(apart**2, noise))
+        means[own] += offset * (1 - noise / np.maximum(offset**2, noise))
     return means

@@ -21,7 +21,7 @@ _FEW, _COARSE = 100, 36
 #: Of a pixel in its unit range, as most pictures have it: the k-th coefficient has a part of all that falls like 1/k.
 _VARIANCE = 1 / 16
 #: How much more variance the noise may have than what is told from it.
-_TOLD = 30
+_MOST_NOISE = 30
 
 
 @register
@@ -72,4 +72,4 @@ class LocalReports(Reporting):
         pixels = image.shape[0] * image.shape[1]
         mu = mu_of_budget(budget.epsilon, delta=budget.delta) * math.sqrt(self.row_share(schema))
         noise = 2 * (self.l2_clip or math.sqrt(pixels * n_channels(image)) / 2) / mu
-        return max(_FEW, int(_TOLD * _VARIANCE * pixels / math.log(pixels + 1) / noise**2))
+        return max(_FEW, int(_MOST_NOISE * _VARIANCE * pixels / math.log(pixels + 1) / noise**2))

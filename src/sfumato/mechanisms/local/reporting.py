@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements
+from sfumato.mechanisms.common.classed_rows import class_names
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.mechanisms.local.calibration import calibrated, sure
-from sfumato.mechanisms.local.decoding import decoded
 from sfumato.mechanisms.local.directions import Directions, NearDirections
-from sfumato.mechanisms.local.space import Space
+from sfumato.mechanisms.local.space import Space, decoded
 from sfumato.model import FixedModel, Synthetic
 from sfumato.public.budget import Budget
 from sfumato.public.plan.block import Block, Dense, Response
@@ -70,8 +70,8 @@ class Reporting(ABC):
 
         noisy = view.noisy_reports("reports", report)
         row = noisy["row"] if near is None else near.reports(noisy["row"].values[:, 0].astype(np.int64))
-        found: dict[str, Any] = {"reports": row.values, "stddev": np.array(row.stddev)}
-        return found if label is None else {**found, "labels": noisy["label"].values[:, 0].astype(np.int64)}
+        measured: dict[str, Any] = {"reports": row.values, "stddev": np.array(row.stddev)}
+        return measured if label is None else {**measured, "labels": noisy["label"].values[:, 0].astype(np.int64)}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> FixedModel:
         """Take noise out, undo the projection, put values into their bounds."""
@@ -84,9 +84,8 @@ class Reporting(ABC):
                 spread = np.sqrt(sure(lacking, n_rows=len(reports), stddev=float(measurements["stddev"])))
                 reports = reports + spread * np.random.default_rng(seed).normal(size=reports.shape)
             encoded, image = space.back(reports), schema.images[0]
-            classes = () if label is None else (*label.categories, *(("(missing)",) if label.missing else ()))
             images = in_bounds(encoded.reshape(-1, *image.shape), image)
-            return FixedModel(Synthetic(images=images, labels=labels, classes=classes))
+            return FixedModel(Synthetic(images=images, labels=labels, classes=class_names(label)))
         batch: dict[str, NDArray[Any]] = dict(
             decoded(space.back(reports), space.columns, lacking=space.variance_back(lacking), seed=seed)
         )

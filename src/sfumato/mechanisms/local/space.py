@@ -1,5 +1,6 @@
-"""The space that rows are reported in: encoded columns about a public centre, then a public projection."""
+"""The space that rows are reported in: encoded columns about a public centre, then a public projection; and back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,11 @@ from numpy.typing import NDArray
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Batch, Column
+
+Floats = NDArray[np.float64]
+
+#: What every category keeps, so that there always is one to draw.
+_LEAST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -37,15 +43,13 @@ class Space:
 
     @property
     def length(self) -> float:
-        """What a row may be long about the centre: numbers and pixels half a side of their box, codes their one corner."""
-        squares = (1 - 1 / c.size if c.is_coded else Encoder((c,)).width / 4 for c in self.columns)
-        return float(np.sqrt(sum(squares)))
+        """What a row may be long about the centre."""
+        return Encoder(self.columns).reach
 
     @cached_property
     def centre(self) -> NDArray[np.float64]:
-        """The middle of every column: half of its bounds, or every category alike."""
-        middles = (np.full(Encoder((c,)).width, 1 / c.size if c.is_coded else 0.5) for c in self.columns)
-        return np.concatenate(list(middles))
+        """The middle of every column."""
+        return Encoder(self.columns).middle
 
     def back(self, reports: NDArray[np.float64]) -> NDArray[np.float64]:
         """Reports as encoded columns: the shortest that have this projection, by the pseudo-inverse."""
@@ -56,3 +60,24 @@ class Space:
         if variances is None:
             return np.zeros(len(self.centre))
         return variances if self.matrix is None else np.asarray(variances @ np.linalg.pinv(self.matrix) ** 2)
+
+
+def decoded(encoded: Floats, columns: Sequence[Column], *, lacking: Floats, seed: int) -> dict[str, Floats]:
+    """Numbers with the variance that they lack, cut off at their bounds; categories drawn by what each has of 1.
+
+    So shares stay as they are on average.
+    """
+    rng = np.random.default_rng(seed)
+    ends = Encoder(tuple(columns)).ends
+    parts, spreads = np.split(encoded, ends[:-1], axis=1), np.split(np.sqrt(lacking), ends[:-1])
+    each = zip(columns, parts, spreads, strict=True)
+    return {column.name: _values(part, column, float(spread[0]), rng) for column, part, spread in each}
+
+
+def _values(part: Floats, column: Column, spread: float, rng: np.random.Generator) -> Floats:
+    if column.is_coded:
+        odds = np.cumsum(np.clip(part, _LEAST, 1), axis=1)
+        return np.asarray((rng.random((len(part), 1)) * odds[:, -1:] >= odds[:, :-1]).sum(axis=1), dtype=np.float64)
+    place = part[:, 0] + spread * rng.normal(size=len(part))
+    values = column.low + (column.high - column.low) * np.clip(place, 0, 1)
+    return np.where(rng.random(len(part)) < part[:, 1], np.nan, values) if column.missing else values

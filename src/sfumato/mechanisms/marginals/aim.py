@@ -16,7 +16,7 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table, codes_in
 from sfumato.mechanisms.marginals.candidates import codes_of, pairs_of, triples_of
-from sfumato.mechanisms.marginals.fitting import NoisyTable, Total, fitted, total_of
+from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, Total, fitted, total_of
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel
 from sfumato.mechanisms.marginals.measuring import (
     HALF_NORMAL,
@@ -27,7 +27,6 @@ from sfumato.mechanisms.marginals.measuring import (
     drawn_for,
     expected_in,
 )
-from sfumato.mechanisms.marginals.model import BinnedModel
 from sfumato.public.budget import Budget
 from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.doors import Doors
@@ -109,13 +108,13 @@ class Aim:
         Less is scored what chance explains, in the rows and in those that are drawn from the model, and what the noise on
         the table would take away.
         """
-        held = {table.columns for table in measured}
+        known = {table.columns for table in measured}
         n_drawn = drawn_for(total)
         rows = model.draw(n_drawn, np.random.default_rng(seed))
         codes = codes_in(rows, candidates, binned.sizes)
         offered = {}
         for at, columns in enumerate(candidates):
-            if columns not in held and Elimination.of(binned.sizes, [*held, columns]).cells > _MOST_CELLS:
+            if columns not in known and Elimination.of(binned.sizes, [*known, columns]).cells > _MOST_CELLS:
                 continue
             counts = expected_in(codes[:, at], binned.shape(columns), total=total)
             offset = chance(counts, n_drawn=n_drawn) + HALF_NORMAL * stddev * counts.size

@@ -52,11 +52,11 @@ class Binned:
 
     def bins(self, batch: Batch) -> NDArray[np.int64]:
         """The bins of each row, from that row alone."""
-        found = [
+        codes = [
             part[cells.code(batch[column.name])]
             for column, cells, part in zip(self.schema.columns, self.cells, self.parts, strict=True)
         ]
-        return np.stack(found, axis=1)
+        return np.stack(codes, axis=1)
 
     def shape(self, columns: Columns) -> tuple[int, ...]:
         """The bins along each side of a table."""
@@ -91,8 +91,8 @@ def codes_in(rows: NDArray[np.int64], tables: Sequence[Columns], sizes: Sequence
     >>> codes_in(np.array([[1, 0, 2]]), [(0, 2), (1,)], (2, 2, 3)).tolist()
     [[5, 0]]
     """
-    found = np.zeros((len(rows), len(tables)), dtype=np.int64)
+    codes = np.zeros((len(rows), len(tables)), dtype=np.int64)
     for at, columns in enumerate(tables):
         for column in columns:
-            found[:, at] = found[:, at] * sizes[column] + rows[:, column]
-    return found
+            codes[:, at] = codes[:, at] * sizes[column] + rows[:, column]
+    return codes

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.marginals.binned import Columns
+from sfumato.mechanisms.marginals.binned import Binned, Columns
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel, Table
+from sfumato.model import Synthetic, check_row_count, rows_counted
 
 _FEWEST = 1e-3  # of a row: no bin starts at nothing
 _SETTLED = 1e-4  # of the loss: a step that gains less is the last
@@ -94,7 +95,38 @@ def _loss(model: MarkovModel, tables: Sequence[NoisyTable], *, total: float) -> 
     slopes = {columns: np.zeros_like(margin) for columns, margin in margins.items()}
     loss = 0.0
     for table in tables:
-        apart = total * margins[table.columns] - table.counts
-        loss += 0.5 * float((apart**2).sum()) / table.stddev**2
-        slopes[table.columns] += (total / table.stddev**2) * apart
+        residual = total * margins[table.columns] - table.counts
+        loss += 0.5 * float((residual**2).sum()) / table.stddev**2
+        slopes[table.columns] += (total / table.stddev**2) * residual
     return loss, slopes
+
+
+@dataclass(frozen=True)
+class BinnedModel:
+    """A model of bins, and what the bins stand for."""
+
+    binned: Binned
+    rows_of_bins: MarkovModel
+    total: Total
+
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of private rows."""
+        return self.total.rows
+
+    @property
+    def noisy_rows_stddev(self) -> float:
+        """The standard deviation of the noise in it."""
+        return self.total.stddev
+
+    @property
+    def default_rows(self) -> int:
+        """As many as there seem to be."""
+        return rows_counted(self.total.rows, stddev=self.total.stddev)
+
+    def sample(self, n_rows: int, *, seed: int) -> Synthetic:
+        """Draw rows of bins, then a value in each bin."""
+        check_row_count(n_rows)
+        rng = np.random.default_rng(seed)
+        batch = self.binned.values(self.rows_of_bins.draw(n_rows, rng), rng)
+        return Synthetic(table=self.binned.schema.decode(batch))

@@ -86,18 +86,18 @@ class MarkovModel:
 
     def beliefs(self) -> dict[int, Table]:
         """The probabilities in the table of every clique."""
-        found: dict[int, Table] = {}
+        beliefs: dict[int, Table] = {}
         for at, clique in reversed(self.order.cliques.items()):
             rest = tuple(i for i in clique if i != at)
-            found[at] = self.conditionals[at]
+            beliefs[at] = self.conditionals[at]
             if rest:
-                found[at] = found[at] * self.order.spread(self._sum(found, rest), rest, clique)
-        return found
+                beliefs[at] = beliefs[at] * self.order.spread(self._sum(beliefs, rest), rest, clique)
+        return beliefs
 
     def margins(self, tables: Iterable[Columns]) -> dict[Columns, Table]:
         """The probabilities in tables, each over columns that some clique holds."""
-        found = self.beliefs()
-        return {columns: self._sum(found, columns) for columns in tables}
+        beliefs = self.beliefs()
+        return {columns: self._sum(beliefs, columns) for columns in tables}
 
     def _sum(self, beliefs: Mapping[int, Table], columns: Columns) -> Table:
         at = self.order.home(columns)

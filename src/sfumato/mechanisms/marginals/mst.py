@@ -12,7 +12,7 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table
 from sfumato.mechanisms.marginals.candidates import choice_of, codes_of, pairs_of
-from sfumato.mechanisms.marginals.fitting import NoisyTable, fitted, total_of
+from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, fitted, total_of
 from sfumato.mechanisms.marginals.measuring import (
     chance,
     columns_step,
@@ -21,7 +21,6 @@ from sfumato.mechanisms.marginals.measuring import (
     independent,
     margins_of,
 )
-from sfumato.mechanisms.marginals.model import BinnedModel
 from sfumato.public.budget import Budget
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.choice import Expected

@@ -17,7 +17,7 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table, codes_in
 from sfumato.mechanisms.marginals.candidates import codes_of, pairs_of, triples_of
-from sfumato.mechanisms.marginals.fitting import NoisyTable, Total, total_of
+from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, Total, total_of
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel, Table
 from sfumato.mechanisms.marginals.measuring import (
     chance,
@@ -28,7 +28,6 @@ from sfumato.mechanisms.marginals.measuring import (
     expected_in,
     margins_of,
 )
-from sfumato.mechanisms.marginals.model import BinnedModel
 from sfumato.public.budget import Budget
 from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.doors import Doors
@@ -105,8 +104,8 @@ class PrivBayes:
             if len(new) != 1 or (len(table) > 2 and total.rows < self.usefulness * stddev * cells):
                 continue
             parents = tuple(column for column in table if column != new[0])
-            held = expected_in(codes_in(rows, [parents], binned.sizes)[:, 0], binned.shape(parents), total=total)
-            counts = np.expand_dims(held, table.index(new[0])) * _along(margins[new[0]], new[0], table)
+            expected = expected_in(codes_in(rows, [parents], binned.sizes)[:, 0], binned.shape(parents), total=total)
+            counts = np.expand_dims(expected, table.index(new[0])) * _along(margins[new[0]], new[0], table)
             offered[at] = Expected(counts, offset=chance(counts, n_drawn=n_drawn))
         return offered
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
+from sfumato.mechanisms.common.settings import rows_needed
 from sfumato.model import FixedModel
 from sfumato.public.budget import Budget
 from sfumato.public.plan.block import Block, Dense, Hot
@@ -166,18 +167,10 @@ class DPMix:
         """Rows in a mixture, on average: a public constant whatever the data holds."""
         if self.sampling in ("poisson", "without_replacement"):
             return self.degree
-        return max(1.0, self._rows(schema) / self.mixtures)
-
-    def _rows(self, schema: Schema) -> int:
-        if schema.rows is None:
-            raise PlanError(
-                "dpmix needs the approximate, public number of rows to choose its sampling rate. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
-            )
-        return schema.rows
+        return max(1.0, rows_needed(schema, what="dpmix") / self.mixtures)
 
     def _sampling(self, schema: Schema) -> Sampling:
-        rows = self._rows(schema)
+        rows = rows_needed(schema, what="dpmix")
         match self.sampling:
             case "poisson":
                 return Poisson(self.degree * self._n_groups(schema) / rows)

@@ -46,13 +46,8 @@ _MOST_KNOWN = 256
 def epsilon_of(event: dp_event.DpEvent, *, delta: float, relation: str) -> Spent:
     """The cost of an event tree by the tightest accountant that covers it.
 
-    Args:
-        event: The tree.
-        delta: The delta of the claim. The deltas of (epsilon, delta) steps are taken off it first.
-        relation: ``"add_or_remove"`` or ``"replace_one"``.
-
-    Returns:
-        epsilon, the accountant's name, and the delta set aside for rounding.
+    The deltas of (epsilon, delta) steps are taken off that of the claim first. A relation is ``"add_or_remove"`` or
+    ``"replace_one"``.
 
     Raises:
         AccountingError: An event is unknown or without meaning under the relation, or the failure
@@ -105,14 +100,8 @@ def _check_delta(leaves: Leaves, *, delta: float) -> float:
 def calibrate(make_event: Callable[[float], dp_event.DpEvent], *, epsilon: float, delta: float, relation: str) -> float:
     """The smallest noise scale whose event tree keeps a budget.
 
-    Args:
-        make_event: Gives the tree for a noise scale s > 0; a larger s must cost less.
-        epsilon: The epsilon of the budget.
-        delta: The delta of the budget.
-        relation: ``"add_or_remove"`` or ``"replace_one"``.
-
-    Returns:
-        s with `epsilon_of(make_event(s))` in (0.999, 1] times epsilon; never above it.
+    `make_event` gives the tree for a scale s > 0; a larger s must cost less. Returned is s with `epsilon_of(make_event(s))` in
+    (0.999, 1] times epsilon; never above it.
 
     Raises:
         AccountingError: No scale meets the budget, or the tree is refused.

@@ -5,12 +5,16 @@ from typing import Any
 
 import dp_accounting
 import numpy as np
+from mpmath import mp, mpf
 
 from sfumato.errors import AccountingError
 from sfumato.public.accounting.accountant import epsilon_of
 from sfumato.public.accounting.pld import without_replacement_deltas
-from sfumato.public.accounting.published import published_dpmix_epsilon
 from sfumato.public.accounting.rdp import rdp_epsilon
+
+# B is an alternating sum whose terms exceed it by hundreds of orders of magnitude when the noise is large.
+_DIGITS = 400
+_LARGEST_ORDER = 100
 
 
 def dpmix_epsilons(
@@ -28,17 +32,8 @@ def dpmix_epsilons(
     The entries differ in sampling and relation, so they are answers to different questions: an add-or-remove
     epsilon of Poisson sampling says nothing about fixed-size draws.
 
-    Args:
-        records: Number of rows of the private data.
-        degree: Rows averaged into one mixture (expected rows, for Poisson sampling).
-        mixtures: Number of released mixtures.
-        noise_stddev: Standard deviation of the noise on each coordinate of a mixture (of the mean).
-        features: Number of features, each in [0, 1].
-        classes: Length of the one-hot label, 0 for none.
-        delta: The delta of the claim.
-
-    Returns:
-        One dict per accountant: accountant, sampling, relation, epsilon and sometimes a note.
+    Parameters are those of `published_dpmix_epsilon`; for Poisson sampling the degree is the expected number of rows. There is
+    one dict per accountant: accountant, sampling, relation, epsilon and sometimes a note.
     """
     published = published_dpmix_epsilon(
         records=records,
@@ -51,22 +46,13 @@ def dpmix_epsilons(
     )
     label = 1.0 if classes else 0.0
     noise_of_sum = degree * noise_stddev
-    fixed = _fixed_size(
-        records=records,
-        degree=degree,
-        mixtures=mixtures,
-        # Two one-hot labels are sqrt(2) apart, whatever their length.
-        noise_multiplier=noise_of_sum / math.sqrt(features + 2 * label),
-    )
-    uncentred = _poisson(
-        q=degree / records,
-        mixtures=mixtures,
-        noise_multiplier=noise_of_sum / math.sqrt(features + label),
-    )
-    centred = _poisson(
-        q=degree / records,
-        mixtures=mixtures,
-        noise_multiplier=noise_of_sum / math.sqrt(features / 4 + label),
+    noise = noise_of_sum / math.sqrt(
+        features + 2 * label
+    )  # two one-hot labels are sqrt(2) apart, whatever their length
+    fixed = _fixed_size(records=records, degree=degree, mixtures=mixtures, noise_multiplier=noise)
+    uncentred, centred = (
+        _poisson(q=degree / records, mixtures=mixtures, noise_multiplier=noise_of_sum / math.sqrt(square + label))
+        for square in (features, features / 4)
     )
     wor, poisson = "without_replacement", "poisson"
     replace, add = "replace_one", "add_or_remove"
@@ -109,18 +95,9 @@ def renoised_subset_epsilon(
 
     The average of the copies has the noise of one release with standard deviation noise_stddev/sqrt(copies),
     and is sufficient for them all; so this is a single fixed-size sample with
-    mu = diameter sqrt(copies) / (degree noise_stddev), however many copies there are.
-
-    Args:
-        records: Number of rows of the class, public here.
-        degree: Size of the one subset.
-        copies: Number of noisy copies of its mean.
-        noise_stddev: Standard deviation of the noise on each coordinate of a copy.
-        diameter: L2 diameter of the domain of a row.
-        delta: The delta of the claim.
-
-    Returns:
-        epsilon under replace-one, rounded up; exact for the worst pair of one sample.
+    mu = diameter sqrt(copies) / (degree noise_stddev), however many copies there are. `records` are the rows of the class,
+    public here, `degree` is the size of the subset, `diameter` that of the domain of a row (L2). Epsilon is that of
+    replace-one, rounded up; exact for the worst pair of one sample.
     """
     if not (1 <= degree <= records and copies >= 1 and noise_stddev > 0 and 0 < delta < 1):
         raise AccountingError("renoised_subset_epsilon needs 1 <= degree <= records and 0 < delta < 1.")
@@ -146,23 +123,57 @@ def renoised_subset_epsilon(
 def fresh_subset_epsilon(
     *, records: int, degree: int, mixtures: int, noise_stddev: float, diameter: float, delta: float
 ) -> float:
-    """Epsilon of the same generator put right: a fresh random subset for every released mean.
+    """Epsilon of the same generator put right, an upper bound under replace-one: a fresh random subset for every mean."""
+    noise = degree * noise_stddev / diameter
+    event = _fixed_size(records=records, degree=degree, mixtures=mixtures, noise_multiplier=noise)
+    return epsilon_of(event, delta=delta, relation="replace_one").epsilon
+
+
+def published_dpmix_epsilon(
+    *,
+    records: int,
+    degree: int,
+    mixtures: int,
+    noise_stddev: float,
+    features: int,
+    classes: int,
+    delta: float,
+) -> float:
+    """Epsilon of random mixing by the formula that it was published with, which is sound and very loose.
+
+    Lee, Kim, Lee, Suh and Ramchandran, "Synthesizing differentially private datasets using random mixing" (2019), and the
+    DPMix thesis that follows it: Renyi composition of fixed-size samples (Wang, Balle and Kasiviswanathan, 2019) with the
+    plain conversion epsilon + log(1/delta)/(order-1). The thesis's program reads the order where the mixture degree belongs
+    in B; that is put right here.
 
     Args:
-        records: Number of rows of the class, public here.
-        degree: Size of each subset.
-        mixtures: Number of released means.
-        noise_stddev: Standard deviation of the noise on each coordinate of a mean.
-        diameter: L2 diameter of the domain of a row.
-        delta: The delta of the claim.
-
-    Returns:
-        epsilon under replace-one, an upper bound.
+        records: Number of rows of the private data, public here.
+        degree: Rows averaged into one mixture.
+        mixtures: Number of released mixtures.
+        noise_stddev: Standard deviation of the noise on each coordinate of a mixture (of the mean).
+        features: Number of features, each in [0, 1].
+        classes: Length of the one-hot label, 0 for none; as published it adds its length to the squared
+            sensitivity, where 2 would do.
+        delta: The delta of the claim, under replace-one and fixed-size sampling without replacement.
     """
-    event = _fixed_size(
-        records=records,
-        degree=degree,
-        mixtures=mixtures,
-        noise_multiplier=degree * noise_stddev / diameter,
-    )
-    return epsilon_of(event, delta=delta, relation="replace_one").epsilon
+    if not (1 <= degree <= records and mixtures >= 1 and noise_stddev > 0 and 0 < delta < 1):
+        raise AccountingError("published_dpmix_epsilon needs 1 <= degree <= records and 0 < delta < 1.")
+    with mp.workdps(_DIGITS):
+        # Renyi divergence of order a of one mixture without sampling is a * half.
+        half = mpf(features + classes) / (2 * (mpf(degree) * mpf(noise_stddev)) ** 2)
+        ratio = mpf(degree) / records
+        moments = [mp.exp(i * (i - 1) * half) for i in range(_LARGEST_ORDER + 2)]
+        roots = {}
+        for m in range(2, _LARGEST_ORDER + 2, 2):
+            terms = ((-1) ** i * math.comb(m, i) * moments[i] for i in range(m + 1))
+            roots[m] = mp.sqrt(mp.fsum(terms))
+        second = min(4 * (moments[2] - 1), 2 * moments[2])
+        best = math.inf
+        for order in range(2, _LARGEST_ORDER + 1):
+            inside = ratio**2 * math.comb(order, 2) * second
+            for j in range(3, order + 1):
+                b = roots[2 * (j // 2)] * roots[2 * ((j + 1) // 2)]
+                inside += 4 * ratio**j * math.comb(order, j) * b
+            renyi = mp.log1p(inside) / (order - 1)
+            best = min(best, float(mixtures * renyi + mp.log(1 / mpf(delta)) / (order - 1)))
+    return best

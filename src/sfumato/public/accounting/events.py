@@ -63,13 +63,7 @@ def _numbers(values: Any, *, name: str, high: float = math.inf) -> list[float]:
 
 
 def event_to_json(event: dp_event.DpEvent) -> dict[str, Any]:
-    """Writes an event tree as plain JSON values that read back to the same floats.
-
-    Args:
-        event: A tree of the events named in the module's text.
-
-    Returns:
-        A dict of dicts, lists, strings and numbers.
+    """Writes a tree of the events named in the module's text as plain JSON values that read back to the same floats.
 
     Raises:
         AccountingError: The tree holds another event or a parameter out of range.
@@ -133,12 +127,6 @@ def _plain(value: Any) -> Any:
 
 def event_from_json(record: Mapping[str, Any]) -> dp_event.DpEvent:
     """Reads what `event_to_json` wrote; refuses anything else, unknown keys included.
-
-    Args:
-        record: One event as JSON values.
-
-    Returns:
-        The event tree.
 
     Raises:
         AccountingError: The record is not an event that we know, or has a wrong field.

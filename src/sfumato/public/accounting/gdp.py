@@ -25,14 +25,9 @@ def _tail_over_density(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def deltas_of_mu(epsilons: NDArray[np.float64], *, mu: float) -> NDArray[np.float64]:
-    """The smallest delta for each epsilon of a mu-GDP release, as an array.
+    """The smallest delta, in [0, 1], for each epsilon of a mu-GDP release; negative ones are the curve's left half.
 
-    Args:
-        epsilons: Values of epsilon; negative ones are allowed (the curve's left half).
-        mu: The GDP parameter, sensitivity over the noise's standard deviation.
-
-    Returns:
-        One delta per epsilon, in [0, 1].
+    mu is the sensitivity over the noise's standard deviation.
     """
     epsilons = np.asarray(epsilons, dtype=np.float64)
     distance = np.abs(epsilons)
@@ -49,14 +44,7 @@ def deltas_of_mu(epsilons: NDArray[np.float64], *, mu: float) -> NDArray[np.floa
 
 
 def delta_of_mu(epsilon: float, *, mu: float) -> float:
-    """The smallest delta for which a mu-GDP release is (epsilon, delta)-DP.
-
-    Args:
-        epsilon: The epsilon to meet.
-        mu: The GDP parameter, sensitivity over the noise's standard deviation.
-
-    Returns:
-        delta, exact up to rounding.
+    """The smallest delta for which a mu-GDP release is (epsilon, delta)-DP, exact up to rounding.
 
     >>> round(delta_of_mu(1.0, mu=0.26805), 8)
     1e-05
@@ -66,14 +54,9 @@ def delta_of_mu(epsilon: float, *, mu: float) -> float:
 
 
 def epsilon_of_mu(mu: float, *, delta: float) -> float:
-    """The smallest epsilon for which a mu-GDP release is (epsilon, delta)-DP, rounded up.
+    """The smallest epsilon >= 0 for which a mu-GDP release is (epsilon, delta)-DP, never below the true one.
 
-    Args:
-        mu: The GDP parameter; 0 means that nothing was released.
-        delta: The delta of the claim, in (0, 1).
-
-    Returns:
-        epsilon >= 0, never below the true one.
+    A mu of 0 means that nothing was released.
 
     >>> round(epsilon_of_mu(0.26805, delta=1e-5), 3)
     1.0
@@ -98,14 +81,7 @@ def epsilon_of_mu(mu: float, *, delta: float) -> float:
 
 
 def mu_of_budget(epsilon: float, *, delta: float) -> float:
-    """The largest mu that keeps (epsilon, delta), rounded down: it never violates the budget.
-
-    Args:
-        epsilon: The epsilon of the budget.
-        delta: The delta of the budget, in (0, 1).
-
-    Returns:
-        mu > 0 with `epsilon_of_mu(mu, delta=delta) <= epsilon`.
+    """The largest mu > 0 that keeps (epsilon, delta), rounded down: `epsilon_of_mu(mu, delta=delta) <= epsilon`.
 
     >>> round(mu_of_budget(8.0, delta=1e-5), 5)
     1.66603

@@ -35,26 +35,14 @@ class Leaves:
         return sum(count for _, count in self.sampled)
 
 
-def _check_relation(relation: str) -> None:
-    """Refuses a relation that is not one of `RELATIONS`."""
-    if relation not in RELATIONS:
-        raise AccountingError(f"relation {relation!r} is unknown. Give one of {', '.join(RELATIONS)}.")
-
-
 def flatten(event: dp_event.DpEvent, *, relation: str) -> Leaves:
-    """Takes a tree apart and combines all plain Gaussians into one, which is exact.
-
-    Args:
-        event: The tree.
-        relation: The neighbouring relation of the claim.
-
-    Returns:
-        The leaves; equal sampled leaves are merged.
+    """Takes a tree apart, combines all plain Gaussians into one, which is exact, and merges equal sampled leaves.
 
     Raises:
         AccountingError: An event has no meaning under the relation, or samples something else than Gaussians.
     """
-    _check_relation(relation)
+    if relation not in RELATIONS:
+        raise AccountingError(f"relation {relation!r} is unknown. Give one of {', '.join(RELATIONS)}.")
     event_to_json(event)  # refuses unknown events and parameters out of range
     mu_squared, failure, pure_epsilon, non_private = 0.0, 0.0, 0.0, False
     sampled: dict[str, tuple[dp_event.DpEvent, int]] = {}

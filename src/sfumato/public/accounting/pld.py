@@ -39,15 +39,8 @@ def without_replacement_deltas(
     """The curve of one Gaussian sum over a fixed-size sample, replace-one, for epsilon >= 0.
 
     Balle, Barthe and Gaboardi, "Privacy amplification by subsampling" (2018):
-    q delta(log(1 + (e^epsilon - 1)/q)), where delta is the curve of the Gaussian alone.
-
-    Args:
-        epsilons: Values of epsilon, not below 0.
-        sampling_probability: q = sample size over the number of rows.
-        noise_multiplier: Noise over the diameter of the row domain.
-
-    Returns:
-        One delta per epsilon.
+    q delta(log(1 + (e^epsilon - 1)/q)), where q is the sample size over the number of rows, and delta the curve of the
+    Gaussian alone, whose noise multiplier is relative to the diameter of the row domain.
     """
     q = sampling_probability
     small = np.log1p(np.expm1(np.minimum(epsilons, 1.0)) / q)
@@ -64,15 +57,8 @@ def without_replacement_pld(
     """A pessimistic distribution of the loss of one fixed-size sample under replace-one.
 
     The right half is connect-the-dots on the exact curve; the left half is its mirror p(-x) = e^-x p(x),
-    which holds because the relation is symmetric. So both tails keep all their digits.
-
-    Args:
-        sampling_probability: Sample size over the number of rows, in (0, 1).
-        noise_multiplier: Noise over the diameter of the row domain.
-        value_discretization_interval: Width of the grid of losses.
-
-    Returns:
-        A distribution that dp_accounting can compose with others of the same width.
+    which holds because the relation is symmetric. So both tails keep all their digits. Parameters are those of
+    `without_replacement_deltas`; dp_accounting can compose it with others on a grid of the same width.
     """
     h = value_discretization_interval
 
@@ -175,15 +161,9 @@ def _leaf_pld(event: dp_event.DpEvent, *, relation: str, width: float) -> Any:
 def compose(
     leaves: Leaves, *, relation: str, value_discretization_interval: float | None = None
 ) -> distributions.PrivacyLossDistribution:
-    """Composes all leaves of a tree into one distribution of the privacy loss, both directions.
+    """One pessimistic distribution of the privacy loss of all leaves, both directions; the grid is `grid_width` wide, or as given.
 
-    Args:
-        leaves: What `flatten` gave; at least one Gaussian, plain or sampled.
-        relation: The neighbouring relation of the claim.
-        value_discretization_interval: Width of the grid of losses; None takes `grid_width`.
-
-    Returns:
-        The pessimistic distribution. Failures and pure epsilons of the tree are not in it.
+    There must be a Gaussian, plain or sampled. Failures and pure epsilons of the tree are not in it.
     """
     width = value_discretization_interval or grid_width(leaves, relation=relation)
     parts: list[Any] = []
@@ -213,16 +193,9 @@ def rounding_of(leaves: Leaves) -> float:
 def pld_epsilon(
     leaves: Leaves, *, delta: float, relation: str, value_discretization_interval: float | None = None
 ) -> float:
-    """The epsilon of a tree by composing loss distributions.
+    """An upper bound on the epsilon of a tree by composing loss distributions; infinity where delta does not suffice.
 
-    Args:
-        leaves: What `flatten` gave.
-        delta: The delta of the claim; failures and rounding are taken off it first.
-        relation: The neighbouring relation of the claim.
-        value_discretization_interval: Width of the grid of losses; None takes `grid_width`.
-
-    Returns:
-        An upper bound on epsilon; infinity where the delta does not suffice.
+    Failures and rounding are taken off delta first.
     """
     left = delta - leaves.failure - rounding_of(leaves)
     if left <= 0:

@@ -47,16 +47,7 @@ def leaves_rdp_epsilon(leaves: Leaves, *, delta: float, relation: str, orders: S
 def rdp_epsilon(
     event: dp_accounting.DpEvent, *, delta: float, relation: str, orders: Sequence[float] = ORDERS
 ) -> float:
-    """An upper bound on epsilon by Renyi composition.
-
-    Args:
-        event: The event tree.
-        delta: The delta of the claim.
-        relation: The neighbouring relation of the claim.
-        orders: Renyi orders to try, all above 1.
-
-    Returns:
-        epsilon.
+    """An upper bound on epsilon by Renyi composition, of the best of these orders, all above 1.
 
     Raises:
         AccountingError: No Renyi bound is known for an event under the relation.

@@ -7,7 +7,7 @@ for anything else.
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import dp_accounting as dpa
@@ -23,7 +23,7 @@ from sfumato.public.certificate.software import SOFTWARE
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step, step_from_json
 from sfumato.public.schema.schema import Schema
-from sfumato.public.strict_json import fields_of, parse_json, read_fields
+from sfumato.public.strict_json import parse_json, read_fields, types_of
 
 NAME = "certificate.json"
 FORMAT = "sfumato-certificate/2"
@@ -34,6 +34,7 @@ Status = Literal["certified", "research", "non_private"]
 SECRET_RANDOMNESS = "AES-256-CTR keyed by the operating system"
 KNOWN_RANDOMNESS = "AES-256-CTR with a known seed"
 _MOST_SENTENCES = 100
+_VERSION = re.compile(r"[\w.+!-]{1,60}", flags=re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,9 @@ class Certificate:
 
     def sections(self) -> list[Section]:
         """What a person should read first: the claim, and whatever speaks against the release."""
-        told = [Section(title=self.status.replace("_", " ").capitalize(), before=(self.claim.in_words,))]
-        told += [Section(title="Warnings", before=self.warnings)] if self.warnings else []
-        return [*told, *([Section(title="Notes", before=self.notes)] if self.notes else [])]
+        sections = [Section(title=self.status.replace("_", " ").capitalize(), before=(self.claim.in_words,))]
+        sections += [Section(title="Warnings", before=self.warnings)] if self.warnings else []
+        return [*sections, *([Section(title="Notes", before=self.notes)] if self.notes else [])]
 
     def __repr__(self) -> str:
         """One line; `to_text` has it all."""
@@ -132,7 +133,6 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same certificate."""
-        discovery = self.discovery
         return {
             "format": FORMAT,
             "status": self.status,
@@ -144,14 +144,12 @@ class Certificate:
                 for step, noise in zip(self.steps, self.noise_multipliers, strict=True)
             ],
             "grid": self.grid,
-            "discovery": None
-            if discovery is None
-            else {"numbers": list(discovery.numbers), "texts": list(discovery.texts)},
-            "mechanism": {"name": self.mechanism.name, "parameters": self.mechanism.parameters},
+            "discovery": self.discovery and {key: list(names) for key, names in asdict(self.discovery).items()},
+            "mechanism": asdict(self.mechanism),
             "seed": self.seed,
             "randomness": self.randomness,
             "schema_sha256": self.schema_sha256,
-            "assumptions": [{"severity": entry.severity, "text": entry.text} for entry in self.assumptions],
+            "assumptions": [asdict(entry) for entry in self.assumptions],
             "warnings": list(self.warnings),
             "notes": list(self.notes),
             "software": dict(sorted(self.software.items())),
@@ -167,40 +165,22 @@ class Certificate:
     def from_json(body: Any) -> "Certificate":
         """Read plain values, refusing with a sentence whatever `to_json` would not have given."""
         refuse_other_formats(body)
-        fields = read_fields(body, _FIELDS, what=NAME)
-        fields.pop("format")
-        steps, noise = _steps(fields.pop("steps"))
-        discovery, files = fields.pop("discovery"), fields.pop("files")
-        wanted = {"name": str, "parameters": dict}
+        wanted = {"format": str, **types_of(Certificate), "claim": dict, "steps": list}
+        del wanted["noise_multipliers"]  # each stands beside its step
         try:
-            return Certificate(
-                status=fields.pop("status"),
-                claim=Claim.from_json(fields.pop("claim")),
-                event=event_from_json(fields.pop("event")),
-                scale=_positive(fields.pop("scale"), "scale"),
-                steps=steps,
-                noise_multipliers=noise,
-                grid={key: _positive(value, f"the grid of {key}") for key, value in fields.pop("grid").items()},
-                discovery=None
-                if discovery is None
-                else DiscoveryRecord(**fields_of(DiscoveryRecord, discovery, what="the discovery")),
-                mechanism=MechanismRecord(**read_fields(fields.pop("mechanism"), wanted, what="the mechanism")),
-                assumptions=tuple(
-                    Assumption(**fields_of(Assumption, entry, what="an assumption"))
-                    for entry in fields.pop("assumptions")
-                ),
-                software=_versions(fields.pop("software")),
-                warnings=_sentences(fields.pop("warnings"), what="warnings"),
-                notes=_sentences(fields.pop("notes"), what="notes"),
-                seed=_at_least(fields.pop("seed"), 0, "seed"),
-                rows=None if fields["rows"] is None else _at_least(fields["rows"], 1, "rows"),
-                files=None if files is None else _texts(files, what="files"),
-                **{key: value for key, value in fields.items() if key != "rows"},
-            )
+            fields = read_fields(body, wanted, what=NAME)
+            del fields["format"]
+            fields["claim"], fields["event"] = Claim.from_json(fields["claim"]), event_from_json(fields["event"])
+            fields["steps"], fields["noise_multipliers"] = _steps(fields["steps"])
+            fields["scale"] = _positive(fields["scale"], "scale")
+            fields["grid"] = {key: _positive(value, f"the grid of {key}") for key, value in fields["grid"].items()}
         except VerificationError:
             raise
         except SfumatoError as error:
             raise VerificationError(f"{NAME} holds what no certificate does: {error}") from None
+        certificate = Certificate(**fields)
+        _check_ranges(certificate)
+        return certificate
 
     @staticmethod
     def from_text(text: str) -> "Certificate":
@@ -211,39 +191,17 @@ class Certificate:
         return certificate
 
 
-_FIELDS: dict[str, Any] = {
-    "format": str,
-    "status": Status,
-    "claim": dict,
-    "event": dict,
-    "scale": float,
-    "steps": list,
-    "grid": dict,
-    "discovery": dict | None,
-    "mechanism": dict,
-    "seed": int,
-    "randomness": str,
-    "schema_sha256": str,
-    "assumptions": list,
-    "warnings": tuple[str, ...],
-    "notes": tuple[str, ...],
-    "software": dict,
-    "rows": int | None,
-    "files": dict | None,
-}
-
-
 def refuse_other_formats(body: Any) -> None:
     """Name the version that can read a certificate which this one cannot."""
-    found = body.get("format") if isinstance(body, dict) else None
-    if found == FORMER_FORMAT:
+    named = body.get("format") if isinstance(body, dict) else None
+    if named == FORMER_FORMAT:
         raise VerificationError(
             f"the release was made by sfumato 0.1 ({FORMER_FORMAT}), whose folders this version does not read. "
             "Verify it with that version, or ask for a new release."
         )
-    if found == NON_PRIVATE_FORMAT:
+    if named == NON_PRIVATE_FORMAT:
         raise VerificationError(NOT_A_CLAIM)
-    if found != FORMAT:
+    if named != FORMAT:
         raise VerificationError(f"{NAME} is not of the format {FORMAT}. Use the sfumato version that made it.")
 
 
@@ -308,30 +266,14 @@ def _positive(value: Any, what: str) -> float:
     return float(value)
 
 
-def _at_least(value: int, least: int, what: str) -> int:
-    if value < least:
-        raise VerificationError(f"{NAME}: {what} = {value} must be at least {least}.")
-    return value
-
-
-def _sentences(texts: tuple[str, ...], *, what: str) -> tuple[str, ...]:
-    """Warnings and notes are printed as they are, so each must be one line that can move no cursor."""
-    if len(texts) > _MOST_SENTENCES or not all(text.isprintable() and text.strip() for text in texts):
-        raise VerificationError(f"{NAME}: {what} must be a few sentences of one printable line each.")
-    return texts
-
-
-def _versions(body: dict[str, Any]) -> dict[str, str]:
-    versions = _texts(body, what="software")
-    if not (
-        set(versions) <= set(SOFTWARE)
-        and all(re.fullmatch(r"[\w.+!-]{1,60}", version, flags=re.ASCII) for version in versions.values())
-    ):
+def _check_ranges(certificate: Certificate) -> None:
+    for name, value, least in (("seed", certificate.seed, 0), ("rows", certificate.rows, 1)):
+        if value is not None and value < least:
+            raise VerificationError(f"{NAME}: {name} = {value} must be at least {least}.")
+    for name, texts in (("warnings", certificate.warnings), ("notes", certificate.notes)):
+        # They are printed as they are, so each must be one line that can move no cursor.
+        if len(texts) > _MOST_SENTENCES or not all(text.isprintable() and text.strip() for text in texts):
+            raise VerificationError(f"{NAME}: {name} must be a few sentences of one printable line each.")
+    versions = certificate.software
+    if not set(versions) <= set(SOFTWARE) or not all(_VERSION.fullmatch(version) for version in versions.values()):
         raise VerificationError(f"{NAME}: software must hold names and versions only, of what makes a release.")
-    return versions
-
-
-def _texts(body: dict[str, Any], *, what: str) -> dict[str, str]:
-    if not all(isinstance(value, str) for value in body.values()):
-        raise VerificationError(f"{NAME}: {what} must hold texts only.")
-    return dict(body)

@@ -1,13 +1,13 @@
 """The claim of a release in numbers, and the one sentence that follows from them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sfumato.errors import SfumatoError, VerificationError
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.plan.plan import Plan
-from sfumato.public.strict_json import fields_of, read_fields
+from sfumato.public.strict_json import read_fields, types_of
 
 ACCOUNTANTS = ("gdp", "pld", "rdp")
 
@@ -61,33 +61,17 @@ class Claim:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with the sentence for people who read the file."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "unit": self.unit.to_json(),
-            "in_words": self.in_words,
-            "accountant": self.accountant,
-            "spent_epsilon": self.spent_epsilon,
-            "numeric_error": self.numeric_error,
-        }
+        promise = {"epsilon": self.epsilon, "delta": self.delta, "unit": asdict(self.unit), "in_words": self.in_words}
+        spent = {key: getattr(self, key) for key in ("accountant", "spent_epsilon", "numeric_error")}
+        return {**promise, **spent}
 
     @staticmethod
     def from_json(body: Any) -> "Claim":
         """Read what `to_json` wrote. A sentence that is not the one of the numbers is refused."""
-        wanted = {
-            "epsilon": float,
-            "delta": float,
-            "unit": dict,
-            "in_words": str,
-            "accountant": str,
-            "spent_epsilon": float,
-            "numeric_error": float,
-        }
-        fields = read_fields(body, wanted, what="the claim")
-        in_words = fields.pop("in_words")
         try:
-            unit = PrivacyUnit(**fields_of(PrivacyUnit, fields.pop("unit"), what="the unit of privacy"))
-            claim = Claim(unit=unit, **fields)
+            fields = read_fields(body, {**types_of(Claim), "in_words": str}, what="the claim")
+            in_words = fields.pop("in_words")
+            claim = Claim(**fields)
         except VerificationError:
             raise
         except SfumatoError as error:

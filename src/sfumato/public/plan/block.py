@@ -7,11 +7,10 @@ response, and votes of teachers, each of a part of the rows.
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 from sfumato.errors import PlanError
-from sfumato.public.strict_json import fields_of
 
 # A bound's square, and a row's, must be numbers that float64 can hold.
 _BOUNDS = (1e-100, 1e100)
@@ -99,6 +98,7 @@ class Outer:
     l2_bound: float
     share: float = 1.0
     groups: int = 1
+    nonnegative: ClassVar[bool] = False  # products have either sign
 
     def __post_init__(self) -> None:
         """Refuse a block whose sensitivity is not settled by it."""
@@ -111,11 +111,6 @@ class Outer:
     def width(self) -> int:
         """Entries over all groups."""
         return math.prod(self.shape) * self.groups
-
-    @property
-    def nonnegative(self) -> bool:
-        """Products have either sign."""
-        return False
 
     @property
     def columns(self) -> int:
@@ -135,6 +130,10 @@ class Choice:
 
     name: str
     widths: tuple[int, ...]
+    width: ClassVar[int] = 1  # one number comes out: which table
+    l2_bound: ClassVar[float] = 1.0  # what a row can move a score by
+    share: ClassVar[float] = 1.0  # it has the step for itself
+    nonnegative: ClassVar[bool] = False  # a row may raise a score or lower it, so one that is replaced moves it by two
 
     def __post_init__(self) -> None:
         """Refuse tables that cannot be counted."""
@@ -147,29 +146,9 @@ class Choice:
             )
 
     @property
-    def width(self) -> int:
-        """One number comes out: which table."""
-        return 1
-
-    @property
     def columns(self) -> int:
         """How many columns the per_record map gives."""
         return len(self.widths)
-
-    @property
-    def l2_bound(self) -> float:
-        """What a row can move a score by."""
-        return 1.0
-
-    @property
-    def share(self) -> float:
-        """It has the step for itself."""
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        """A row may raise a score or lower it, so one that is replaced moves it by two."""
-        return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +169,9 @@ class Response:
     share: float = 1.0
     codes: int = 1
     pure: bool = False
+    width: ClassVar[int] = 1  # one code comes out
+    l2_bound: ClassVar[float] = 1.0  # a code is one entry of so many
+    nonnegative: ClassVar[bool] = True  # accounted for like a count: two rows lie at most sqrt(2) apart
 
     def __post_init__(self) -> None:
         """Refuse a block whose odds are not settled by it."""
@@ -200,24 +182,9 @@ class Response:
         _check(self)
 
     @property
-    def width(self) -> int:
-        """One code comes out."""
-        return 1
-
-    @property
     def columns(self) -> int:
         """How many columns the per_record map gives."""
         return self.codes
-
-    @property
-    def l2_bound(self) -> float:
-        """A code is one entry of so many."""
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        """It is accounted for like a count, so that two rows lie at most sqrt(2) apart."""
-        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +202,9 @@ class Votes:
     teachers: int
     queries: int
     classes: int
+    columns: ClassVar[int] = 1  # there is no per_record map: a teacher sees all rows of its part
+    share: ClassVar[float] = 1.0  # it has the step for itself
+    nonnegative: ClassVar[bool] = True  # counts are
 
     def __post_init__(self) -> None:
         """Refuse what is no vote."""
@@ -247,43 +217,12 @@ class Votes:
         return self.queries * self.classes
 
     @property
-    def columns(self) -> int:
-        """There is no per_record map: a teacher sees all rows of its part."""
-        return 1
-
-    @property
     def l2_bound(self) -> float:
         """On each query, a vote leaves one class and goes to another."""
         return math.sqrt(2 * self.queries)
 
-    @property
-    def share(self) -> float:
-        """It has the step for itself."""
-        return 1.0
-
-    @property
-    def nonnegative(self) -> bool:
-        """Counts are."""
-        return True
-
 
 Block = Dense | Hot | Outer | Choice | Response | Votes
-_KINDS: dict[str, type[Block]] = {cls.__name__: cls for cls in (Dense, Hot, Outer, Choice, Response, Votes)}
-
-
-def block_to_json(block: Block) -> dict[str, Any]:
-    """Plain values for the certificate."""
-    return {"kind": type(block).__name__, **asdict(block)}
-
-
-def block_from_json(body: Any) -> Block:
-    """Read back what `block_to_json` wrote. Whatever else it is given, it refuses."""
-    settings = dict(body) if isinstance(body, dict) else {}
-    kind = settings.pop("kind", None)
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise PlanError("a block of a step is of no kind that is known.")
-    cls = _KINDS[kind]
-    return cls(**fields_of(cls, settings, what="a block of a step"))
 
 
 def _check(block: Dense | Hot | Outer | Response) -> None:

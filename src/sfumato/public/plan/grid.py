@@ -82,9 +82,9 @@ def noise_stddev(block: Block, *, noise_multiplier: float) -> float:
     several codes of a row, it says so of any of them.
     """
     if isinstance(block, Response):
-        told = truth_in_parts(block, noise_multiplier=noise_multiplier) / RESPONSE_PARTS
-        other = (1 - told) * block.codes / block.categories
-        return math.sqrt(other * (1 - other)) / told
+        truthful = truth_in_parts(block, noise_multiplier=noise_multiplier) / RESPONSE_PARTS
+        other = (1 - truthful) * block.codes / block.categories
+        return math.sqrt(other * (1 - other)) / truthful
     scale = NOISE_STDDEV / units_per_one(block, noise_multiplier=noise_multiplier)
     return scale * _GUMBEL_STDDEV if isinstance(block, Choice) else scale
 

@@ -75,12 +75,12 @@ def _of_any_block(step: Step, block: Block) -> Reading:
 
 def column_noise(planned: Plan, readings: Iterable[Reading], *, rows: int | None) -> list[dict[str, Any]]:
     """The noise of each reading, as plain values: a standard deviation in the unit that is named."""
-    told = []
+    entries = []
     for reading in readings:
         added = planned.step(reading.step).block(reading.block).width / reading.groups if reading.groups else 1
         noise = reading.per_one * math.sqrt(added) * planned.noise_stddev(reading.step, reading.block)
         averaged = (rows or ASSUMED_ROWS) * reading.over
-        told.append(
+        entries.append(
             {
                 "column": reading.column,
                 "what": reading.what,
@@ -93,4 +93,4 @@ def column_noise(planned: Plan, readings: Iterable[Reading], *, rows: int | None
                 "block": reading.block,
             }
         )
-    return told
+    return entries

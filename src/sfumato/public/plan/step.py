@@ -1,7 +1,7 @@
 """A step: one planned access to private rows, described before any row is read."""
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import dp_accounting as dpa
@@ -11,8 +11,8 @@ from scipy import stats
 from sfumato.errors import PlanError
 from sfumato.public.accounting.events import EpsilonDeltaDpEvent
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.plan.block import Block, Choice, Dense, Outer, Response, Votes, block_from_json, block_to_json
-from sfumato.public.strict_json import fields_of, read_fields
+from sfumato.public.plan.block import Block, Choice, Dense, Outer, Response, Votes
+from sfumato.public.strict_json import read_fields, tagged, types_of
 
 _MOST_SAMPLED = 10_000  # rows of a person whose coins are accounted for one by one, in seconds
 
@@ -285,40 +285,10 @@ class Step:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for the certificate."""
-        return {
-            "name": self.name,
-            "share": self.share,
-            "uses": self.uses,
-            "mixtures": self.mixtures,
-            "groups": self.groups,
-            "person_bound": self.person_bound,
-            "sampling": {"kind": type(self.sampling).__name__, **asdict(self.sampling)},
-            "blocks": [block_to_json(block) for block in self.blocks],
-        }
-
-
-_SAMPLINGS: dict[str, type[Sampling]] = {
-    cls.__name__: cls for cls in (Everyone, Poisson, WithoutReplacement, SecretBins, KnownPartition, EachRow)
-}
+        plain = {key: getattr(self, key) for key in ("name", "share", "uses", "mixtures", "groups", "person_bound")}
+        return {**plain, "sampling": tagged(self.sampling), "blocks": [tagged(block) for block in self.blocks]}
 
 
 def step_from_json(body: Any) -> Step:
     """Read back what `Step.to_json` wrote. Whatever else it is given, it refuses."""
-    wanted = {
-        "name": str,
-        "share": float,
-        "uses": int,
-        "mixtures": int,
-        "groups": int,
-        "person_bound": float | None,
-        "sampling": dict,
-        "blocks": list,
-    }
-    fields = read_fields(body, wanted, what="a step")
-    sampling = dict(fields.pop("sampling"))
-    kind = sampling.pop("kind", None)
-    if not isinstance(kind, str) or kind not in _SAMPLINGS:
-        raise PlanError(f"step {fields['name']!r}: its way of sampling is not known.")
-    cls = _SAMPLINGS[kind]
-    blocks = tuple(block_from_json(block) for block in fields.pop("blocks"))
-    return Step(**fields, blocks=blocks, sampling=cls(**fields_of(cls, sampling, what="the sampling of a step")))
+    return Step(**read_fields(body, types_of(Step), what="a step"))

@@ -243,6 +243,23 @@ class Column:
             raise SchemaError(f"column {self.name!r} has no bounds yet: run its discovery first.")
         return self.bounds
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; most only where they are given, so that no other schema's digest changes with a new one."""
+        given = {
+            "bounds": self.bounds,
+            "categories": self.categories if self.is_coded else None,
+            "shape": self.shape or None,
+            "discover": self.discover or None,
+            "true": self.true_words or None,
+            "false": self.false_words or None,
+            "special": self.special or None,
+            "decimals": self.decimals,
+            "depends_on": self.depends_on or None,
+        }
+        plain = {key: list(v) if isinstance(v, tuple) else v for key, v in given.items() if v is not None}
+        special = {"special_as": self.special_as} if self.special else {}
+        return {"name": self.name, "kind": self.kind, "missing": self.missing, **plain, **special}
+
     def decode(self, values: NDArray[Any]) -> "pd.Series[Any]":
         """Encoded values as a reader wants to see them: whole numbers, dates, category names."""
         if self.kind == "image":

@@ -1,5 +1,6 @@
 """Rows as vectors in the unit box: one public map, used by mixing mechanisms and by learners alike."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,15 +35,27 @@ class Encoder:
         """A name for every entry."""
         return tuple(name for column in self.columns for name in _names(column))
 
+    @property
+    def middle(self) -> NDArray[np.float64]:
+        """The middle of every column: half of its bounds, or every category alike."""
+        return np.concatenate([np.full(_width(c), 1 / c.size if c.is_coded else 0.5) for c in self.columns])
+
+    @property
+    def reach(self) -> float:
+        """No row is longer than this about the middle: numbers and pixels half a side of their box, codes their one corner."""
+        return math.sqrt(sum(1 - 1 / c.size if c.is_coded else _width(c) / 4 for c in self.columns))
+
+    @property
+    def ends(self) -> list[int]:
+        """Where the entries of each column end."""
+        return [int(end) for end in np.cumsum([_width(column) for column in self.columns])]
+
     def __call__(self, batch: Batch) -> NDArray[np.float64]:
         """Encode rows; each row alone decides its vector."""
         n_rows = len(batch[self.columns[0].name])
         out = np.zeros((n_rows, self.width))
-        start = 0
-        for column in self.columns:
-            stop = start + _width(column)
-            _write(out[:, start:stop], column, batch[column.name])
-            start = stop
+        for column, part in zip(self.columns, np.split(out, self.ends[:-1], axis=1), strict=True):
+            _write(part, column, batch[column.name])
         return out
 
 

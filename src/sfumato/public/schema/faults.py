@@ -42,27 +42,33 @@ class Faults:
 
     def __init__(self) -> None:
         """None yet."""
-        self.found: list[Fault] = []
+        self.entries: list[Fault] = []
 
     def at(self, *place: str) -> "_Kept":
         """A `with` block that keeps the refusal of what is read inside, and goes on after it."""
-        return _Kept(self.found, place)
+        return _Kept(self.entries, place)
 
     def refuse(self, text: str, *, name: str) -> None:
         """Raise one error for all of them, in the order of their lines; nothing where there is none."""
-        if not self.found:
+        if not self.entries:
             return
         lines = lines_of(text)
-        told = sorted(dict.fromkeys((_line(lines, fault.place), _section(fault.place), fault) for fault in self.found))
-        said = [f"{f' line {line}' if line else ''}{section}: {fault.sentence}" for line, section, fault in told]
-        if len(said) == 1:
-            raise SchemaError(f"{name}{said[0]}")
-        raise SchemaError(f"{name} has {len(said)} faults:\n" + "\n".join(f" {sentence}" for sentence in said))
+        ordered = sorted(
+            dict.fromkeys((_line(lines, fault.place), _section(fault.place), fault) for fault in self.entries)
+        )
+        sentences = [
+            f"{f' line {line}' if line else ''}{section}: {fault.sentence}" for line, section, fault in ordered
+        ]
+        if len(sentences) == 1:
+            raise SchemaError(f"{name}{sentences[0]}")
+        raise SchemaError(
+            f"{name} has {len(sentences)} faults:\n" + "\n".join(f" {sentence}" for sentence in sentences)
+        )
 
 
 @dataclass(frozen=True)
 class _Kept:
-    found: list[Fault]
+    entries: list[Fault]
     place: Place
 
     def __enter__(self) -> None:
@@ -71,7 +77,7 @@ class _Kept:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, SchemaError):
             return False
-        self.found.append(Fault(self.place, str(error)))
+        self.entries.append(Fault(self.place, str(error)))
         return True
 
 
@@ -81,15 +87,15 @@ def lines_of(text: str) -> dict[Place, int]:
     >>> lines_of('[columns."a b"]\ntype = "boolean"')
     {('columns', 'a b'): 1, ('columns', 'a b', 'type'): 2}
     """
-    found: dict[Place, int] = {}
+    entries: dict[Place, int] = {}
     table: Place = ()
     for number, line in _statements(text):
         if _HEADER.match(line):
             table = _path(line)
-            found.setdefault(table, number)
+            entries.setdefault(table, number)
         elif key := _KEY.match(line):
-            found.setdefault((*table, *_path(f"{key[1]} = 0")), number)
-    return found
+            entries.setdefault((*table, *_path(f"{key[1]} = 0")), number)
+    return entries
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:

@@ -21,21 +21,21 @@ def followed(batch: Mapping[str, NDArray[Any]], columns: Sequence[Column]) -> di
     >>> followed(rows, [level, years])["years"].tolist()
     [8.0, 8.0, 8.0, 9.0]
     """
-    held = dict(batch)
+    rows = dict(batch)
     by_name = {column.name: column for column in columns}
     for column in _reasons_first(columns):
-        reason = np.zeros(len(held[column.name]), dtype=np.int64)
+        reason = np.zeros(len(rows[column.name]), dtype=np.int64)
         for name in column.depends_on:
-            values, code = _coded(held[name], by_name[name])
+            values, code = _coded(rows[name], by_name[name])
             _, reason = np.unique(reason * len(values) + code, return_inverse=True)
-        values, code = _coded(held[column.name], column)
+        values, code = _coded(rows[column.name], column)
         pairs, counts = np.unique(reason * len(values) + code, return_counts=True)
         # By reason, then by count: the last of each reason is the most frequent, of equals the lowest.
         order = np.lexsort((-pairs, counts))
         usual = np.zeros(len(reason), dtype=np.int64)
         usual[pairs[order] // len(values)] = pairs[order] % len(values)
-        held[column.name] = values[usual[reason]]
-    return held
+        rows[column.name] = values[usual[reason]]
+    return rows
 
 
 def _coded(values: NDArray[Any], column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -87,9 +87,9 @@ def dependence_faults(
                         "ordinal, boolean and integer columns. Remove it."
                     ),
                 )
-    told = {column.name for column in _reasons_first(columns)}
+    placed = {column.name for column in _reasons_first(columns)}
     for column in columns:
-        if column.depends_on and column.name not in told:
+        if column.depends_on and column.name not in placed:
             yield column.name, f"column {column.name!r} depends on itself by way of others. Break the circle."
 
 

@@ -36,8 +36,8 @@ class OneOf:
         >>> OneOf(("a", "b")).code(rows).tolist(), OneOf(("a", "b"), or_none=True).code(rows).tolist()
         ([1, 0, 0], [1, 2, 0])
         """
-        held = self._held(batch)
-        return np.where(held.any(axis=1), held.argmax(axis=1), len(self.members) if self.or_none else 0)
+        is_set = self._is_set(batch)
+        return np.where(is_set.any(axis=1), is_set.argmax(axis=1), len(self.members) if self.or_none else 0)
 
     def spelled(self, codes: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
         """The columns that a code stands for."""
@@ -49,14 +49,14 @@ class OneOf:
         For mechanisms that draw each column by itself. Which of several is kept goes round with the number of the row,
         so that no member is favoured.
         """
-        held = self._held(batch)
-        free = held if self.or_none else held | ~held.any(axis=1, keepdims=True)
+        is_set = self._is_set(batch)
+        free = is_set if self.or_none else is_set | ~is_set.any(axis=1, keepdims=True)
         n_free = free.sum(axis=1)
-        wanted = np.arange(len(held)) % np.maximum(n_free, 1)
+        wanted = np.arange(len(is_set)) % np.maximum(n_free, 1)
         chosen = (free & (np.cumsum(free, axis=1) - 1 == wanted[:, None])).argmax(axis=1)
         return self.spelled(np.where(n_free > 0, chosen, len(self.members)))
 
-    def _held(self, batch: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def _is_set(self, batch: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         return np.asarray(np.stack([np.round(batch[name]) == 1 for name in self.members], axis=1))
 
 

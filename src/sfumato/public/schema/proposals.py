@@ -56,7 +56,7 @@ def propose(name: str, kind: Kind | None, *, is_known: bool = True) -> Proposal:
     if not is_known and begin and begin[0] in _TRUTH_BEGINS:
         return replace(plain, kind="boolean", missing=True, note=_GUESS)
     for fact in _facts_for(name):
-        proposed = _FAMILIES[fact.family](plain, fact.told)
+        proposed = _FAMILIES[fact.family](plain, fact.entry)
         if proposed is not None:
             return proposed
     return plain
@@ -108,16 +108,16 @@ class _Fact:
     family: str
     words: frozenset[str]
     whole: frozenset[str]
-    told: Mapping[str, Any]
+    entry: Mapping[str, Any]
 
 
 @cache
 def _facts() -> tuple[_Fact, ...]:
     tree = tomllib.loads(files("sfumato.public").joinpath("well_known.toml").read_text(encoding="utf-8"))
     return tuple(
-        _Fact(family, frozenset(told["words"]), frozenset(told.get("whole", ())), told)
+        _Fact(family, frozenset(entry["words"]), frozenset(entry.get("whole", ())), entry)
         for family in _FAMILIES
-        for told in tree[family]
+        for entry in tree[family]
     )
 
 

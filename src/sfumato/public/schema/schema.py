@@ -49,8 +49,8 @@ class Schema:
         for key in ("one_of", "at_most_one_of"):
             object.__setattr__(self, key, groups_declared(getattr(self, key), key=key))
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
-        found = contradictions(self.columns, target=self.target, rows=self.rows, unit=self.unit, groups=groups)
-        for fault in found:  # the first; a file is told all of them when it is read
+        faults = contradictions(self.columns, target=self.target, rows=self.rows, unit=self.unit, groups=groups)
+        for fault in faults:  # the first; a file is told all of them when it is read
             raise SchemaError(fault.sentence)
 
     def __repr__(self) -> str:
@@ -113,38 +113,16 @@ class Schema:
 
     def decode(self, batch: Batch) -> pd.DataFrame:
         """Encoded rows as a table. Declared groups and dependences hold, whatever the rows say."""
-        held = {**batch, **{name: values for group in self.groups for name, values in group.obeyed(batch).items()}}
-        held = followed(held, self.columns)
-        return pd.DataFrame({c.name: c.decode(held[c.name]) for c in self.columns})
+        settled = {**batch, **{name: values for group in self.groups for name, values in group.obeyed(batch).items()}}
+        settled = followed(settled, self.columns)
+        return pd.DataFrame({c.name: c.decode(settled[c.name]) for c in self.columns})
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same schema."""
-        columns = []
-        for c in self.columns:
-            entry: dict[str, Any] = {"name": c.name, "kind": c.kind, "missing": c.missing}
-            if c.bounds is not None:
-                entry["bounds"] = list(c.bounds)
-            if c.is_coded:
-                entry["categories"] = list(c.categories)
-            if c.shape:
-                entry["shape"] = list(c.shape)
-            if c.discover:
-                entry["discover"] = True
-            # Only where they are given, so that no other schema's digest changes.
-            if c.true_words:
-                entry["true"] = list(c.true_words)
-            if c.false_words:
-                entry["false"] = list(c.false_words)
-            if c.special:
-                entry |= {"special": list(c.special), "special_as": c.special_as}
-            if c.decimals is not None:
-                entry["decimals"] = c.decimals
-            if c.depends_on:
-                entry["depends_on"] = list(c.depends_on)
-            columns.append(entry)
+        columns = [column.to_json() for column in self.columns]
         body = {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
-        return {**body, **{key: [list(group) for group in held] for key, held in groups.items() if held}}
+        return {**body, **{key: [list(group) for group in settled] for key, settled in groups.items() if settled}}
 
     def digest(self) -> str:
         """A SHA-256 of the schema's meaning, whatever its file looks like."""

@@ -3,6 +3,7 @@
 This knows columns but not schemas, so that a schema can read and write itself.
 """
 
+import csv
 import json
 import sys
 import tomllib
@@ -13,7 +14,6 @@ from typing import Any, NamedTuple
 
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.schema.category_file import read_categories
 from sfumato.public.schema.column import CODED_KINDS, Column, bound_of
 from sfumato.public.schema.faults import Faults
 from sfumato.public.schema.one_of import Groups, groups_declared
@@ -74,7 +74,7 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
     for section in tree:
         with faults.at(section):
             _check_section(tree, section)
-    dataset, privacy, entries = (found if isinstance(found := tree.get(key, {}), dict) else {} for key in _SECTIONS)
+    dataset, privacy, entries = (body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS)
     declared = _declared(dataset, privacy, entries, faults, folder)
     faults.refuse(text, name=name)
     return declared
@@ -97,8 +97,8 @@ def _declared(
     folder: Path | None,
 ) -> Declared:
     """Everything that can be read; what cannot is among the faults."""
-    for section, held in (("dataset", dataset), ("privacy", privacy)):
-        _note_unknown_keys(held, _KEYS[section], faults, section, what=f"[{section}]")
+    for section, body in (("dataset", dataset), ("privacy", privacy)):
+        _note_unknown_keys(body, _KEYS[section], faults, section, what=f"[{section}]")
     target, rows, unit = None, None, None
     with faults.at("dataset", "target"):
         target = _name(dataset, "target")
@@ -115,12 +115,12 @@ def _declared(
     columns = [_column(name, entry, faults, folder) for name, entry in entries.items()]
     good = tuple(column for column in columns if column is not None)
     unread = [name for name, column in zip(entries, columns, strict=True) if column is None]
-    faults.found += contradictions(good, target=target, rows=rows, unit=unit, groups=groups, unread=unread)
+    faults.entries += contradictions(good, target=target, rows=rows, unit=unit, groups=groups, unread=unread)
     return Declared(good, target, rows, unit or PrivacyUnit(), groups["one_of"], groups["at_most_one_of"])
 
 
-def _note_unknown_keys(held: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
-    for key in held:
+def _note_unknown_keys(body: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
+    for key in body:
         if key not in known:
             with faults.at(*place, key):
                 near = did_you_mean(key, known)
@@ -142,7 +142,7 @@ def _rows(value: Any) -> int | None:
 
 def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Column | None:
     """The column, or None where it has faults, which are noted."""
-    n_faults = len(faults.found)
+    n_faults = len(faults.entries)
     if not isinstance(entry, dict) or "type" not in entry:
         with faults.at("columns", name):
             raise SchemaError(
@@ -159,7 +159,7 @@ def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Colum
     if "categories_file" in entry:
         with faults.at("columns", name, "categories_file"):
             read["categories"] = _categories_of_file(name, entry, folder)
-    if len(faults.found) > n_faults:
+    if len(faults.entries) > n_faults:
         return None
     column = None
     with faults.at("columns", name):
@@ -178,7 +178,26 @@ def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None
             f"column {name!r}: categories_file is looked for beside the schema file, and this schema was read from a text. "
             "Load the file, or list the categories."
         )
-    return read_categories(folder / value, column=name)
+    return _read_categories(folder / value, column=name)
+
+
+def _read_categories(path: Path, *, column: str) -> tuple[str, ...]:
+    """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            cells = [row[0].strip() for row in csv.reader(file) if row]
+    except FileNotFoundError:
+        raise SchemaError(f"there is no file {path} of categories. It is looked for beside the schema file.") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SchemaError(
+            f"the categories in {path} cannot be read ({type(error).__name__}). Give a text file in UTF-8, one in each line."
+        ) from None
+    named = [cell for cell in cells if cell]
+    if named and named[0].casefold() == column.strip().casefold():
+        named = named[1:]
+    if not named:
+        raise SchemaError(f"{path} holds no categories. Write one in each line.")
+    return tuple(named)
 
 
 def _flag(name: str, entry: Mapping[str, Any], key: str) -> bool:
@@ -282,32 +301,31 @@ def to_toml(declared: Declared) -> str:
 
 
 def _column_lines(column: Column) -> list[str]:
-    lines = [f'type = "{column.kind}"']
-    if column.shape:
-        lines.append(f"shape = {list(column.shape)}")
-    if column.bounds is not None:
-        lines.append(f"bounds = [{', '.join(_number(column, side) for side in column.bounds)}]")
-    if column.categories and column.kind in CODED_KINDS and column.kind != "boolean":
-        lines.append(f"categories = {_list_of(column.categories)}")
-    if column.true_words:
-        lines.append(f"true = {_list_of(column.true_words)}")
-    if column.false_words:
-        lines.append(f"false = {_list_of(column.false_words)}")
-    if column.missing and column.special_as is None:
-        lines.append("missing = true")
-    if column.special:
-        lines.append(f"special = [{', '.join(_number(column, code) for code in column.special)}]")
-    if column.decimals is not None:
-        lines.append(f"decimals = {column.decimals}")
-    if column.depends_on:
-        lines.append(f"depends_on = {_list_of(column.depends_on)}")
-    if column.discover:
-        lines.append("discover = true")
-    return lines
+    named = column.categories if column.kind in CODED_KINDS and column.kind != "boolean" else ()
+    texts = {
+        "shape": list(column.shape),
+        "bounds": _numbers_of(column, column.bounds or ()),
+        "categories": _list_of(named),
+        "true": _list_of(column.true_words),
+        "false": _list_of(column.false_words),
+        "missing": "true" if column.missing and column.special_as is None else "",
+        "special": _numbers_of(column, column.special),
+        "decimals": "" if column.decimals is None else str(column.decimals),
+        "depends_on": _list_of(column.depends_on),
+        "discover": "true" if column.discover else "",
+    }
+    return [f'type = "{column.kind}"', *(f"{key} = {text}" for key, text in texts.items() if text)]
 
 
 def _list_of(values: Iterable[str]) -> str:
-    return f"[{', '.join(_text(value) for value in values)}]"
+    """Nothing where there are none."""
+    texts = ", ".join(_text(value) for value in values)
+    return f"[{texts}]" if texts else ""
+
+
+def _numbers_of(column: Column, values: Iterable[float]) -> str:
+    texts = ", ".join(_number(column, value) for value in values)
+    return f"[{texts}]" if texts else ""
 
 
 def _number(column: Column, value: float) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learn.constrained_mixture import ConstrainedMixture, assigned
+from sfumato.learn.constrained_mixture import assigned, clusters_within
 from sfumato.mechanisms.mixing.clustmix.classifier_pull import BIAS, KernelSums, adapted
 from sfumato.public.accounting import least_cluster_size, mu_of_budget
 
@@ -90,8 +90,7 @@ def _clusters(rows: Vectors, least: int, *, seed: int, n_starts: int = 1) -> Cod
     n_clusters = number_of_clusters(len(rows), least)
     if not n_clusters:
         return None
-    mixture = ConstrainedMixture(n_clusters=n_clusters, min_size=least, n_starts=n_starts, max_rounds=10, seed=seed)
-    return mixture.fit_predict(rows)
+    return clusters_within(rows, n_clusters=n_clusters, min_size=least, n_starts=n_starts, max_rounds=10, seed=seed)
 
 
 def publish(rows: Vectors, labels: Codes, *, n_classes: int, settings: PublishedSettings) -> tuple[Vectors, Codes]:
@@ -147,5 +146,5 @@ def _adapted(points: Vectors, classes: Codes, rows: Vectors, labels: Codes, n_cl
     cross = np.stack([inputs[labels == c].sum(axis=0) for c in range(n_classes)], axis=1)
     known = KernelSums(inputs.T @ inputs, cross, len(rows), 1e-3 * len(rows) / inputs.shape[1])
     sizes = np.full(len(points), len(rows) / len(points))
-    moved = adapted((points - about) / unit, np.eye(n_classes)[classes], sizes, known, held=alpha)
+    moved = adapted((points - about) / unit, np.eye(n_classes)[classes], sizes, known, firmness=alpha)
     return np.asarray(about + unit * moved)

@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements
 from sfumato.mechanisms.common.generator import MOST_COEFFICIENTS, Generator, Outputs, pixels_of
+from sfumato.mechanisms.common.generator_model import GeneratorModel
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import n_channels
 from sfumato.mechanisms.image.density import ImageDensity
-from sfumato.mechanisms.image.sizes import sizes_for
+from sfumato.mechanisms.image.sizes import density_for
 from sfumato.public.budget import Budget
 from sfumato.public.machine.torch_extra import need_torch
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import Doors, Measured
 from sfumato.public.plan.step import Step
+from sfumato.public.schema.schema import Schema
 
 #: What a step of the network is worth in coefficients: the moments are known better than what a noisy discriminator says.
 _ADDED = 0.3
@@ -92,8 +94,22 @@ def generator_of(measured: Measurements, rows: MixedRows, *, latent: int, hidden
     return GaussianStart(rows, measured["loadings"].shape[1], hidden, measured["means"], measured["loadings"])
 
 
+class Averaged:
+    """What GANs have in common once they are trained."""
+
+    latent: int
+    hidden: int
+
+    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
+        """The averaged generator is the model."""
+        generator = self._generator(measurements, MixedRows(schema))
+        return GeneratorModel(generator, measurements["generator"], measurements["counts"])
+
+    def _generator(self, measured: Measurements, rows: MixedRows) -> Generator:
+        return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
+
+
 def _density(rows: MixedRows, budget: Budget) -> ImageDensity:
     """One Gaussian for each class, of no more coefficients than the generator draws with."""
-    sizes = sizes_for(rows.schema, budget)
-    kept = replace(sizes, coefficients=min(sizes.coefficients, MOST_COEFFICIENTS), clusters=1)
-    return ImageDensity(kept.coefficients, kept.clusters, 1, kept.first_moments)
+    density = density_for(rows.schema, budget)
+    return replace(density, coefficients=min(density.coefficients, MOST_COEFFICIENTS), clusters=1)

@@ -27,13 +27,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True)
 class Discriminator:
-    """A network of two hidden layers, apart from its parameters.
-
-    Attributes:
-        rows: What a row is made of.
-        hidden: Units of a hidden layer.
-        coefficients: Cosine coefficients of each channel of an image that it sees.
-    """
+    """A network of two hidden layers of so many units, apart from its parameters; of images it sees so many coefficients."""
 
     rows: MixedRows
     hidden: int
@@ -68,8 +62,8 @@ class Discriminator:
         """What it sees of private rows, each alone: numbers in [-1, 1] and codes as one-hot, or cosine coefficients."""
         image = self.rows.image
         if image is not None:
-            found = cosine_coefficients(batch[image.name], image, self._per_channel, about=0.5)
-            return (self._brightness * found.reshape(len(found), self.width)).astype(np.float32)
+            values = cosine_coefficients(batch[image.name], image, self._per_channel, about=0.5)
+            return (self._brightness * values.reshape(len(values), self.width)).astype(np.float32)
         codes = zip(self.rows.codes(batch).T, self.rows.code_sizes, strict=True)
         hot = [one_hot(code, size=size) for code, size in codes]
         return np.concatenate([2 * self.rows.numbers(batch) - 1, *hot], axis=1).astype(np.float32)
@@ -127,8 +121,8 @@ class Discriminator:
         squares = zip(entering, back, strict=True)
         square = sum((1 + there.square().sum(dim=1)) * here.square().sum(dim=1) for there, here in squares)
         kept = (clip / (torch.sqrt(square) + 1e-12)).clamp(max=1.0) / len(labels)
-        found = {f"weight{at}": entering[at].T @ (kept[:, None] * here) for at, here in enumerate(back)}
-        return found | {f"bias{at}": kept @ here for at, here in enumerate(back)}
+        values = {f"weight{at}": entering[at].T @ (kept[:, None] * here) for at, here in enumerate(back)}
+        return values | {f"bias{at}": kept @ here for at, here in enumerate(back)}
 
     def _layers(self, parameters: Tensors, vector: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """What goes into each layer, and what comes out of it before its units are switched."""

@@ -9,15 +9,13 @@ from dataclasses import asdict, dataclass
 from math import prod
 from typing import ClassVar, NamedTuple
 
-from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.generator import Generator
-from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
-from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.common.settings import require_positive, sampling_rate
 from sfumato.mechanisms.generators.gan.adversaries import Adversaries
-from sfumato.mechanisms.generators.gan.beginning import first_look, first_steps, generator_of
+from sfumato.mechanisms.generators.gan.beginning import Averaged, first_look, first_steps
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.public.budget import Budget
 from sfumato.public.machine.hardware import GRADIENTS_ON_GPU
@@ -46,7 +44,7 @@ def _kind(rows: MixedRows) -> _Kind:
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class DPGan:
+class DPGan(Averaged):
     """A generator whose rows a noisy discriminator cannot tell from private ones.
 
     Args:
@@ -83,7 +81,7 @@ class DPGan:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class counts over everyone, of pictures moments too; then sampled gradients."""
-        require_positive(**{name: value for name, value in asdict(self).items() if value is not None})
+        require_positive(**asdict(self))
         rows, rate = MixedRows(schema), self._rate(schema)
         width = sum(prod(shape) for shape in self._discriminator(rows).shapes.values())
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
@@ -107,7 +105,7 @@ class DPGan:
         view.prepare(INPUTS, discriminator.vectors)
         loss = discriminator.loss_of_private()
         with one_thread(), torch.enable_grad():
-            generator, rates = self._generator(measured, rows), class_rates(measured["counts"])
+            generator, rates = self._generator(measured, rows), class_rates(measured["counts"].values)
             both = Adversaries(generator, discriminator, rates=rates, generated=self.generated)
             kind = _kind(rows)
             rate = self.learning_rate or kind.learning_rate
@@ -120,21 +118,8 @@ class DPGan:
                     both.step_generator()
             return {**measured, "generator": both.averaged()}
 
-    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
-        """The averaged generator is the model."""
-        generator = self._generator(measurements, MixedRows(schema))
-        return GeneratorModel(generator, measurements["generator"], measurements["counts"])
-
-    def _generator(self, measured: Measurements, rows: MixedRows) -> Generator:
-        return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
-
     def _discriminator(self, rows: MixedRows) -> Discriminator:
         return Discriminator(rows, self.discriminator_hidden or _kind(rows).hidden, self.coefficients)
 
     def _rate(self, schema: Schema) -> float:
-        if schema.rows is None:
-            raise PlanError(
-                "dp-gan needs the approximate, public number of rows to choose its sampling rate. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
-            )
-        return min(1.0, self.batch / schema.rows)
+        return sampling_rate(schema, batch=self.batch, what="dp-gan")

@@ -11,15 +11,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.generator import Generator
-from sfumato.mechanisms.common.generator_model import GeneratorModel, class_rates
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
-from sfumato.mechanisms.common.settings import require_positive
+from sfumato.mechanisms.common.settings import require_positive, rows_needed
 from sfumato.mechanisms.generators.gan.adversaries import Adversaries
-from sfumato.mechanisms.generators.gan.beginning import first_look, first_steps, generator_of
+from sfumato.mechanisms.generators.gan.beginning import Averaged, first_look, first_steps
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.mechanisms.generators.gan.teachers import GENERATED, PRIVATE, Features, Teaching
 from sfumato.public.budget import Budget
@@ -35,7 +33,7 @@ _SEED = 53
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class PateGan:
+class PateGan(Averaged):
     """A generator whose rows a student, taught by noisy votes, cannot tell from private ones.
 
     Args:
@@ -81,7 +79,8 @@ class PateGan:
         """Class counts, of pictures moments too; then votes, round by round."""
         require_positive(**asdict(self))
         rows = MixedRows(schema)
-        teachers, classes = self._teachers(schema), 2 * rows.n_classes
+        n_rows = rows_needed(schema, what="pate-gan", why="to choose how many teachers there are")
+        teachers, classes = max(1, n_rows // self.rows_each), 2 * rows.n_classes
         votes = Votes(name="votes", teachers=teachers, queries=self.queries, classes=classes)
         return (
             *first_steps(rows, budget, counts_share=self.counts_share, start_share=self.start_share),
@@ -97,7 +96,7 @@ class PateGan:
         features, rng = Features.of(student.width, self.random_units), np.random.default_rng(_SEED)
         view.prepare(INPUTS, lambda batch: features(student.vectors(batch)))
         with one_thread(), torch.enable_grad():
-            generator, rates = self._generator(measured, rows), class_rates(measured["counts"])
+            generator, rates = self._generator(measured, rows), class_rates(measured["counts"].values)
             both = Adversaries(generator, student, rates=rates, generated=self.generated)
             both.with_rates(generator=self.generator_rate, discriminator=self.learning_rate)
             lessons: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -113,11 +112,6 @@ class PateGan:
                     both.step_generator()
             return {**measured, "generator": both.averaged()}
 
-    def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
-        """The averaged generator is the model."""
-        generator = self._generator(measurements, MixedRows(schema))
-        return GeneratorModel(generator, measurements["generator"], measurements["counts"])
-
     def _lesson(
         self, view: Doors, both: Adversaries, teaching: Teaching, n_classes: int
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -128,29 +122,18 @@ class PateGan:
         return (
             torch.from_numpy(np.concatenate(asked)),
             torch.arange(n_classes).repeat_interleave(self.queries),
-            torch.from_numpy(self._found_private(votes).ravel()),
+            torch.from_numpy(self._judged_private(votes).ravel()),
         )
 
-    def _found_private(self, votes: Measured) -> NDArray[np.float64]:
+    def _judged_private(self, votes: Measured) -> NDArray[np.float64]:
         """The part of teachers that take a row for private, about 0 to 1, by class and query.
 
         How many vote on a class is not known: it is the mean of noisy counts, or their noise where that is more.
         """
         counts = votes.values.reshape(self.queries, -1, 2).transpose(1, 0, 2)
         voting = np.maximum(counts.sum(axis=2).mean(axis=1), votes.stddev)
-        found: NDArray[np.float64] = 0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None])
-        return found
-
-    def _generator(self, measured: Measurements, rows: MixedRows) -> Generator:
-        return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
-
-    def _teachers(self, schema: Schema) -> int:
-        if schema.rows is None:
-            raise PlanError(
-                "pate-gan needs the approximate, public number of rows to choose how many teachers there are. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
-            )
-        return max(1, schema.rows // self.rows_each)
+        judged: NDArray[np.float64] = 0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None])
+        return judged
 
 
 def _made(both: Adversaries, n_rows: int, n_classes: int) -> NDArray[np.float64]:

@@ -96,8 +96,8 @@ class Spread:
         rows, (n, width) = self._rows, self._rows.shape
         if width <= n:
             covariance = rows.T @ rows / n
-            found: Floats = np.linalg.solve(covariance + self._ridge * np.eye(width), away.T).T
-            return found
+            solved: Floats = np.linalg.solve(covariance + self._ridge * np.eye(width), away.T).T
+            return solved
         inner = rows @ rows.T + n * self._ridge * np.eye(n)
         explained: Floats = np.linalg.solve(inner, rows @ away.T).T @ rows
         return (away - explained) / self._ridge

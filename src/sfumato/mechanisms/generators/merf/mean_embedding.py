@@ -66,8 +66,8 @@ def _shrunk(sums: Measured, sizes: Vectors) -> Vectors:
     """
     by_class = sums.values.reshape(len(sizes), -1)
     of_all = by_class.sum(axis=0) / sizes.sum()
-    apart = by_class / sizes[:, None] - of_all
+    offsets = by_class / sizes[:, None] - of_all
     noise = by_class.shape[1] * (sums.stddev / sizes) ** 2
-    kept = np.clip(1 - noise / np.maximum((apart**2).sum(axis=1), 1e-300), 0, 1)
-    shrunk: Vectors = of_all + kept[:, None] * apart
+    kept = np.clip(1 - noise / np.maximum((offsets**2).sum(axis=1), 1e-300), 0, 1)
+    shrunk: Vectors = of_all + kept[:, None] * offsets
     return shrunk

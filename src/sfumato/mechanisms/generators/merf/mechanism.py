@@ -5,8 +5,11 @@ privacy-preserving data generation" (2021); here with waves of several widths ov
 the exact means of what the generator leaves to chance, and with class counts that are noised, too. Proof: docs/proofs/dp-merf.md.
 """
 
+import math
 from dataclasses import asdict, dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.generator import Generator
@@ -14,13 +17,15 @@ from sfumato.mechanisms.common.generator_model import GeneratorModel
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.generators.merf.mean_embedding import MeanEmbedding, blocks, contribution
-from sfumato.mechanisms.generators.merf.training import Training
-from sfumato.mechanisms.generators.merf.waves import draw_waves
+from sfumato.mechanisms.generators.merf.waves import ExpectedWaves, draw_waves
 from sfumato.public.budget import Budget
-from sfumato.public.machine.torch_extra import need_torch
+from sfumato.public.machine.torch_extra import need_torch, one_thread
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema
+
+#: Rows of a class in a step, at least; where there are many classes, some of them take part in a step.
+_FEWEST_ROWS = 16
 
 
 @register
@@ -59,9 +64,41 @@ class DPMerf:
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
         """Train the generator: a function of the measurements alone."""
-        rows = MixedRows(schema)
-        generator = Generator(rows, self.latent, self.hidden)
+        generator = Generator(MixedRows(schema), self.latent, self.hidden)
         target = MeanEmbedding.of(dict(measurements))
-        training = Training(self.n_steps, self.batch, self.learning_rate)
-        parameters = training(generator, draw_waves(rows, self.waves), target, seed=seed)
-        return GeneratorModel(generator, parameters, measurements["counts"])
+        torch = need_torch("dp-merf")
+        with one_thread(), torch.enable_grad():  # and in float64, so that the same machine trains the same
+            parameters = generator.start(seed)
+            self._train(torch, generator, parameters, target, seed)
+            return GeneratorModel(generator, generator.trained(parameters), measurements["counts"])
+
+    def _train(self, torch: Any, generator: Generator, parameters: list[Any], target: MeanEmbedding, seed: int) -> None:
+        """Move the parameters until the mean embedding of generated rows is the noisy one."""
+        rng, rows = np.random.default_rng([seed, 1]), generator.rows
+        waves = ExpectedWaves(torch, draw_waves(rows, self.waves))
+        at_once = min(rows.n_classes, max(1, self.batch // _FEWEST_ROWS))
+        half = max(1, self.batch // at_once // 2)
+        of_waves, of_codes = torch.from_numpy(target.waves), torch.from_numpy(target.codes)
+        optimiser = torch.optim.Adam(parameters, lr=self.learning_rate)
+        for step in range(self.n_steps):
+            chosen = torch.from_numpy(rng.choice(rows.n_classes, size=at_once, replace=False, shuffle=False))
+            latent = torch.from_numpy(rng.normal(size=(at_once * 2 * half, generator.latent)))
+            out = generator(parameters, latent, chosen.repeat_interleave(2 * half))
+            loss = _distance(waves(*out), of_waves[chosen], half)
+            if rows.code_sizes:
+                loss = loss + _distance(out.probabilities, of_codes[chosen], half) / len(rows.code_sizes)
+            optimiser.zero_grad()
+            loss.backward()
+            for group in optimiser.param_groups:
+                group["lr"] = self.learning_rate * 0.5 * (1 + math.cos(math.pi * step / self.n_steps))
+            optimiser.step()
+
+
+def _distance(features: Any, target: Any, half: int) -> Any:
+    """The squared distance of class means from their targets, averaged over classes.
+
+    Two halves of the rows, each with its own error, are multiplied: a square would count the spread of the rows as error,
+    and a generator would learn to give all rows alike.
+    """
+    first, second = (features.reshape(len(target), 2, half, -1).mean(dim=2) - target[:, None]).unbind(dim=1)
+    return (first * second).sum(dim=1).mean()

@@ -59,10 +59,10 @@ def rule_of(points: Vectors, labels: Vectors, weights: Vectors, *, ridge: float)
     return rule
 
 
-def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSums, *, held: float) -> Vectors:
-    """Points between where they are (held = 1) and where the classifier wants them (held = 0).
+def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSums, *, firmness: float) -> Vectors:
+    """Points between where they are (firmness = 1) and where the classifier wants them (firmness = 0).
 
-    Minimises held |X - X0|^2 / |X0|^2 + (1 - held) (mean squared error on the rows) by L-BFGS from X0. `held` is what the
+    Minimises firmness |X - X0|^2 / |X0|^2 + (1 - firmness) (mean squared error on the rows) by L-BFGS from X0. It is what the
     paper calls alpha.
 
     Args:
@@ -70,9 +70,9 @@ def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSum
         labels: Of each point, one column a class.
         weights: How many rows each point stands for.
         known: Sums over the rows.
-        held: How firmly the points are held where they are, in [0, 1].
+        firmness: How firmly the points are held where they are, in [0, 1].
     """
-    if held == 1:
+    if firmness == 1:
         return points
     size = max(float((points**2).sum()), 1e-12)
     root = np.sqrt(np.maximum(weights, 1e-9))[:, None]
@@ -88,8 +88,8 @@ def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSum
         error = (0.5 * float((rule * (gram @ rule)).sum()) - float((rule * known.cross).sum())) / known.total + 0.5
         back = linalg.cho_solve(factored, slope)
         by_features = ((wanted - features @ rule) @ back.T - features @ back @ rule.T) * root / known.total
-        gradient = 2 * held * (moved - points) / size + (1 - held) * by_features[:, :-1]
-        return held * float(((moved - points) ** 2).sum()) / size + (1 - held) * error, gradient.ravel()
+        gradient = 2 * firmness * (moved - points) / size + (1 - firmness) * by_features[:, :-1]
+        return firmness * float(((moved - points) ** 2).sum()) / size + (1 - firmness) * error, gradient.ravel()
 
     best = optimize.minimize(loss, points.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS})
     return np.asarray(best.x, dtype=np.float64).reshape(points.shape)

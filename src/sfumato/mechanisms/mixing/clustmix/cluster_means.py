@@ -58,8 +58,8 @@ def _of_class(sizes: Vectors, sums: Measured, bands: Sequence[slice], *, least_s
     size = float(sizes[kept].sum())
     pooled = sums.values[kept].sum(axis=0)[None] / size
     pooled = without_noise(pooled, np.array([noise * np.sqrt(kept.sum()) / size]), bands)
-    apart = sums.values[kept] / sizes[kept, None] - pooled
-    return sizes[kept], pooled + without_noise(apart, noise / sizes[kept], bands)
+    offsets = sums.values[kept] / sizes[kept, None] - pooled
+    return sizes[kept], pooled + without_noise(offsets, noise / sizes[kept], bands)
 
 
 def without_noise(values: Vectors, noise: Vectors, bands: Sequence[slice]) -> Vectors:
@@ -122,6 +122,6 @@ def adapt(
     known = cleaned_sums(kernel.gram.values, kernel.cross.values.T, total=classes.total, stddev=kernel.gram.stddev)
     labels, sizes = np.eye(len(classes.counts))[clusters.label], clusters.share * classes.total
     before = projection.points(clusters.means)
-    after = adapted(before, labels, sizes, known, held=1 - alpha)
+    after = adapted(before, labels, sizes, known, firmness=1 - alpha)
     rule = Rule(rule_of(after, labels, sizes, ridge=known.ridge), projection)
     return projection.moved(clusters.means, before=before, after=after), rule

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.classed_rows import class_names
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.mechanisms.mixing.clustmix.cluster_space import ClusterSpace
@@ -57,7 +58,7 @@ class ClusterModel:
             images=images,
             labels=soft.argmax(axis=1),
             soft_labels=soft.astype(np.float32),
-            classes=(*space.target.categories, *(("(missing)",) if space.target.missing else ())),
+            classes=class_names(space.target),
         )
 
     def _rows(

@@ -1,6 +1,5 @@
 """Rows as vectors about the middle of the unit box, and their places in the few public directions in which they are clustered."""
 
-import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,11 +9,12 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms.common.classed_rows import ClassedRows
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
 from sfumato.mechanisms.mixing.clustmix.tilt import CELLS
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
-from sfumato.public.schema.schema import Batch, Column, Schema
+from sfumato.public.schema.schema import Batch, Column
 
 Vectors = NDArray[np.float64]
 
@@ -22,38 +22,13 @@ _BAND = 24  # cosine coefficients that are shrunk together
 
 
 @dataclass(frozen=True)
-class ClusterSpace:
+class ClusterSpace(ClassedRows):
     """What a schema's rows become.
 
     Tables: the encoded row less the middle of the box (of a one-hot code: equal odds). Images: all cosine coefficients,
     lowest frequencies first, which is the image itself in another orthonormal basis. A target without classes is one
     column among the others.
     """
-
-    schema: Schema
-
-    @property
-    def image(self) -> Column | None:
-        """The image column, if there is one."""
-        return self.schema.images[0] if self.schema.images else None
-
-    @property
-    def target(self) -> Column | None:
-        """The target, if it has classes."""
-        target = self.schema.target_column
-        return target if target is not None and target.is_coded else None
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """What the vector is made of."""
-        if self.image is not None:
-            return (self.image,)
-        return tuple(c for c in self.schema.columns if self.target is None or c.name != self.target.name)
-
-    @property
-    def n_classes(self) -> int:
-        """One where the target has no classes."""
-        return 1 if self.target is None else self.target.size
 
     @property
     def width(self) -> int:
@@ -63,14 +38,14 @@ class ClusterSpace:
     @property
     def longest(self) -> float:
         """No vector is longer than this: a public bound."""
-        return max(math.sqrt(sum(_square_bound(column) for column in self.columns)), 0.5)
+        return max(Encoder(self.columns).reach, 0.5)
 
     @property
     def bands(self) -> list[slice]:
         """Entries that belong together: those of a column, or neighbouring frequencies."""
         if self.image is not None:
             return [slice(at, min(at + _BAND, self.width)) for at in range(0, self.width, _BAND)]
-        stops = np.cumsum([Encoder((column,)).width for column in self.columns]).tolist()
+        stops = Encoder(self.columns).ends
         return [slice(start, stop) for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
 
     @property
@@ -83,16 +58,10 @@ class ClusterSpace:
         if not self.columns:
             raise SchemaError("clustmix needs a column besides the target. Declare one under [columns.NAME].")
 
-    def labels(self, batch: Batch) -> NDArray[np.int64]:
-        """The class of each row."""
-        if self.target is None:
-            return np.zeros(len(batch[self.columns[0].name]), dtype=np.int64)
-        return batch[self.target.name].astype(np.int64)
-
     def vectors(self, batch: Batch) -> Vectors:
         """Rows as vectors, each from its row alone."""
         if self.image is None:
-            encoded: Vectors = Encoder(self.columns)(batch) - self._middle()
+            encoded: Vectors = Encoder(self.columns)(batch) - Encoder(self.columns).middle
             return encoded
         images = batch[self.image.name]
         turned = cosine_coefficients(images, self.image, self.width // n_channels(self.image), about=0.5)
@@ -101,10 +70,12 @@ class ClusterSpace:
     def box(self, vectors: Vectors) -> Vectors:
         """Vectors back in the unit box, as encoded rows; what lies outside of it stays there."""
         if self.image is None:
-            return vectors + self._middle()
-        channels = n_channels(self.image)
+            return vectors + Encoder(self.columns).middle
+        channels, (height, width) = n_channels(self.image), self.image.shape[:2]
         turned = vectors.reshape(-1, self.width // channels, channels).transpose(0, 2, 1)
-        pixels: Vectors = (turned @ _turn(self.image).T).transpose(0, 2, 1).reshape(len(vectors), -1) + 0.5
+        pixels: Vectors = (turned @ cosine_basis(height, width, height * width).T).transpose(0, 2, 1).reshape(
+            len(vectors), -1
+        ) + 0.5
         return pixels
 
     def cells(self, batch: Batch) -> NDArray[np.int64]:
@@ -130,21 +101,6 @@ class ClusterSpace:
     def _is_plain(self, size: int) -> bool:
         """Whether the first entries of a vector are its place."""
         return self.image is not None or size >= self.width
-
-    def _middle(self) -> Vectors:
-        parts = [np.full(Encoder((c,)).width, 1 / c.size if c.is_coded else 0.5) for c in self.columns]
-        return np.concatenate(parts)
-
-
-def _square_bound(column: Column) -> float:
-    """The largest squared norm of a column's entries about its middle."""
-    if column.is_coded:
-        return 1 - 1 / column.size
-    return 0.25 * Encoder((column,)).width
-
-
-def _turn(image: Column) -> NDArray[np.float32]:
-    return cosine_basis(image.shape[0], image.shape[1], image.shape[0] * image.shape[1])
 
 
 @cache

@@ -1,13 +1,12 @@
 """ClustMix made sound: noisy means of private clusters (Madl, Xu, Choudhury and Howard, 2022).
 
-Approximate: clusters within each class, around private centres (`clusters.py`, or `dp_em.py`). Adapt: the
+Approximate: clusters within each class, around private centres (`clusters.py`). Adapt: the
 means are moved towards what a noisy kernel statistic asks (`classifier_pull.py`). Anonymize: every number comes from
 `noisy_sum` over everyone. What was published takes clusters, their sizes and the adaptation from raw rows, and its
 guarantee does not hold: `sfumato study threea` sets both side by side. Proof: docs/proofs/clustmix.md.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,23 +19,29 @@ from sfumato.mechanisms.common.clusters import (
     Vectors,
     clipped,
     counts_and_sums,
+    find_centres,
     in_group,
     large_enough,
-    lloyd,
     nearest_centre,
     public_start,
     set_aside,
 )
-from sfumato.mechanisms.common.dp_em import em, soft_counts_and_sums
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import PLACE, VECTOR
 from sfumato.mechanisms.mixing.clustmix.classifier_pull import with_bias
 from sfumato.mechanisms.mixing.clustmix.cluster_means import adapt, deviation_around, means_about_classes, shapes_of
 from sfumato.mechanisms.mixing.clustmix.cluster_model import ClusterModel, means_as_rows
 from sfumato.mechanisms.mixing.clustmix.cluster_space import ClusterSpace
-from sfumato.mechanisms.mixing.clustmix.lengths import length_blocks, measure_lengths
 from sfumato.mechanisms.mixing.clustmix.mixture import Mixture, Projection
-from sfumato.mechanisms.mixing.clustmix.stages import ClassMeans, Clusters, Contents, KernelStatistic, Lengths
+from sfumato.mechanisms.mixing.clustmix.stages import (
+    ClassMeans,
+    Clusters,
+    Contents,
+    KernelStatistic,
+    Lengths,
+    length_blocks,
+    measure_lengths,
+)
 from sfumato.mechanisms.mixing.clustmix.tilt import CELLS
 from sfumato.model import Model
 from sfumato.public.accounting import rows_within
@@ -87,7 +92,7 @@ class ClustMix:
         space = ClusterSpace(schema)
         k, d, groups = self._k(space), space.width, self._clusters(space) * space.n_classes
         lengths = length_blocks()
-        in_clusters = (counts_and_sums if self.approximator == "lloyd" else soft_counts_and_sums)(groups, k)
+        in_clusters = counts_and_sums(groups, k, soft=self.approximator == "em")
         means = (
             Hot(name="counts", width=groups, share=0.1),
             Outer(name="sums", shape=(1, d), groups=groups, l2_bound=1.0, share=0.7),
@@ -197,8 +202,17 @@ class ClustMix:
         """Clusters that are large enough for the noise that their sums will have."""
         least_size = rows_within(about_classes.vector * view.noise_stddev("means", "sums"), sigma_max=self.sigma_max)
         used = self._used(classes.counts, least_size, space)
-        centres, sizes = self._centres(
-            view, space, spread=about_classes.place, used=used, energy=about_classes.place_mean_square
+        spread = about_classes.place
+        centres, sizes = find_centres(
+            view,
+            "clusters",
+            public_start(space.n_classes, used.shape[1], self._k(space), spread=spread),
+            labels=space.labels,
+            vector=PLACE,
+            spread=spread,
+            rounds=self.rounds,
+            used=used,
+            energy=about_classes.place_mean_square if self.approximator == "em" else None,
         )
         used = large_enough(sizes, used, least_size)
         return Clusters(set_aside(centres, used), used, least_size)
@@ -209,22 +223,6 @@ class ClustMix:
         wanted = np.clip(np.floor(counts / least), 1, most)
         in_use: NDArray[np.bool_] = np.arange(most) < wanted[:, None]
         return in_use
-
-    def _centres(
-        self, view: Doors, space: ClusterSpace, *, spread: float, used: NDArray[np.bool_], energy: float
-    ) -> tuple[Vectors, Vectors]:
-        start = public_start(space.n_classes, used.shape[1], self._k(space), spread=spread)
-        find = partial(em, energy=energy) if self.approximator == "em" else lloyd
-        return find(
-            view,
-            "clusters",
-            start,
-            labels=space.labels,
-            vector=PLACE,
-            spread=spread,
-            rounds=self.rounds,
-            used=used,
-        )
 
     def _contents(self, view: Doors, space: ClusterSpace, centres: Vectors, *, radius: float) -> Contents:
         """A row counts in the one block of its cluster. The sums are about its class's mean, so they are short."""

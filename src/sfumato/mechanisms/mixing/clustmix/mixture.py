@@ -36,8 +36,8 @@ class Rule:
 
     def probabilities(self, vectors: Vectors) -> Vectors:
         """What it says of vectors, as probabilities."""
-        said = np.clip(with_bias(self.projection.points(vectors)) @ self.weights, 1e-6, 1.0)
-        shares: Vectors = said / said.sum(axis=1, keepdims=True)
+        scores = np.clip(with_bias(self.projection.points(vectors)) @ self.weights, 1e-6, 1.0)
+        shares: Vectors = scores / scores.sum(axis=1, keepdims=True)
         return shares
 
 

@@ -1,14 +1,21 @@
 """What ClustMix measures, stage by stage. Later stages use earlier ones; all of it is noisy, so all of it is public."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.plan.doors import Measured
+from sfumato.mechanisms.common.clusters import length_block, length_cell, mean_square, typical_length
+from sfumato.mechanisms.common.counted_classes import class_rates
+from sfumato.mechanisms.common.prepared import PLACE, VECTOR
+from sfumato.public.plan.block import Hot
+from sfumato.public.plan.doors import Doors, Measured
 
 Vectors = NDArray[np.float64]
+
+#: Names of the histograms, and the columns whose lengths they count.
+_COLUMNS = {"place": PLACE, "vector": VECTOR}
 
 
 @dataclass(frozen=True)
@@ -18,6 +25,20 @@ class Lengths:
     place: float
     vector: float
     place_mean_square: float
+
+
+def length_blocks() -> tuple[Hot, ...]:
+    """A histogram of either length, with half of the precision each."""
+    return tuple(replace(length_block(name), share=0.5) for name in _COLUMNS)
+
+
+def measure_lengths(view: Doors, step: str, *, longest: float) -> Lengths:
+    """Of the prepared columns, on a scale that ends at the `longest` possible one."""
+    noisy = view.noisy_sum(step, lambda batch: {name: length_cell(batch[at], longest) for name, at in _COLUMNS.items()})
+    place, vector = (
+        typical_length(noisy[name].values, stddev=noisy[name].stddev, longest=longest) for name in _COLUMNS
+    )
+    return Lengths(place, vector, mean_square(noisy["place"].values, place, longest=longest))
 
 
 @dataclass(frozen=True)
@@ -41,8 +62,7 @@ class ClassMeans:
     @property
     def rates(self) -> Vectors:
         """The part of the rows that each class has."""
-        kept = np.maximum(self.counts, 0.0)
-        return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
+        return class_rates(self.counts)
 
     @property
     def place_of_all(self) -> Vectors:

@@ -1,0 +1,48 @@
+"""Rows divided by their class: what mechanisms for tables and for pictures ask of a schema alike."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
+
+
+def class_names(target: Column | None) -> tuple[str, ...]:
+    """The names of the classes in the order of their codes, missing ones last; none without a target."""
+    return () if target is None else (*target.categories, *(("(missing)",) if target.missing else ()))
+
+
+@dataclass(frozen=True)
+class ClassedRows:
+    """The rows of a schema. A class is a coded target; a target that is a number is one more column."""
+
+    schema: Schema
+
+    @cached_property
+    def target(self) -> Column | None:
+        """The column of the class, if there are classes."""
+        column = self.schema.target_column
+        return column if column is not None and column.is_coded else None
+
+    @cached_property
+    def n_classes(self) -> int:
+        """One where there is no class."""
+        return 1 if self.target is None else self.target.size
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """All columns but the class; of images, the image."""
+        return self.schema.images or tuple(column for column in self.schema.columns if column != self.target)
+
+    @property
+    def image(self) -> Column | None:
+        """The image, if the rows are images."""
+        return self.schema.images[0] if self.schema.images else None
+
+    def labels(self, batch: Batch) -> NDArray[np.int64]:
+        """The class of each row."""
+        if self.target is None:
+            return np.zeros(n_rows_of(batch), dtype=np.int64)
+        return batch[self.target.name].astype(np.int64)
