@@ -14,6 +14,7 @@ from sfumato.public.certificate.non_private import BASELINES, why_no_mechanism
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.wide import is_wide
 from sfumato.public.strict_json import read_fields
 
 #: What `measure` makes of the doors' answers, by name: a function of these noisy numbers and of public facts alone.
@@ -80,7 +81,7 @@ def registered(name: str) -> type[Mechanism]:
 def mechanism_for(name: str, schema: Schema) -> Mechanism:
     """A mechanism with its default settings. `auto` chooses from the schema alone."""
     if name == "auto":
-        name = "3a-image" if schema.images else "3a-table"
+        name = "3a-image" if schema.images else "moments" if is_wide(schema) else "3a-table"
     return registered(name)()
 
 

@@ -31,7 +31,7 @@ def test_the_page_names_every_mechanism_that_has_one_and_its_default() -> None:
     assert {name: float(default) for name, default in told.items()} == {
         name: cls().alpha for name, cls in with_alpha().items()
     }
-    assert set(told) == {"3a-table", "3a-image", "clustmix", "kip"}
+    assert set(told) == {"3a-table", "3a-image", "clustmix", "kip", "moments"}
 
 
 @pytest.mark.parametrize("name", with_alpha())
@@ -48,8 +48,8 @@ def test_all_say_which_end_is_which(name: str) -> None:
     assert re.search(r"alpha: [^.]*from faithful \(0: .*to predictive \(1: ", said, re.IGNORECASE)
 
 
-def test_a_wide_table_goes_from_its_own_classes_to_the_teachers() -> None:
-    """Columns of three classes differ, so that a row's own class and what the teacher says of it can be told apart."""
+def test_a_wide_table_goes_from_its_own_classes_to_the_classifiers() -> None:
+    """Columns of three classes differ, so that a row's own class and what the classifier says of it differ."""
     rng = np.random.default_rng(0)
     kind = rng.integers(0, 3, 3_000)
     names = [f"x{i}" for i in range(110)]
@@ -68,7 +68,7 @@ def test_a_wide_table_goes_from_its_own_classes_to_the_teachers() -> None:
     fitted = sf.fit("auto", data, budget, seed=0, source=sf.NoiseSource(research_seed=0))
 
     def labels(alpha: float) -> np.ndarray:
-        model = sf.ThreeATable(alpha=alpha).build(fitted.measurements, schema, seed=0)
+        model = sf.Moments(alpha=alpha).build(fitted.measurements, schema, seed=0)
         return model.sample(2_000, seed=1).table["kind"].to_numpy()
 
     own, half, taught = labels(0.0), labels(0.5), labels(1.0)

@@ -19,6 +19,7 @@ from sfumato.mechanisms.marginals.mst import Mst
 from sfumato.mechanisms.marginals.privbayes import PrivBayes
 from sfumato.mechanisms.mixing.clustmix.mechanism import ClustMix
 from sfumato.mechanisms.mixing.dpmix import DPMix
+from sfumato.mechanisms.moments.mechanism import Moments
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Kip",
     "LocalReports",
     "Logistic",
+    "Moments",
     "Mst",
     "PateGan",
     "PrivBayes",

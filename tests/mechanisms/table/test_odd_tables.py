@@ -9,8 +9,8 @@ import pytest
 
 import schemas
 from sfumato import Budget, Column, NoiseSource, PrivacyUnit, Schema, Sensitive, ThreeATable, fit, plan
-from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.outlook.forecast import LITTLE_USE
+from sfumato.public.schema.wide import is_wide
 
 pytestmark = pytest.mark.usefixtures("tiny")
 
