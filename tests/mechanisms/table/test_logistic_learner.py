@@ -36,6 +36,7 @@ def test_it_keeps_the_contract(case: str, monkeypatch) -> None:
     check_mechanism(sf.Logistic(), schema, n_rows=100, budget=budget)
 
 
+@sf.register
 @dataclass(frozen=True, kw_only=True)
 class QuickLogistic(sf.Logistic):
     """On wide tables: two gradients, and few rows for the Hessian."""

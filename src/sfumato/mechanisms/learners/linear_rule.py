@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
 from sfumato.mechanisms.learners.progress import PROGRESS, SHARE, Look, Watched, judged, look_of, progress_step
-from sfumato.mechanisms.moments.maps import Blocks, Labels, Scores, with_intercept
+from sfumato.mechanisms.moments.maps import Blocks, Scores, labels_of, with_intercept
 from sfumato.mechanisms.moments.measuring import measure_density, measure_weights
 from sfumato.mechanisms.moments.plan import MomentsPlan
 from sfumato.mechanisms.moments.points import Frame, Points
@@ -28,13 +28,16 @@ _OF_ROWS = ("scores", "means")
 class LinearPlan(MomentsPlan):
     """The plan of `moments` as far as a rule needs it."""
 
-    def steps(self) -> tuple[Step, ...]:
-        """Frame, moments and gradients; and a look before every gradient and at the end."""
+    def refuse(self) -> None:
+        """Refuse rows of too many numbers: images are welcome here, and that there are classes is known."""
         if self.width > MOST_ENTRIES:
             raise PlanError(
                 f"logistic weighs at most {MOST_ENTRIES:,} numbers of a row, and these rows have {self.width:,}. "
                 "Use scattering for images, or fewer columns."
             )
+
+    def steps(self) -> tuple[Step, ...]:
+        """Frame, moments and gradients; and a look before every gradient and at the end."""
         steps = tuple(step for step in super().steps() if step.name not in _OF_ROWS)
         share = SHARE * sum(step.share for step in steps)
         return (*steps, progress_step(looks=self.settings.gradients + 1, share=share))
@@ -65,12 +68,12 @@ class ProgressMap:
     """Whether the rule of the moment is right about a row, and what it loses."""
 
     scores: Scores
-    labels: Labels
+    target: str | None
 
     def __call__(self, batch: Batch) -> Blocks:
         """Three numbers for each row."""
         _, scores = self.scores(batch)
-        return {PROGRESS: judged(of_all_classes(probabilities(scores)), self.labels(batch))}
+        return {PROGRESS: judged(of_all_classes(probabilities(scores)), labels_of(batch, self.target))}
 
 
 def linear_rule_from(weights: Weights, plan: LinearPlan) -> LinearRule:
@@ -81,13 +84,12 @@ def linear_rule_from(weights: Weights, plan: LinearPlan) -> LinearRule:
 def learn_linear_rule(plan: LinearPlan, view: Doors) -> LinearRule:
     """The frame, the Gaussian, and weights by noisy gradients."""
     density = measure_density(plan, view)
-    points, labels = Points(plan.encoder, density.frame), Labels(plan.schema.target)
     looks: list[Look] = []
 
     def look(weights: NDArray[np.float64]) -> None:
-        progress = ProgressMap(Scores(points, plan.settings.intercept, weights), labels)
+        progress = ProgressMap(Scores(density.points, plan.settings.intercept, weights), plan.schema.target)
         looks.append(look_of(view.noisy_sum(PROGRESS, progress)[PROGRESS]))
 
     rule = measure_weights(plan, view, density, before_each=look)
     look(rule)
-    return LinearRule(plan=plan, frame=density.frame, rule=rule, looks=tuple(looks))
+    return LinearRule(plan=plan, frame=density.points.frame, rule=rule, looks=tuple(looks))

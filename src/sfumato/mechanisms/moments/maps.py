@@ -1,6 +1,7 @@
 """What a row adds to each sum: small frozen maps of public facts and earlier noisy answers, which can be pickled."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,35 +15,22 @@ from sfumato.public.schema.schema import Batch, n_rows_of
 Blocks = dict[str, NDArray[np.generic]]
 
 
-@dataclass(frozen=True)
-class Labels:
-    """The class of each row; 0 where there is no target."""
-
-    target: str | None
-
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
-        """One code for each row."""
-        if self.target is None:
-            return np.zeros(n_rows_of(batch), dtype=np.int64)
-        return batch[self.target].astype(np.int64)
-
-
 @dataclass(frozen=True, eq=False)
-class LengthMap:
-    """One of the cells of the distance from a point, up to `longest`; and the class where labels are given."""
+class DistanceMap:
+    """The cell of a row's distance from a point, up to `longest`; in the first step, with its class."""
 
-    block: str
+    step: Literal["lengths", "spreads"]
     encoder: Encoder
     centre: NDArray[np.float64] | float
     longest: float
     cells: int
-    labels: Labels | None = None
+    target: str | None
 
     def __call__(self, batch: Batch) -> Blocks:
-        """A code for each row."""
+        """A code for each row, or two."""
         distance = np.linalg.norm(self.encoder(batch) - self.centre, axis=1)
         cell = np.clip(distance / self.longest * self.cells, 0, self.cells - 1).astype(np.int64)
-        return {self.block: cell} | ({} if self.labels is None else {"classes": self.labels(batch)})
+        return {self.step: cell} | ({"classes": labels_of(batch, self.target)} if self.step == "lengths" else {})
 
 
 @dataclass(frozen=True)
@@ -58,25 +46,21 @@ class MeanMap:
 
 
 @dataclass(frozen=True, eq=False)
-class SquareMap:
-    """The square of each entry of the vector."""
+class VectorMap:
+    """The squares of a row's vector; its products, as an outer block is given them; or itself in the copy of its class."""
 
+    step: Literal["squares", "moments", "means"]
     points: Points
+    target: str | None
 
     def __call__(self, batch: Batch) -> Blocks:
-        """A vector for each row."""
-        return {"squares": self.points(batch) ** 2}
-
-
-@dataclass(frozen=True, eq=False)
-class ProductMap:
-    """The products of all entries of the vector: an outer block is given both factors."""
-
-    points: Points
-
-    def __call__(self, batch: Batch) -> Blocks:
-        """Two vectors for each row."""
-        return {"moments": np.tile(self.points(batch), 2)}
+        """One or two vectors for each row."""
+        vectors = self.points(batch)
+        if self.step == "squares":
+            return {self.step: vectors**2}
+        if self.step == "moments":
+            return {self.step: np.tile(vectors, 2)}
+        return {self.step: np.column_stack([np.ones(len(vectors)), vectors, labels_of(batch, self.target)])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,17 +82,18 @@ class GradientMap:
     """How wrong the classifier is about the row, times its vector."""
 
     scores: Scores
-    labels: Labels
+    target: str | None
 
     def __call__(self, batch: Batch) -> Blocks:
         """Two vectors for each row."""
         vectors, scores = self.scores(batch)
-        return {"gradient": np.column_stack([errors(probabilities(scores), self.labels(batch)), vectors])}
+        wrong_by = errors(probabilities(scores), labels_of(batch, self.target))
+        return {"gradient": np.column_stack([wrong_by, vectors])}
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreMap:
-    """One of the cells of the score, on both sides of 0."""
+    """The cell of a row's score without the intercept, on both sides of 0."""
 
     points: Points
     weights: NDArray[np.float64]
@@ -121,17 +106,9 @@ class ScoreMap:
         return {"scores": np.clip(scores / self.cell_width + self.cells / 2, 0, self.cells - 1).astype(np.int64)}
 
 
-@dataclass(frozen=True, eq=False)
-class ClassMap:
-    """The vector, in the copy of the row's class."""
-
-    points: Points
-    labels: Labels
-
-    def __call__(self, batch: Batch) -> Blocks:
-        """A factor 1, a vector and a class for each row."""
-        vectors = self.points(batch)
-        return {"means": np.column_stack([np.ones(len(vectors)), vectors, self.labels(batch)])}
+def labels_of(batch: Batch, target: str | None) -> NDArray[np.int64]:
+    """The class of each row; 0 where there is no target."""
+    return np.zeros(n_rows_of(batch), dtype=np.int64) if target is None else batch[target].astype(np.int64)
 
 
 def with_intercept(vectors: NDArray[np.float64], intercept: float) -> NDArray[np.float64]:

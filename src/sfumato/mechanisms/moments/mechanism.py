@@ -12,13 +12,7 @@ import numpy as np
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.moments.gaussian import class_means
-from sfumato.mechanisms.moments.measuring import (
-    Density,
-    measure_class_sums,
-    measure_density,
-    measure_score_scale,
-    measure_weights,
-)
+from sfumato.mechanisms.moments.measuring import Density, measure_moments
 from sfumato.mechanisms.moments.model import MomentsModel
 from sfumato.mechanisms.moments.outline import moments_readings, outline_moments
 from sfumato.mechanisms.moments.plan import MomentsPlan
@@ -49,21 +43,11 @@ class Moments:
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Which sums are asked for: chosen from the schema alone."""
         check_alpha(self.alpha)
-        plan = MomentsPlan(schema, self.settings)
-        plan.refuse()
-        return plan.steps()
+        return MomentsPlan(schema, self.settings).steps()
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Ask the doors, each step with what the steps before it have shown."""
-        plan = MomentsPlan(schema, self.settings)
-        density = measure_density(plan, view)
-        if plan.n_classes == 1:
-            return {"density": density}
-        weights = measure_weights(plan, view, density)
-        if plan.n_classes == 2:
-            scale = measure_score_scale(plan, view, density, weights[0, :-1])
-            return {"density": density, "weights": weights, "score_scale": scale}
-        return {"density": density, "weights": weights, "class_sums": measure_class_sums(plan, view, density)}
+        return measure_moments(MomentsPlan(schema, self.settings), view)
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> MomentsModel:
         """The Gaussian and the classifier's labels: no row is read."""
@@ -72,7 +56,7 @@ class Moments:
         return MomentsModel(
             schema=schema,
             settings=self.settings,
-            frame=density.frame,
+            frame=density.points.frame,
             gaussian=density.gaussian,
             rates=counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts)),
             means=None if sums is None else class_means(sums, counts, n_rows=density.n_rows),

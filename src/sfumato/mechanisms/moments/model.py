@@ -26,18 +26,7 @@ Bend = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 class MomentsModel:
     """A Gaussian, about the mean of each class where there are more than two, and labels of the classifier.
 
-    Args:
-        schema: The columns.
-        settings: Those of the mechanism.
-        frame: Of the points.
-        gaussian: Of the vectors in the frame.
-        rates: Of the classes; a single 1 without a target.
-        means: Of the classes, where there are more than two.
-        weights: Of the classifier, the intercept last; None without a target.
-        score_scale: How its scores are spread, with two classes.
-        alpha: The part of the rows whose label is the classifier's, with more than two classes.
-        noisy_rows: The noisy number of private rows.
-        noisy_rows_stddev: And its noise.
+    `rates` and `means` are those of the classes, `weights` those of the classifier, the intercept last.
     """
 
     schema: Schema

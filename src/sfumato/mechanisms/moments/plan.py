@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sfumato.errors import SchemaError
 from sfumato.mechanisms.moments.settings import MomentsSettings
 from sfumato.mechanisms.table.logistic import error_bound
-from sfumato.public.plan.block import Dense, Hot, Outer
+from sfumato.public.plan.block import Block, Dense, Hot, Outer
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Schema
@@ -63,26 +63,30 @@ class MomentsPlan:
 
     def steps(self) -> tuple[Step, ...]:
         """All sums, in the order in which they are asked for."""
-        s, d = self.settings, self.width
+        self.refuse()
+        s, d, has_target = self.settings, self.width, self.n_classes > 1
+
+        def step(name: str, share: float, *blocks: Block, uses: int = 1) -> Step:
+            return Step(name=name, blocks=blocks, share=share, uses=uses)
+
         lengths = Hot(name="lengths", width=s.cells, share=1 - s.classes_share)
         classes = Hot(name="classes", width=self.n_classes, share=s.classes_share)
         squares = Dense(name="squares", width=d, l2_bound=s.squares_norm / math.sqrt(d), nonnegative=True)
-        moments_share = s.moments_share if self.n_classes > 1 else s.moments_share_without_target
+        moments = Outer(name="moments", shape=(d, d), l2_bound=1.0)
         steps = [
-            Step(name="lengths", blocks=(lengths, classes), share=s.lengths_share),
-            Step(name="mean", blocks=(Dense(name="mean", width=d, l2_bound=1.0),), share=s.mean_share),
-            Step(name="spreads", blocks=(Hot(name="spreads", width=s.cells),), share=s.spreads_share),
-            Step(name="squares", blocks=(squares,), share=s.squares_share),
-            Step(name="moments", blocks=(Outer(name="moments", shape=(d, d), l2_bound=1.0),), share=moments_share),
+            step("lengths", s.lengths_share, lengths, classes),
+            step("mean", s.mean_share, Dense(name="mean", width=d, l2_bound=1.0)),
+            step("spreads", s.spreads_share, Hot(name="spreads", width=s.cells)),
+            step("squares", s.squares_share, squares),
+            step("moments", s.moments_share if has_target else s.moments_share_without_target, moments),
         ]
-        if self.n_classes > 1:
+        if has_target:
             bound = error_bound(self.n_weights) * math.sqrt(1 + s.intercept**2)
             gradient = Outer(name="gradient", shape=(self.n_weights, d + 1), l2_bound=bound)
-            steps.append(Step(name="teacher", blocks=(gradient,), share=s.gradients_share, uses=s.gradients))
+            steps.append(step("teacher", s.gradients_share, gradient, uses=s.gradients))
         if self.n_classes == 2:
-            scores = Hot(name="scores", width=s.cells)
-            steps.append(Step(name="scores", blocks=(scores,), share=s.scores_share))
+            steps.append(step("scores", s.scores_share, Hot(name="scores", width=s.cells)))
         if self.n_classes > 2:
             means = Outer(name="means", shape=(1, d), groups=self.n_classes, l2_bound=1.0)
-            steps.append(Step(name="means", blocks=(means,), share=s.class_means_share))
+            steps.append(step("means", s.class_means_share, means))
         return tuple(steps)
