@@ -1,4 +1,4 @@
-"""What `moments` can be tuned by: one frozen object that every part is handed."""
+"""The settings of `moments`: one frozen object that every part is handed."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class MomentsSettings:
-    """The settings of the mechanism. Its name stands for these values, so a certificate need not list them.
+    """Every number that `moments` is tuned by.
 
     The first group is in the plan: it decides how the precision is shared out, and what a row can add. The second group
     only words later questions by earlier noisy answers, or works on noisy answers: it cannot change what is spent.
