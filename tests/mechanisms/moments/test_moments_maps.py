@@ -9,6 +9,8 @@ import pytest
 from test_moments_contract import THREE, TWO, QuickMoments
 
 import sfumato as sf
+from sfumato.mechanisms.learners.linear_rule import LinearPlan
+from sfumato.mechanisms.moments.plan import MomentsPlan
 from sfumato.mechanisms.moments.settings import MomentsSettings
 from sfumato.public.plan.answers import AnsweredDoors
 from sfumato.public.plan.probe import random_batch
@@ -30,12 +32,8 @@ class Collecting(AnsweredDoors):
 class QuickLinear(sf.Logistic):
     """The learner, on any table as on wide ones."""
 
-    settings = QuickMoments.settings
-
     def _plan(self, schema, budget):
-        from sfumato.mechanisms.learners.linear_rule import LinearPlan
-
-        return LinearPlan(schema, self.settings)
+        return LinearPlan(schema, QuickMoments.settings)
 
 
 def maps_of(mechanism, schema: sf.Schema) -> list[tuple[str, Any]]:
@@ -102,8 +100,6 @@ IN_THE_PLAN = {
 
 def test_the_settings_of_the_plan_change_it_and_the_others_do_not() -> None:
     def plan_of(settings: MomentsSettings) -> list:
-        from sfumato.mechanisms.moments.plan import MomentsPlan
-
         schemas = (TWO, THREE, dataclasses.replace(TWO, columns=TWO.columns[:-1], target=None))
         return [MomentsPlan(schema, settings).steps() for schema in schemas]
 

@@ -42,7 +42,7 @@ class QuickLogistic(sf.Logistic):
     """On wide tables: two gradients, and few rows for the Hessian."""
 
     name: ClassVar[str] = "quick-logistic"
-    settings: ClassVar[MomentsSettings] = MomentsSettings(gradients=2, hessian_rows=100)
+    moments: ClassVar[MomentsSettings] = MomentsSettings(gradients=2, hessian_rows=100)
 
 
 def test_it_keeps_the_contract_on_wide_tables(monkeypatch) -> None:

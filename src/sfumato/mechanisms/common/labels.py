@@ -5,14 +5,14 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.logistic import probabilities
 
-_ROUNDS = 200
 
-
-def balanced_intercepts(scores: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
+def balanced_intercepts(
+    scores: NDArray[np.float64], rates: NDArray[np.float64], *, rounds: int = 200
+) -> NDArray[np.float64]:
     """What to add to each class's score so that classes come out at the given rates on average."""
     shift = np.zeros(scores.shape[1])
     wanted = np.maximum(rates, 1e-9)
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         reached = probabilities(scores + shift).mean(axis=0)
         shift += np.log(wanted / np.maximum(reached, 1e-12))
         if np.abs(reached - wanted).max() < 1e-7:
@@ -20,11 +20,13 @@ def balanced_intercepts(scores: NDArray[np.float64], rates: NDArray[np.float64])
     return np.asarray(shift - shift[0])
 
 
-def expected_labels(scores: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
+def expected_labels(
+    scores: NDArray[np.float64], rates: NDArray[np.float64], *, rounds: int = 200
+) -> NDArray[np.float64]:
     """The chance of every class for each row, the rates of the classes kept; a single score is that of the second of two."""
     if scores.shape[1] == 1:
         scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
-    return probabilities(scores + balanced_intercepts(scores, rates))
+    return probabilities(scores + balanced_intercepts(scores, rates, rounds=rounds))
 
 
 def score_order(p: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ class Logistic:
     """The learner for tables; it has no settings."""
 
     name: ClassVar[str] = "logistic"
-    settings: ClassVar[MomentsSettings] = MomentsSettings()
+    moments: ClassVar[MomentsSettings] = MomentsSettings()
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: tables for the bins, or moments of points; and gradients."""
@@ -60,7 +60,7 @@ class Logistic:
     def _plan(self, schema: Schema, budget: Budget) -> RuleBlueprint | LinearPlan:
         require_classes(schema, self.name)
         if schema.images or is_wide(schema):
-            return LinearPlan(schema, self.settings)
+            return LinearPlan(schema, self.moments)
         plan = RuleBlueprint(schema, budget)
         if not plan.has_rule:
             raise PlanError(
