@@ -26,7 +26,7 @@ RUNS, PAGE = RESULTS / "audits.jsonl", RESULTS / "audits.md"
 DELTA = 1e-6
 #: Quick ones, for the false alarms: sums, products, choices, reports, votes.
 QUICK = ("3a-image", "3a-table", "aim", "clustmix", "dp-merf", "dp-pro", "dp-syn", "independent-histograms", "kip",
-         "local-reports", "logistic", "mst", "pate-gan", "privbayes", "scattering")  # fmt: skip
+         "local-reports", "logistic", "moments", "mst", "pate-gan", "privbayes", "scattering")  # fmt: skip
 Record = dict[str, Any]
 
 

@@ -14,7 +14,7 @@ MOST_LINES = 450
 ROOMS = {
     *("public", "public/accounting", "public/schema", "public/plan", "public/certificate", "public/machine"),
     *("outlook", "private", "private/kernel", "private/doors", "private/intake", "private/rows", "folder"),
-    *("mechanisms", "mechanisms/table", "mechanisms/image"),
+    *("mechanisms", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
     *("mechanisms/mixing", "mechanisms/kernels", "mechanisms/generators", "mechanisms/local", "mechanisms/latent"),
     *("mechanisms/marginals", "mechanisms/learners", "mechanisms/common", "learn"),
     *("check", "verification", "present", "cli", "cli/commands", "frames"),

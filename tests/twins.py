@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.mechanisms import ThreeAImage, ThreeATable
+from sfumato.mechanisms import Moments, ThreeAImage, ThreeATable
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.private.kernel import clip
 from sfumato.private.kernel.clip import FINE_NORM
@@ -332,6 +332,65 @@ class TableCountsExactly(ThreeATable):
 
         measured = dict(super().measure(Counter(view), schema))
         return measured | {"places": np.zeros(sum(rows))}
+
+
+# Twins of the default for wide tables.
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsKeepsVectors(Moments):
+    """Some of the vectors that a map has made stay among the measurements."""
+
+    name: ClassVar[str] = "moments-keeps-vectors"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spy(Through):
+            def noisy_sum(self, step, per_record):
+                def spying(batch):
+                    blocks = per_record(batch)
+                    seen.append(np.asarray(next(iter(blocks.values())), dtype=float).ravel())
+                    return blocks
+
+                return self.view.noisy_sum(step, spying)
+
+        measured = dict(super().measure(Spy(view), schema))
+        return measured | {"kept": np.resize(seen[-1], 400)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsCentresByTheBatch(Moments):
+    """Points about the mean of the batch: exact, and no function of a row alone."""
+
+    name: ClassVar[str] = "moments-centres-by-the-batch"
+
+    def measure(self, view, schema):
+        class Centred(Through):
+            def noisy_sum(self, step, per_record):
+                def centred(batch):
+                    blocks = per_record(batch)
+                    return {name: x - x.mean(axis=0) if step == "mean" else x for name, x in blocks.items()}
+
+                return self.view.noisy_sum(step, centred)
+
+        return super().measure(Centred(view), schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsAsksAgain(Moments):
+    """The squares twice for the price of one. Honest doors refuse it."""
+
+    name: ClassVar[str] = "moments-asks-again"
+
+    def measure(self, view, schema):
+        class Twice(Through):
+            def noisy_sum(self, step, per_record):
+                if step == "squares":
+                    self.view.noisy_sum(step, per_record)
+                return self.view.noisy_sum(step, per_record)
+
+        return super().measure(Twice(view), schema)
 
 
 # Twins of the default for images.

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.errors import PlanError
 from sfumato.extending import NoiseSource
 from sfumato.mechanism import registered, registered_names
-from sfumato.mechanisms import ThreeATable
+from sfumato.mechanisms import Moments
 
 ROOT = Path(__file__).parents[2]
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
@@ -33,7 +33,7 @@ def test_the_page_names_every_mechanism_that_has_one_and_its_default() -> None:
     assert {name: float(default) for name, default in told.items()} == {
         name: cls().alpha for name, cls in with_alpha().items()
     }
-    assert set(told) == {"3a-table", "3a-image", "clustmix", "kip"}
+    assert set(told) == {"3a-table", "3a-image", "clustmix", "kip", "moments"}
 
 
 @pytest.mark.parametrize("name", with_alpha())
@@ -50,8 +50,8 @@ def test_all_say_which_end_is_which(name: str) -> None:
     assert re.search(r"alpha: [^.]*from faithful \(0: .*to predictive \(1: ", said, re.IGNORECASE)
 
 
-def test_a_wide_table_goes_from_its_own_classes_to_the_teachers() -> None:
-    """Columns of three classes differ, so that a row's own class and what the teacher says of it can be told apart."""
+def test_a_wide_table_goes_from_its_own_classes_to_the_classifiers() -> None:
+    """Columns of three classes differ, so that a row's own class and what the classifier says of it differ."""
     rng = np.random.default_rng(0)
     kind = rng.integers(0, 3, 3_000)
     names = [f"x{i}" for i in range(110)]
@@ -70,7 +70,7 @@ def test_a_wide_table_goes_from_its_own_classes_to_the_teachers() -> None:
     fitted = sf.fit("auto", data, budget, seed=0, source=NoiseSource(research_seed=0))
 
     def labels(alpha: float) -> np.ndarray:
-        model = ThreeATable(alpha=alpha).build(fitted.measurements, schema, seed=0)
+        model = Moments(alpha=alpha).build(fitted.measurements, schema, seed=0)
         return model.sample(2_000, seed=1).table["kind"].to_numpy()
 
     own, half, taught = labels(0.0), labels(0.5), labels(1.0)

@@ -22,14 +22,15 @@ from sfumato.mechanisms import (
     IndependentHistograms,
     Kip,
     LocalReports,
+    Moments,
     Mst,
     PateGan,
     PrivBayes,
     ThreeAImage,
     ThreeATable,
 )
+from sfumato.mechanisms.moments import maps
 from sfumato.mechanisms.table import population, to_labels
-from sfumato.mechanisms.table.wide_path import method as wide
 from sfumato.public.plan.answers import AnsweredDoors
 from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import n_rows_of
@@ -70,8 +71,8 @@ CASES = {
     "table-classes": (ThreeATable(), ONE_HOT),
     "table-rare": (ThreeATable(), replace(schemas.TABLE, rows=20_001)),
     "table-differences": (ThreeATable(), ALIKE),
-    "wide": (ThreeATable(), WIDE),
-    "wide-three": (ThreeATable(), THREE),
+    "moments": (Moments(), WIDE),
+    "moments-three": (Moments(), THREE),
     "clustmix": (CLUSTMIX, WIDE),
     "clustmix-em": (replace(CLUSTMIX, approximator="em"), schemas.TABLE),
     "clustmix-images": (CLUSTMIX, COLOUR),
@@ -173,7 +174,6 @@ def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(population, "ROWS", 2_000)
     monkeypatch.setattr(to_labels, "LEARNING_ROWS", 500)
     monkeypatch.setattr(to_labels, "HESSIAN_ROWS", 300)
-    monkeypatch.setattr(wide, "_MORE_THAN", 20)
     mechanism, schema = CASES[case]
     data = sf.Sensitive.read(frame_of(schema), schema)
     # A teacher needs more of the few rows than a small budget lets it see.
@@ -195,6 +195,6 @@ def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.Monkey
 
 
 def test_a_plain_product_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wide, "exact_products", np.matmul)
+    monkeypatch.setattr(maps, "exact_products", np.matmul)
     with pytest.raises(AssertionError, match="gradient"):
-        test_every_map_is_exact_at_every_place("wide-three", monkeypatch)
+        test_every_map_is_exact_at_every_place("moments-three", monkeypatch)

@@ -132,6 +132,23 @@ def test_numbers_and_dates_that_cannot_be_read_are_told(mechanism: str) -> None:
     assert "decimal points" in said
 
 
+def test_values_that_lie_in_the_middle_are_not_called_unreadable() -> None:
+    """A wide table in bounds that are far too wide: the first remedy is narrower bounds, not another file."""
+    numbers = [sf.Column(name=f"x{i}", kind="numeric", bounds=(-5_000, 5_000)) for i in range(110)]
+    schema = sf.Schema(columns=(*numbers, SCHEMA["ill"]), target="ill", rows=2_000)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(0, 40, (2_000, 110)), columns=[c.name for c in numbers])
+    (said,) = [
+        w
+        for w in warnings_of(frame.assign(ill=rng.random(2_000) < 0.5), schema=schema, mechanism="auto")
+        if "middle" in w
+    ]
+    assert said.startswith(
+        "Columns 'x0', 'x1', 'x2', 'x3', 'x4' and 105 more have nearly all rows in the middle of the bounds."
+    )
+    assert said.index("the bounds are wider than they need be") < said.index("the values cannot be read")
+
+
 def test_some_rare_classes_among_many_are_named_and_the_rest_is_of_use() -> None:
     frame, names = patients(), tuple("abcdefgh")
     kind = np.random.default_rng(1).choice(names[:6], ROWS)
@@ -178,6 +195,8 @@ def test_mixtures_are_not_judged_by_their_shares() -> None:
         ("independent-histograms", schemas.TABLE),
         ("3a-table", schemas.TABLE),
         ("3a-table", schemas.NO_TARGET),
+        ("moments", schemas.TABLE),
+        ("moments", schemas.NO_TARGET),
         ("clustmix", schemas.TABLE),
     ],
 )

@@ -37,8 +37,8 @@ MechanismName = Annotated[
     str,
     typer.Option(
         "--method",
-        help="auto, 3a-table, 3a-image, aim, mst, privbayes, clustmix, dpmix, independent-histograms, local-reports, dp-pro, "
-        "or another registered one.",
+        help="auto, 3a-table, moments, 3a-image, aim, mst, privbayes, clustmix, dpmix, independent-histograms, local-reports, "
+        "dp-pro, or another registered one.",
         metavar="NAME",
     ),
 ]

@@ -19,8 +19,9 @@ from sfumato.mechanisms.marginals.mst import Mst
 from sfumato.mechanisms.marginals.privbayes import PrivBayes
 from sfumato.mechanisms.mixing.clustmix.mechanism import ClustMix
 from sfumato.mechanisms.mixing.dpmix import DPMix
+from sfumato.mechanisms.moments.mechanism import Moments
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
-__all__ = ["Cnn", "Logistic", "Scattering", "ThreeAImage", "ThreeATable"]
+__all__ = ["Cnn", "Logistic", "Moments", "Scattering", "ThreeAImage", "ThreeATable"]
 __all__ += ["P3GM", "ClustMix", "DPGan", "DPKip", "DPMerf", "DPMix", "DPPro", "DPSyn", "Kip", "LocalReports", "PateGan"]
 __all__ += ["Aim", "IndependentHistograms", "Mst", "PrivBayes"]

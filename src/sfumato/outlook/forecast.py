@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.mechanism import Named, mechanism_for
+from sfumato.mechanism import Named, mechanism_for, registered
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.expectations import Expectations, Range, load_expectations
 from sfumato.public.accounting import epsilon_of_mu, mu_of_budget
@@ -135,9 +135,9 @@ class Outlook:
 
 
 def outlook(mechanism: Named, *, schema: Schema, budget: Budget, planned: Plan | None) -> Outlook:
-    """What the default mechanism for this schema gave on public populations of about this size, noise and width."""
+    """What the simulated mechanism gave on public populations of about this size, noise and width."""
     default = mechanism_for("auto", schema)
-    kind = "image" if schema.images else "table"
+    kind, simulated = ("image", "3a-image") if schema.images else ("table", "3a-table")
     target = sketch(schema).target_column
     found = load_expectations()[kind]
     is_default = mechanism.name == default.name
@@ -148,14 +148,14 @@ def outlook(mechanism: Named, *, schema: Schema, budget: Budget, planned: Plan |
     return Outlook(
         found=found,
         mechanism=mechanism.name,
-        simulated=default.name,
+        simulated=simulated,
         rows=schema.rows,
         mu=1 / planned.scale if planned is not None and is_default else _mu(schema, budget) / growth,
         columns=max(1, len(schema.features)),
         classes=target.size if target is not None and target.is_coded else 0,
         delta=budget.delta,
         noise_growth=growth,
-        current=found.digest == constants_digest(type(default).__module__),
+        current=found.digest == constants_digest(registered(simulated).__module__),
         predicts_number=target is not None and target.is_number,
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import PlanError
-from sfumato.mechanism import Learner, Mechanism, as_mechanism
+from sfumato.mechanism import Learner, Mechanism, as_mechanism, mechanism_for
 from sfumato.outlook.forecast import Outlook, outlook
 from sfumato.outlook.preview import (
     Duration,
@@ -79,9 +79,9 @@ class PlannedRelease:
     @property
     def advice(self) -> list[str]:
         """What a careful colleague would say about this plan."""
-        # Where the mechanism itself was simulated, that says more than the noise of single counts.
-        known = self.outlook
-        judged = None if known is None or known.mechanism == known.simulated else self.plan
+        # A default chooses its cells itself, so that advice on the noise of single counts would be of no use.
+        known, default = self.outlook, mechanism_for("auto", self.schema)
+        judged = None if known is None or known.mechanism in (known.simulated, default.name) else self.plan
         said = advice(judged, schema=self.schema, budget=self.budget)
         rare = rare_categories(self.noise, self.schema)
         return [*said, *([] if rare is None else [rare]), *keys_without_effect(self.mechanism, self.schema)]

@@ -1,6 +1,7 @@
 """The learner logistic on tables of all kinds keeps the contract."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import pytest
 
@@ -9,13 +10,14 @@ from helpers import set_constant
 from schemas import PERSONS, TABLE
 from sfumato.check import check_mechanism
 from sfumato.mechanisms import Logistic
+from sfumato.mechanisms.moments.settings import MomentsSettings
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 #: So much that a hundred made-up rows are enough for gradients.
 MUCH = sf.Budget(epsilon=200.0, delta=1e-6)
 WIDE = sf.Schema(
     columns=(
-        *(sf.Column(name=f"x{at}", kind="numeric", bounds=(-1_000, 1_000)) for at in range(8)),
+        *(sf.Column(name=f"x{at}", kind="numeric", bounds=(-1_000, 1_000)) for at in range(101)),
         sf.Column(name="y", kind="boolean"),
     ),
     target="y",
@@ -35,13 +37,19 @@ def test_it_keeps_the_contract(case: str, monkeypatch) -> None:
     check_mechanism(Logistic(), schema, n_rows=100, budget=budget)
 
 
+@sf.register
+@dataclass(frozen=True, kw_only=True)
+class QuickLogistic(Logistic):
+    """On wide tables: two gradients, and few rows for the Hessian."""
+
+    name: ClassVar[str] = "quick-logistic"
+    moments: ClassVar[MomentsSettings] = MomentsSettings(gradients=2, hessian_rows=100)
+
+
 def test_it_keeps_the_contract_on_wide_tables(monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
-    set_constant(monkeypatch, "sfumato.mechanisms.table.wide_path.method._MORE_THAN", 5)
-    set_constant(monkeypatch, "sfumato.mechanisms.table.wide_path.gauss._HESSIAN_ROWS", 100)
-    for module in ("table.wide_path.teacher", "table.wide_path.method", "learners.linear_rule"):
-        set_constant(monkeypatch, f"sfumato.mechanisms.{module}.GRADIENTS", 2)
-    check_mechanism(Logistic(), WIDE, n_rows=60)
+    assert {step.name for step in QuickLogistic().steps(WIDE, BUDGET)} > {"squares", "moments", "teacher", "progress"}
+    check_mechanism(QuickLogistic(), WIDE, n_rows=60)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -11,8 +11,8 @@ import schemas
 from sfumato import Budget, Column, PrivacyUnit, Schema, Sensitive, fit, plan
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms import ThreeATable
-from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.outlook.forecast import LITTLE_USE
+from sfumato.public.schema.wide import is_wide
 
 pytestmark = pytest.mark.usefixtures("tiny")
 

@@ -12,7 +12,6 @@ from sfumato import Budget, Column, Schema, plan
 from sfumato.mechanisms import IndependentHistograms, ThreeATable
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.outline import _LACKS, outline_table
-from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.public.plan.outline import outline_of
 
 ROOT = Path(__file__).parents[3]
@@ -93,14 +92,6 @@ def test_many_columns_classes_and_categories_are_named() -> None:
             "Correlations that differ between classes"
         ]
     )
-
-
-def test_the_path_for_wide_tables_is_named() -> None:
-    schema = Schema(columns=(*numbers(150), coded("y", 2)), target="y", rows=10_000)
-    assert is_wide(schema)
-    found = outline_table(schema, BUDGET)
-    assert found.path.startswith("150 of 150 columns are numbers, more than a hundred: rows are taken as points")
-    assert "The shapes of single columns" in {entry.what for entry in found.left_out}
 
 
 def test_python_json_and_sections_say_the_same() -> None:

@@ -10,7 +10,6 @@ import pytest
 from sfumato import Budget, Column, Schema, Sensitive, fit
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms import ThreeATable
-from sfumato.mechanisms.table.wide_path import method as wide
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -197,22 +196,6 @@ def test_weekdays_are_kept() -> None:
     found = pd.to_datetime(table["day"])
     assert (found.dt.day_of_week < 5).mean() > 0.95
     assert (found.dt.hour == 0).mean() > 0.9
-
-
-def test_wide_tables_keep_the_rule() -> None:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.metrics import roc_auc_score
-
-    rng, names = np.random.default_rng(0), [f"x{i}" for i in range(120)]
-    schema = Schema(columns=(*numbers(names, bounds=(-1, 1)), Column(name="y", kind="boolean")), target="y")
-    assert wide.is_wide(schema)
-    factor = rng.normal(size=(8_000, 3)) @ rng.normal(size=(3, 120))
-    x = np.clip(0.12 * factor + 0.1 * rng.normal(size=(8_000, 120)), -1, 1)
-    y = x[:, :20].sum(axis=1) + 0.3 * rng.normal(size=8_000) > 0
-    frame = pd.DataFrame(x, columns=names).assign(y=y)
-    table = released(frame, schema, n_rows=8_000)
-    model = LogisticRegression(max_iter=300).fit(table[names], table["y"].astype(bool))
-    assert roc_auc_score(y, model.decision_function(frame[names])) > 0.85  # the rule itself reaches .97
 
 
 def test_real_adult(benchmark_data: Path) -> None:

@@ -32,7 +32,9 @@ def methods(as_json: AsJson = False) -> None:
             console.print(Text(title, style="bold"))
             console.print(_listed([one for one in found if one.releases == releases]))
             console.print()
-        console.print("auto is 3a-table for tables and 3a-image for images.")
+        console.print(
+            "auto is 3a-table for tables, moments for those of more than a hundred numbers, and 3a-image for images."
+        )
         console.print()
         console.print(Text("Baselines, not private: sfumato release --method NAME --non-private", style="bold red"))
         console.print(_listed(not_private))

@@ -1,9 +1,8 @@
 """A rule for the classes of a wide table, or of images pixel by pixel: one weight for every number.
 
-The frame, the Gaussian that stands for private rows and the noisy gradients are those of the path for wide tables.
+The frame, the Gaussian that stands for private rows and the noisy gradients are those of `moments`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,36 +10,37 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
 from sfumato.mechanisms.learners.progress import PROGRESS, SHARE, Look, Watched, judged, look_of, progress_step
+from sfumato.mechanisms.moments.maps import Blocks, Scores, labels_of, with_intercept
+from sfumato.mechanisms.moments.measuring import measure_density, measure_weights
+from sfumato.mechanisms.moments.plan import MomentsPlan
+from sfumato.mechanisms.moments.points import Frame, Points
 from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
-from sfumato.mechanisms.table.wide_path.frame import Frame
-from sfumato.mechanisms.table.wide_path.gauss import with_intercept
-from sfumato.mechanisms.table.wide_path.method import Wide
-from sfumato.mechanisms.table.wide_path.teacher import GRADIENTS
 from sfumato.model import Weights
-from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Batch
+from sfumato.public.schema.wide import MOST_ENTRIES
 
-#: Second moments of more numbers would take too long and say too little.
-_WIDEST = 2_048
 #: Only rows would need these.
 _OF_ROWS = ("scores", "means")
 
 
-class LinearPlan(Wide):
-    """The path for wide tables as far as a rule needs it."""
+class LinearPlan(MomentsPlan):
+    """The plan of `moments` as far as a rule needs it."""
+
+    def refuse(self) -> None:
+        """Refuse rows of too many numbers: images are welcome here, and that there are classes is known."""
+        if self.width > MOST_ENTRIES:
+            raise PlanError(
+                f"logistic weighs at most {MOST_ENTRIES:,} numbers of a row, and these rows have {self.width:,}. "
+                "Use scattering for images, or fewer columns."
+            )
 
     def steps(self) -> tuple[Step, ...]:
         """Frame, moments and gradients; and a look before every gradient and at the end."""
-        if self.encoder.width > _WIDEST:
-            raise PlanError(
-                f"logistic weighs at most {_WIDEST:,} numbers of a row, and these rows have {self.encoder.width:,}. "
-                "Use scattering for images, or fewer columns."
-            )
         steps = tuple(step for step in super().steps() if step.name not in _OF_ROWS)
         share = SHARE * sum(step.share for step in steps)
-        return (*steps, progress_step(looks=GRADIENTS + 1, share=share))
+        return (*steps, progress_step(looks=self.settings.gradients + 1, share=share))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +58,22 @@ class LinearRule(Watched):
 
     def probabilities(self, batch: Batch) -> NDArray[np.float64]:
         """Of every class, for each row."""
-        points = with_intercept(self.plan.points_in(self.frame)(batch))
-        return of_all_classes(probabilities(points @ self.rule.T))
+        vectors = Points(self.plan.encoder, self.frame)(batch)
+        scores = with_intercept(vectors, self.plan.settings.intercept) @ self.rule.T
+        return of_all_classes(probabilities(scores))
+
+
+@dataclass(frozen=True, eq=False)
+class ProgressMap:
+    """Whether the rule of the moment is right about a row, and what it loses."""
+
+    scores: Scores
+    target: str | None
+
+    def __call__(self, batch: Batch) -> Blocks:
+        """Three numbers for each row."""
+        _, scores = self.scores(batch)
+        return {PROGRESS: judged(of_all_classes(probabilities(scores)), labels_of(batch, self.target))}
 
 
 def linear_rule_from(weights: Weights, plan: LinearPlan) -> LinearRule:
@@ -69,17 +83,13 @@ def linear_rule_from(weights: Weights, plan: LinearPlan) -> LinearRule:
 
 def learn_linear_rule(plan: LinearPlan, view: Doors) -> LinearRule:
     """The frame, the Gaussian, and weights by noisy gradients."""
-    _, frame, gauss = plan.density(view)
-    points = plan.points_in(frame)
+    density = measure_density(plan, view)
     looks: list[Look] = []
 
     def look(weights: NDArray[np.float64]) -> None:
-        def seen(batch: Batch) -> Mapping[str, NDArray[np.float64]]:
-            scores = exact_products(with_intercept(points(batch)), weights.T)
-            return {PROGRESS: judged(of_all_classes(probabilities(scores)), plan.label(batch))}
+        progress = ProgressMap(Scores(density.points, plan.settings.intercept, weights), plan.schema.target)
+        looks.append(look_of(view.noisy_sum(PROGRESS, progress)[PROGRESS]))
 
-        looks.append(look_of(view.noisy_sum(PROGRESS, seen)[PROGRESS]))
-
-    rule = plan.teach(view, points, gauss, watch=look)
+    rule = measure_weights(plan, view, density, before_each=look)
     look(rule)
-    return LinearRule(plan=plan, frame=frame, rule=rule, looks=tuple(looks))
+    return LinearRule(plan=plan, frame=density.points.frame, rule=rule, looks=tuple(looks))

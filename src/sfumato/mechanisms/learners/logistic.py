@@ -1,7 +1,7 @@
 """Logistic regression for tables: one weight for every bin of every column; for wide ones and images, for every number.
 
-Bins (or a frame for the numbers) and rows that stand for private ones come from noisy sums, as `3a-table` makes them; most of
-the budget goes to noisy gradients of the rule over all rows. Proof: docs/proofs/learners.md.
+Bins (or a frame for the numbers) and rows that stand for private ones come from noisy sums, as `3a-table` (or `moments`) makes
+them; most of the budget goes to noisy gradients of the rule over all rows. Proof: docs/proofs/learners.md.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,14 @@ from sfumato.mechanisms.learners.linear_rule import LinearPlan, learn_linear_rul
 from sfumato.mechanisms.learners.progress import progress_reading
 from sfumato.mechanisms.learners.rule_blueprint import RuleBlueprint
 from sfumato.mechanisms.learners.targets import require_classes
-from sfumato.mechanisms.table.wide_path.method import is_wide
+from sfumato.mechanisms.moments.settings import MomentsSettings
 from sfumato.model import Classifier, Weights
 from sfumato.public.budget import Budget
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.reading import Reading
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.wide import is_wide
 
 
 @register
@@ -29,6 +30,7 @@ class Logistic:
     """The learner for tables; it has no settings."""
 
     name: ClassVar[str] = "logistic"
+    moments: ClassVar[MomentsSettings] = MomentsSettings()
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: tables for the bins, or moments of points; and gradients."""
@@ -58,7 +60,7 @@ class Logistic:
     def _plan(self, schema: Schema, budget: Budget) -> RuleBlueprint | LinearPlan:
         require_classes(schema, self.name)
         if schema.images or is_wide(schema):
-            return LinearPlan(schema)
+            return LinearPlan(schema, self.moments)
         plan = RuleBlueprint(schema, budget)
         if not plan.has_rule:
             raise PlanError(

@@ -12,9 +12,8 @@ from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.method import measure_table
 from sfumato.mechanisms.table.outline import outline_table
-from sfumato.mechanisms.table.readings import table_readings, wide_readings
+from sfumato.mechanisms.table.readings import table_readings
 from sfumato.mechanisms.table.table_model import TableModel
-from sfumato.mechanisms.table.wide_path.method import Wide, is_wide
 from sfumato.model import Model
 from sfumato.public.budget import Budget
 from sfumato.public.plan.doors import Doors
@@ -49,23 +48,19 @@ class ThreeATable:
         check_alpha(self.alpha)
         if schema.images:
             raise SchemaError("3a-table is for tables. Use a mechanism for images.")
-        return Wide(schema).steps() if is_wide(schema) else Blueprint(schema, budget).steps()
+        return Blueprint(schema, budget).steps()
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Ask the doors, each step with what the steps before it have shown."""
-        if is_wide(schema):
-            return Wide(schema).measure(view)
         return {"fitted": measure_table(Blueprint(schema, view.budget), view)}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Model:
         """Fit the generator to the noisy tables and give it its labels: no row is read."""
-        if is_wide(schema):
-            return Wide(schema).build(measurements, alpha=self.alpha)
         return TableModel(schema, measurements["fitted"], self.alpha)
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """What the noise means for each column."""
-        return wide_readings(schema) if is_wide(schema) else table_readings(schema)
+        return table_readings(schema)
 
     def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
         """Several for each private row where these are few: labels are drawn by chance, and more rows average it out."""
@@ -73,5 +68,5 @@ class ThreeATable:
         return Recommended(rows, _GAIN)
 
     def outline(self, schema: Schema, budget: Budget) -> Outline:
-        """The path that a table takes, and what is left out on it."""
+        """What is done with a table, and what is left out."""
         return outline_table(schema, budget)

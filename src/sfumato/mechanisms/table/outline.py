@@ -12,7 +12,6 @@ from sfumato.mechanisms.table.differences import fewest_rows
 from sfumato.mechanisms.table.features import Feature
 from sfumato.mechanisms.table.rule import MOST_CLASSES
 from sfumato.mechanisms.table.triples import MOST_COLUMNS
-from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.public.budget import Budget
 from sfumato.public.plan.outline import LeftOut, Outline
 from sfumato.public.schema.schema import Schema
@@ -32,8 +31,6 @@ _NAMED = 3
 
 def outline_table(schema: Schema, budget: Budget) -> Outline:
     """The path of a table, and what it leaves out."""
-    if is_wide(schema):
-        return Outline(_wide_path(schema), tuple(_left_out_of_wide(schema)))
     plan = Blueprint(schema, budget)
     return Outline(_path(plan), (*_stages_left_out(plan), *_made_coarser(plan)))
 
@@ -125,27 +122,6 @@ def _name(feature: Feature) -> str:
     if feature.group is None:
         return feature.cells.column.name
     return f"the group from {feature.group.members[0]} to {feature.group.members[-1]}"
-
-
-def _wide_path(schema: Schema) -> str:
-    numbers = sum(c.is_number for c in schema.features)
-    return (
-        f"{numbers:,} of {len(schema.features):,} columns are numbers, more than a hundred: rows are taken as points, and "
-        "drawn from a Gaussian with the noisy mean and covariance of all of them."
-    )
-
-
-def _left_out_of_wide(schema: Schema) -> Iterator[LeftOut]:
-    yield LeftOut(
-        "The shapes of single columns",
-        "a number comes out as one hump, skewed away from a bound that is near; no spikes, no steps",
-    )
-    yield LeftOut("Interactions of columns", "means and covariances are all that is measured of so many columns")
-    target = schema.target_column
-    if target is not None and target.size == 2:
-        yield LeftOut(
-            "Labels of the generator's own (alpha changes nothing)", "with two classes the teacher's are the only ones"
-        )
 
 
 def _listed(names: list[str]) -> str:

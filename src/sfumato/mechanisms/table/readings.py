@@ -1,13 +1,10 @@
 """What the sums of 3a-table tell of each column, for `sfumato plan`."""
 
-import math
-
 import numpy as np
 
 from sfumato.mechanisms.table.blueprint import TARGET
 from sfumato.mechanisms.table.cells import Cells
 from sfumato.public.plan.reading import Reading
-from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Column, Schema
 
 
@@ -31,28 +28,3 @@ def mean_of_cells(column: Column, *, step: str, block: str) -> Reading:
     """
     per_one = float(np.linalg.norm(Cells(column).middles() - column.centre))
     return Reading(column=column.name, what="the mean", step=step, block=block, per_one=per_one, over=1.0)
-
-
-def wide_readings(schema: Schema) -> tuple[Reading, ...]:
-    """Means of the encoded columns, which are clipped about the middle of the box at a length that is measured."""
-    longest = math.sqrt(Encoder(schema.features).width) / 2
-    readings = []
-    for column in schema.features:
-        what, unit, scale = (
-            ("the mean", "", column.high - column.low) if column.is_number else ("a share", "share", 1.0)
-        )
-        readings.append(
-            Reading(
-                column=column.name,
-                what=what,
-                step="mean",
-                block="mean",
-                per_one=longest * scale,
-                unit=unit,
-                over=1.0,
-                at_most=True,
-            )
-        )
-    if schema.target:
-        readings.append(Reading(column=schema.target, what="a count", step="lengths", block="classes", unit="rows"))
-    return tuple(readings)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.labels import expected_labels
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import CODES, RULE
 from sfumato.mechanisms.table.binned import bins_and_labels, whole_numbers
 from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.codes import Lifts, added_lifts
 from sfumato.mechanisms.table.compiled import codes_and_values
-from sfumato.mechanisms.table.labels import expected_labels
 from sfumato.mechanisms.table.layout import Layout
 from sfumato.mechanisms.table.logistic import errors, losses, probabilities
 from sfumato.mechanisms.table.prior import Prior

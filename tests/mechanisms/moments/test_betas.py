@@ -5,16 +5,17 @@ import pytest
 from scipy.special import ndtr
 
 import sfumato as sf
-from sfumato.mechanisms.table.wide_path.betas import fit_betas
-from sfumato.mechanisms.table.wide_path.frame import Frame
-from sfumato.mechanisms.table.wide_path.gauss import Gauss
-from sfumato.mechanisms.table.wide_path.model import WideModel
+from sfumato.mechanisms.moments.betas import fit_betas
+from sfumato.mechanisms.moments.gaussian import Gaussian
+from sfumato.mechanisms.moments.model import MomentsModel
+from sfumato.mechanisms.moments.points import Frame
+from sfumato.mechanisms.moments.settings import MomentsSettings
 
 
 @pytest.mark.parametrize(("mean", "stddev"), [(0.5, 0.2), (0.1, 0.08), (0.95, 0.05), (0.2, 0.25), (0.5, 1e-4)])
 def test_they_have_the_mean_and_the_deviation_that_are_asked_for(mean: float, stddev: float) -> None:
     normal = np.random.default_rng(0).standard_normal((100_000, 1))
-    drawn = fit_betas(np.array([mean]), np.array([stddev**2])).of(normal)
+    drawn = fit_betas(np.array([mean]), np.array([stddev**2]), MomentsSettings()).of(normal)
     assert drawn.min() >= 0
     assert drawn.max() <= 1
     assert drawn.mean() == pytest.approx(mean, abs=0.02 * stddev)
@@ -23,7 +24,7 @@ def test_they_have_the_mean_and_the_deviation_that_are_asked_for(mean: float, st
 
 @pytest.mark.parametrize(("mean", "variance"), [(0.0, 0.01), (1.0, 0.01), (0.3, 5.0), (0.0, 0.0), (1e-9, 1e-4)])
 def test_moments_that_cannot_be_give_numbers_that_vary_all_the_same(mean: float, variance: float) -> None:
-    drawn = fit_betas(np.array([mean]), np.array([variance])).of(np.linspace(-6, 6, 101)[:, None])
+    drawn = fit_betas(np.array([mean]), np.array([variance]), MomentsSettings()).of(np.linspace(-6, 6, 101)[:, None])
     assert np.isfinite(drawn).all()
     assert drawn.min() >= 0
     assert drawn.max() <= 1
@@ -44,17 +45,19 @@ UNIT, DEVIATION, FACTOR = 2.0, 0.06, 0.03
 STDDEV = UNIT * np.hypot(DEVIATION, FACTOR)
 
 
-def model(means: np.ndarray) -> WideModel:
+def model(means: np.ndarray) -> MomentsModel:
     """Entries of a row: low, whether it is missing, two codes, high. Numbers are a deviation or so away from a bound."""
-    return WideModel(
+    return MomentsModel(
         schema=SCHEMA,
         frame=Frame(np.array([0.15, 0.1, 0.6, 0.3, 0.9]), UNIT),
-        gauss=Gauss(np.full((5, 1), FACTOR), np.full(5, DEVIATION), None, 1_000.0),
-        scores=None,
+        settings=MomentsSettings(),
+        gaussian=Gaussian(np.full((5, 1), FACTOR), np.full(5, DEVIATION), None),
+        score_scale=None,
         rates=np.array([0.5, 0.25, 0.25]),
         means=means,
         weights=None,
         alpha=0.0,
+        noisy_rows=1_000.0,
         noisy_rows_stddev=1.0,
     )
 
@@ -71,9 +74,9 @@ def test_released_numbers_keep_their_means_and_deviations_near_a_bound() -> None
 
 
 def test_classes_keep_their_order_and_all_rows_their_mean() -> None:
-    apart = np.zeros((3, 5))
-    apart[:, 4] = [-0.03, 0.0, 0.06]
-    table = model(apart).sample(20_000, seed=0).table
+    means = np.zeros((3, 5))
+    means[:, 4] = [-0.03, 0.0, 0.06]
+    table = model(means).sample(20_000, seed=0).table
     high = (table["high"] + 1) / 2
     of_class = high.groupby(table["y"].astype(str)).mean()
     assert of_class["p"] < of_class["q"] < of_class["r"]

@@ -1,0 +1,123 @@
+"""A Gaussian with a few factors from noisy second moments, and class means. No doors: noisy numbers alone.
+
+What the factors leave over has a variance of its own in every column, and neighbouring columns are correlated: in spectra,
+series and scans a column resembles those some places on. How much, by their distance, is an average over all columns, so
+little noise is left in it. Where the order of the columns means nothing, nothing stands above the noise.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from sfumato.mechanisms.moments.settings import MomentsSettings
+from sfumato.public.plan.doors import Measured
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """A few factors, and residuals: a standard deviation for each entry, and correlations.
+
+    `residual_root` is a root of the correlations of the residuals, or None where there are none.
+    """
+
+    factors: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    residual_root: NDArray[np.float64] | None
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """Of each entry."""
+        return np.asarray((self.factors**2).sum(axis=1) + self.deviations**2)
+
+    def deviation_along(self, weights: NDArray[np.float64]) -> float:
+        """The standard deviation of a weighted sum of the entries; never zero."""
+        residual = self.deviations * weights
+        residual = residual if self.residual_root is None else self.residual_root @ (self.residual_root.T @ residual)
+        product = self.deviations * residual + self.factors @ (self.factors.T @ weights)
+        return float(np.sqrt(max(float(weights @ product), 1e-12)))
+
+    def draw(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Vectors about 0."""
+        rows = rng.standard_normal((n_rows, len(self.factors)))
+        rows = self.deviations * (rows if self.residual_root is None else rows @ self.residual_root.T)
+        return np.asarray(rows + rng.standard_normal((n_rows, self.factors.shape[1])) @ self.factors.T)
+
+    def draw_clipped(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Vectors of norm at most 1, with residuals of one size everywhere.
+
+        They stand for private rows in a Hessian, and a Hessian that is too small somewhere lets noise in there.
+        """
+        even = np.full(len(self.deviations), np.sqrt(np.mean(self.deviations**2)))
+        rows = replace(self, deviations=even, residual_root=None).draw(n_rows, rng)
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+        return rows
+
+
+def fit_gaussian(
+    moments: NDArray[np.float64], squares: NDArray[np.float64], *, noise: float, settings: MomentsSettings
+) -> Gaussian:
+    """Keep the eigenvalues that stand above the edge of the noise, corrected for what noise adds to them.
+
+    The noise in a factor is the same for all entries. For an entry that varies little it would be all that is left, and
+    a learner would take the entry for an exact copy of the factor: so each entry keeps what stands above the noise.
+
+    Args:
+        moments: The noisy mean of a a^T; off-diagonal entries have 1 / sqrt(2) of the noise of the diagonal ones.
+        squares: The mean of each entry's square, with little noise but perhaps all too small by a common factor.
+        noise: The standard deviation of a diagonal entry of the moments.
+        settings: What counts as above the noise.
+    """
+    d = len(moments)
+    values, vectors = np.linalg.eigh(moments)
+    edge = float(np.sqrt(2.0 * d) * noise)
+    kept = values > settings.above_noise * edge
+    above = values[kept]
+    variances = (above + np.sqrt(np.maximum(above**2 - edge**2, 0.0))) / 2
+    trace = min(max(float(np.trace(moments)), 0.05), 1.0)
+    squares = np.maximum(squares, settings.least_variance * max(float(squares.mean()), 1e-12))
+    squares = squares * (trace / float(squares.sum()))
+    factors = vectors[:, kept] * np.sqrt(variances)
+    # The part of an eigenvector that is noise, by the theory of spiked matrices, spread evenly over its entries.
+    in_each = float(np.sum(np.minimum(variances, (edge / 2) ** 2 / np.maximum(variances, 1e-12)))) / d
+    size = np.maximum((factors**2).sum(axis=1), 1e-12)
+    most = np.sqrt(settings.most_explained * squares / size)
+    factors = factors * np.minimum(np.maximum(1 - in_each / size, 0.0), most)[:, None]
+    deviations = np.sqrt(squares - (factors**2).sum(axis=1))
+    root = _residual_root(moments - factors @ factors.T, deviations, noise=noise, settings=settings)
+    return Gaussian(factors, deviations, root)
+
+
+def _residual_root(
+    residual: NDArray[np.float64], deviations: NDArray[np.float64], *, noise: float, settings: MomentsSettings
+) -> NDArray[np.float64] | None:
+    """A root of the residuals' correlations, which depend on the distance of two columns alone."""
+    d = len(residual)
+    by_distance = np.zeros(d)
+    for k in range(1, d // settings.least_pairs):
+        covariance = float(np.diagonal(residual, k).sum())
+        if abs(covariance) > settings.sure_correlation * noise * np.sqrt((d - k) / 2):
+            by_distance[k] = covariance / float(deviations[:-k] @ deviations[k:])
+    if not by_distance.any():
+        return None
+    by_distance[0] = 1.0
+    values, vectors = np.linalg.eigh(linalg.toeplitz(np.clip(by_distance, -1.0, 1.0)))
+    root = vectors * np.sqrt(np.maximum(values, 1e-3))  # noisy correlations need not fit together
+    return np.asarray(root / np.linalg.norm(root, axis=1, keepdims=True))
+
+
+def class_means(sums: Measured, counts: NDArray[np.float64], *, n_rows: float) -> NDArray[np.float64]:
+    """The classes' means without most of the noise: a few common directions, as far as they stand above it.
+
+    Args:
+        sums: Of the vectors of each class.
+        counts: Rows of each class.
+        n_rows: Rows of all.
+    """
+    sizes = np.maximum(counts, 0.05 * n_rows / len(counts))
+    # In these units every entry has the same noise.
+    u, s, v = np.linalg.svd(sums.values / np.sqrt(sizes)[:, None], full_matrices=False)
+    edge = sums.stddev / np.sqrt(sizes.mean()) * (np.sqrt(sums.values.shape[1]) + np.sqrt(len(sizes)))
+    means: NDArray[np.float64] = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
+    return means

@@ -1,0 +1,74 @@
+"""Rows as points of the unit box, in a frame of their own, and back."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Batch, Schema
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where points are measured from, and in which unit: a point of the unit box, and a length."""
+
+    centre: NDArray[np.float64]
+    unit: float
+
+    def inward(self, box: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Points of the box as vectors from the centre."""
+        return (box - self.centre) / self.unit
+
+    def outward(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Vectors from the centre as points of the box."""
+        return np.asarray(np.clip(self.centre + vectors * self.unit, 0.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows as vectors from the centre of a frame, the long ones shortened to norm 1."""
+
+    encoder: Encoder
+    frame: Frame
+
+    def __call__(self, batch: Batch) -> NDArray[np.float64]:
+        """Each row alone decides its vector."""
+        vectors = self.frame.inward(self.encoder(batch))
+        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1.0))
+
+
+def quantile_of_counts(counts: NDArray[np.float64], part: float) -> float:
+    """Where this part of the noisy counts lies below, as a fraction of the range; never zero."""
+    upto = np.maximum.accumulate(np.cumsum(counts))
+    total = max(float(upto[-1]), 1e-9)
+    return float(np.searchsorted(upto, part * total) + 1) / len(counts) if upto[-1] > 0 else 1.0
+
+
+def number_entries(schema: Schema) -> NDArray[np.int64]:
+    """Which entries of a point are values of numbers: not codes, and not whether a number is missing."""
+    starts = np.cumsum([0, *(Encoder((column,)).width for column in schema.features)])
+    numbers = [at for at, column in zip(starts, schema.features, strict=False) if column.is_number]
+    return np.array(numbers, dtype=np.int64)
+
+
+def decode(box: NDArray[np.float64], schema: Schema) -> dict[str, NDArray[np.generic]]:
+    """Points of the unit box as encoded rows: the inverse of `Encoder`. Of a declared group the likeliest member is set."""
+    batch: dict[str, NDArray[np.generic]] = {}
+    leaning: dict[str, NDArray[np.float64]] = {}
+    start = 0
+    for column in schema.features:
+        width = Encoder((column,)).width
+        part = box[:, start : start + width]
+        start += width
+        leaning[column.name] = part[:, -1] - (part[:, 0] if column.is_coded else 0.5)
+        if column.is_coded:
+            batch[column.name] = part.argmax(axis=1)
+            continue
+        value = column.low + part[:, 0] * (column.high - column.low)
+        batch[column.name] = np.where(part[:, 1] > 0.5, np.nan, value) if column.missing else value
+    for group in schema.groups:
+        towards = np.stack([leaning[name] for name in group.members], axis=1)
+        none = (towards.max(axis=1) <= 0) & group.or_none
+        batch |= group.spelled(np.where(none, len(group.members), towards.argmax(axis=1)))
+    return batch

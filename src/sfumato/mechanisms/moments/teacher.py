@@ -1,0 +1,100 @@
+"""A linear classifier from a few noisy gradients over all rows, and how its scores are spread. No doors: noisy numbers alone.
+
+The Hessian is known without asking: it is computed on rows of the fitted Gaussian. So each noisy gradient is a noisy linear
+equation for the weights, and the answer is the posterior mean of the weights given all equations (a Wiener filter).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, stats
+
+from sfumato.mechanisms.table.logistic import error_slopes, probabilities
+from sfumato.mechanisms.table.smooth import to_simplex
+
+#: Of a Gaussian, these parts lie below the mean less and plus one standard deviation.
+_LOW, _HIGH = float(stats.norm.cdf(-1.0)), float(stats.norm.cdf(1.0))
+
+
+@dataclass(frozen=True)
+class NoisyGradient:
+    """A gradient, the weights at which it was taken, and the standard deviation of the noise in each entry."""
+
+    gradient: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    stddev: float
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What is known of the weights besides the gradients.
+
+    Args:
+        rows: Vectors that stand for the private ones, with their intercept.
+        n_rows: How many private rows they stand for.
+        prior_deviation: The standard deviation of a weight.
+        hessian_doubt: How wrong the Hessian of these rows may be, relative to itself.
+    """
+
+    rows: NDArray[np.float64]
+    n_rows: float
+    prior_deviation: float
+    hessian_doubt: float
+
+    def mean(self, observed: Sequence[NoisyGradient], here: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights at which, by the Hessian here, all gradients would be zero as nearly as their noise allows.
+
+        The Hessian is not that of the private rows, so a gradient that was taken far from here counts for less.
+        """
+        means = []
+        for c, hessian in enumerate(self._hessians(here)):
+            precision, weighted = np.zeros(len(hessian)), np.zeros(len(hessian))
+            for one in observed:
+                away = hessian @ (one.weights[c] - here[c])
+                of_one = 1 / (one.stddev**2 + (self.hessian_doubt * away) ** 2)
+                precision += of_one
+                weighted += of_one * (hessian @ one.weights[c] - one.gradient[c])
+            prior_precision = np.eye(len(hessian)) / self.prior_deviation**2
+            covariance = linalg.inv(prior_precision + (hessian * precision) @ hessian)
+            means.append(covariance @ (hessian @ weighted))
+        return np.stack(means)
+
+    def _hessians(self, weights: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        """X^T diag(slopes) X for each set of weights."""
+        slopes = error_slopes(probabilities(self.rows @ weights.T)) * (self.n_rows / len(self.rows))
+        for slope in slopes.T:
+            yield (self.rows.T * slope) @ self.rows
+
+
+def no_gradient(*shape: int) -> NoisyGradient:
+    """Where the weights begin: at zero, with an equation that says next to nothing."""
+    return NoisyGradient(np.zeros(shape), np.zeros(shape), 1e6)
+
+
+@dataclass(frozen=True)
+class ScoreScale:
+    """The mean and standard deviation of the scores, and the deviation that the Gaussian predicts."""
+
+    mean: float
+    deviation: float
+    predicted: float
+
+    def of(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of the Gaussian's rows, moved so that they are spread as the measured ones."""
+        return np.asarray(self.mean + scores * (self.deviation / self.predicted))
+
+
+def fit_score_scale(counts: NDArray[np.float64], *, predicted: float, score_range: float) -> ScoreScale:
+    """From noisy counts of the scores: from the middle two thirds of them, because the tails are mostly noise.
+
+    Args:
+        counts: Rows in cells of one width, on both sides of 0.
+        predicted: The standard deviation that the Gaussian predicts.
+        score_range: Where the cells end, in these deviations.
+    """
+    below = np.r_[0.0, np.cumsum(to_simplex(counts, total=max(float(counts.sum()), 1.0)))]
+    below = below / below[-1] + 1e-9 * np.arange(len(below))
+    low, high = np.interp([_LOW, _HIGH], below, predicted * score_range * np.linspace(-1.0, 1.0, len(below)))
+    return ScoreScale(float(low + high) / 2, max(float(high - low) / 2, 0.1 * predicted), predicted)

@@ -1,1 +1,0 @@
-"""The path for tables of more than a hundred numbers: moments instead of tables."""
