@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sfumato.lab.benchmark.summary import Spread, summarise
+from sfumato.lab.benchmark.protocol import Spread, summarise
 from utility import ROWS, select
 from zoo.figures import AUTO, HISTOGRAMS, REAL, Figures, gather, spread
 from zoo.page import PRESENT
