@@ -78,7 +78,6 @@ class NumberTally:
         into = "missing values" if column.missing else "the middle of the bounds"
         out: list[Finding] = []
         if self._unread.rows:
-            out += self._unread.swallowed(name, of=rows)
             looks, remedy = look_of(self._unread.kept(), date=column.kind == "datetime")
             what = f"did not parse, and become {into}: they look like {looks}"
             out += found(name, what, rows=self._unread.rows, of=rows, remedy=remedy, examples=self._unread.examples())
@@ -127,7 +126,6 @@ class CodedTally:
         into = "missing values" if column.missing else first
         out: list[Finding] = []
         if self._unknown.rows:
-            out += self._unknown.swallowed(column.name, of=rows)
             texts = self._unknown.kept()
             what = "words that are neither true nor false" if column.kind == "boolean" else "outside of the categories"
             out += found(
