@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.values import Coded, Values
+from sfumato.private.intake.values import Coded, UnreadableTypeError, Values
 
 #: What readers raise for a damaged file. Their messages may quote rows.
 BROKEN = (
@@ -93,6 +93,8 @@ def _settle(values: Any) -> Values:
     if not isinstance(values, pd.Series):
         return values
     kind = values.dtype
+    if isinstance(kind, pd.PeriodDtype | pd.IntervalDtype):
+        raise UnreadableTypeError(kind)
     if isinstance(kind, pd.CategoricalDtype):
         return Coded(_settle(pd.Series(kind.categories)), values.cat.codes.to_numpy().astype(np.int64))
     if isinstance(kind, pd.DatetimeTZDtype):
