@@ -85,8 +85,8 @@ KERNEL = (
         "two processes have the same noise",
         (
             _RANDOMNESS,
-            "self._cipher, self._process = _stream(os.urandom(32)), os.getpid()",
-            "self._process = os.getpid()",
+            "        self._cipher, self._one_at_a_time = _stream(os.urandom(32)), threading.Lock()\n        self._process",
+            "        self._process",
         ),
         tests=("tests/private/test_row_alone.py", "-k", "forked"),
     ),
