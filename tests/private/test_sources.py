@@ -377,7 +377,7 @@ def test_a_draft_of_images(tmp_path):
 
 
 def test_odd_column_names_survive_a_draft(tmp_path):
-    names = ['a "b"', "c\\d", "é.ü", "# no", "new\nline", "\x7f"]
+    names = ['a "b"', "c\\d", "é.ü", "# no", "[x]"]
     pd.DataFrame({name: [1] for name in names}).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(SourceError, match="may be a private row"):
         draft_schema(tmp_path / "t.csv")
