@@ -2,6 +2,7 @@
 
 import datetime as dt
 import uuid
+from collections import deque
 from decimal import Decimal
 from fractions import Fraction
 
@@ -22,6 +23,7 @@ from sfumato.private.intake.ids import id_of, to_ids
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sensitive import open_batches
 from sfumato.private.intake.sources import open_source
+from sfumato.private.intake.values import to_numbers
 
 UNIT = PrivacyUnit(person="who", max_rows=3)
 SCHEMA = Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 1e9)),), unit=UNIT)
@@ -92,6 +94,7 @@ def test_an_id_is_the_same_whatever_else_the_column_holds(values) -> None:
         (2.0**60, 2**60 + 1),
         (Fraction(1, 3), 1 / 3),
         (("a", "b"), ("ab",)),
+        (("a", "b"), ("a=b",)),
         (("a", "b"), "(2:=a,2:=b,)"),
         (("1", ("2", "3")), (("1", "2"), "3")),
         (b"abcdefg ", b"abcdefg\t"),
@@ -134,6 +137,10 @@ def test_these_are_two_persons(one, two) -> None:
 def test_one_id_written_the_same_way_is_one_person_whatever_its_type(same) -> None:
     assert {id_of(value) for value in same} == {id_of(same[0])}
     assert id_of(same[0]) is not None
+
+
+def test_many_persons_are_as_many_numbers() -> None:
+    assert len(set(persons_of(np.arange(30_000), rows=5000).tolist())) == 30_000
 
 
 def test_what_has_no_exact_writing_is_nobody() -> None:
@@ -237,6 +244,31 @@ def test_rows_over_the_limit_are_dropped_from_tables_of_every_make(name) -> None
 def test_a_column_that_holds_no_ids_by_its_type_is_refused(column) -> None:
     with pytest.raises(SourceError, match="the person column 'who': values of type"):
         persons_of(column)
+
+
+def test_no_other_row_changes_what_an_id_is() -> None:
+    """Containers that would find one type for all values are not asked for it."""
+    for make in (pl.Series, pa.array, deque, lambda ids: pd.array(ids, dtype="Int64")):
+        assert persons_of(make([2**53, 2**53 + 1, None])).tolist() == [0, 1]
+    assert id_of(1.0) == to_ids(open_column(deque([1.0, "a"]))).private_values[0]
+
+
+def open_column(values):
+    (chunk,) = open_source({"who": values, "x": np.zeros(len(values))}, SCHEMA).chunks(["who"], rows=9)
+    return chunk["who"]
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_numbers_that_are_no_characters_are_missing_and_raise_nothing(order) -> None:
+    points = np.array([0x61, 0xFFFFFFFF, 0x110000, 0x31], dtype=f"{order}u4")
+    texts = np.frombuffer(points.tobytes(), dtype=f"{order}U1")
+    assert persons_of(texts).tolist() == [0, 1]
+    assert np.isnan(to_numbers(texts)).tolist() == [True, True, True, False]
+
+
+def test_places_beyond_a_dictionary_are_missing() -> None:
+    places = pa.array([0, 7, -3, 1], pa.int8())
+    assert persons_of(pa.DictionaryArray.from_arrays(places, pa.array(["a", "b"]), safe=False)).tolist() == [0, 1]
 
 
 # What it is for.

@@ -100,19 +100,24 @@ def test_whatever_codes_a_map_gives_nobody_moves_a_sum_by_more_than_the_bound(ro
     block = BLOCKS["weights"]
     with np.errstate(all="ignore"):
         rows, others = (np.array(some, dtype=float).reshape(-1, 3).astype(dtype) for some in (rows, others))
-    numbers = np.repeat([0, 1], [len(others), len(rows)])
-    with_all, plan = summed(np.concatenate([others, rows]), numbers, block=block)
-    without = summed(others, numbers[: len(others)], block=block)[0] if len(others) else 0 * with_all
-    alone = summed(rows, 0 * numbers[len(others) :], block=block)[0]
+    last = np.array([[0, 1, 1]]).astype(dtype)  # somebody behind, so that the batch holds them all
+
+    def of(*persons):
+        numbers = np.repeat(range(len(persons) + 1), [*map(len, persons), 1])
+        return summed(np.concatenate([*persons, last]), numbers, block=block)
+
+    (with_all, plan), (without, _), (nobody, _) = of(others, rows), of(others), of()
+    alone = of(rows)[0] - nobody
     assert (with_all - without == alone).all(), "another person's rows decide what these count"
     assert sum(int(d) ** 2 for d in alone) <= (1.5 * norm_in_units(plan.noise_multiplier("s"))) ** 2
 
 
 def moved_by_fractional_codes(other: float) -> float:
-    """In norms of a row: forty rows at the code 0, and as many of the opposite weight at the code -0.5."""
+    """In norms of a row: twenty rows at the code 0, and as many of the opposite weight at the code -0.5."""
     rows = [[0.0, -1.0, 1.0]] * 20 + [[-0.5, -1.0, -1.0]] * 20
     unit = replace(UNIT, max_rows=40)
-    with_all, plan = summed([[other, -1.0, 0.0], *rows], [0] + [1] * 40, block=BLOCKS["weights"], unit=unit)
+    others = [[other, -1.0, 0.0]], [[4.0, -1.0, 0.0]]  # of one batch, with no weight
+    with_all, plan = summed([*others[0], *rows, *others[1]], [0, *[1] * 40, 2], block=BLOCKS["weights"], unit=unit)
     return math.sqrt(sum(int(v) ** 2 for v in with_all)) / norm_in_units(plan.noise_multiplier("s"))
 
 

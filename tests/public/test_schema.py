@@ -47,7 +47,9 @@ def columns(draw, name: str) -> Column:
 def whole_schemas(draw) -> Schema:
     chosen = draw(st.lists(column_names, min_size=1, max_size=4, unique=True))
     unit = draw(
-        st.sampled_from([PrivacyUnit(), PrivacyUnit(relation="replace_one"), PrivacyUnit(person="whose row it is", max_rows=3)])
+        st.sampled_from(
+            [PrivacyUnit(), PrivacyUnit(relation="replace_one"), PrivacyUnit(person="whose row it is", max_rows=3)]
+        )
     )
     made = tuple(draw(columns(name)) for name in chosen)
     target = draw(st.sampled_from([None, *chosen]))

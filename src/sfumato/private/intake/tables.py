@@ -62,13 +62,15 @@ def frame_source(frame: pd.DataFrame) -> ArraySource:
 def _as_values(name: str, values: Any) -> Any:
     if isinstance(values, pd.Series | pa.Array | pa.ChunkedArray):
         return values
-    if isinstance(values, pd.Categorical | pd.Index):
+    if isinstance(values, pd.api.extensions.ExtensionArray | pd.Index):
         return pd.Series(values)
+    if hasattr(values, "__arrow_c_stream__"):  # a column of polars: as an array, a null would make floats of all
+        return pa.chunked_array(values)
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(object), None)
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise SourceError(f"column {name!r} is no array. Give an array with one value for each row.")
-    if isinstance(values, list | tuple):
+    if isinstance(values, Sequence) and not hasattr(values, "__array__"):
         # As objects: a common type for all would let one row change how another is read.
         array = np.empty(len(values), dtype=object)
         for at, value in enumerate(values):

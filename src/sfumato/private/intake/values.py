@@ -4,6 +4,7 @@ Nothing here raises because of a value: what cannot be read is missing. Speed co
 for each distinct value of a chunk, and from Arrow where its answer is the same as Python's.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -141,7 +142,8 @@ def _plain(values: Values) -> Values:
         values = _with_kernels(values)
     if isinstance(values, pa.DictionaryArray):
         codes = pc.fill_null(values.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-        return Coded(values.dictionary, codes)
+        inside = codes < len(values.dictionary)  # a library of another make may have checked nothing
+        return Coded(values.dictionary, np.where(inside, np.maximum(codes, -1), -1))
     if isinstance(values, np.ndarray) and values.dtype.kind in "cV":
         raise UnreadableTypeError(values.dtype)
     return values
@@ -223,4 +225,11 @@ def _is_exact(kind: Any) -> bool:
 
 
 def _objects(values: NDArray[Any]) -> NDArray[Any]:
-    return values if values.dtype == object else values.astype(object)
+    if values.dtype.kind != "U" or not values.dtype.itemsize:
+        return values if values.dtype == object else values.astype(object)
+    # A file may hold numbers that are no characters, at which Python raises: such a text is missing.
+    points = np.ascontiguousarray(values).view(f"{values.dtype.byteorder}u4").reshape(*values.shape, -1)
+    broken = (points > sys.maxunicode).any(axis=-1)
+    objects = np.where(broken, "", values).astype(object)
+    objects[broken] = None
+    return objects
