@@ -18,10 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sfumato.lab.benchmark.protocol import Spread, summarise
 from utility import ROWS, select
 from zoo.figures import AUTO, HISTOGRAMS, REAL, Figures, gather, spread
 from zoo.page import PRESENT
+
+from sfumato.lab.benchmark.protocol import Spread, summarise
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"

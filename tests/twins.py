@@ -1,8 +1,9 @@
 """Broken twins: primitives and mechanisms that each break one clause of the contract, and must be caught at it.
 
 A door is built of `Primitives`, so a broken door is a subclass of these: nothing else of the doors is touched. What a View does
-itself (it charges) is broken by `forgets_to_charge`, the weight of a row's codes by `weighs_every_code_as_if_alone`, and who
-belongs together by `leaves_persons_apart` and `tears_persons_at_the_ends_of_batches`. More mechanisms that cheat are in
+itself (it charges) is broken by `forgets_to_charge`, the weight of a row's codes by `weighs_every_code_as_if_alone`, the codes
+themselves by `leaves_codes_as_the_map_gave_them`, and who belongs together by `leaves_persons_apart` and
+`tears_persons_at_the_ends_of_batches`. More mechanisms that cheat are in
 check/cheats.py.
 """
 
@@ -15,6 +16,7 @@ from sfumato.mechanisms import Moments, ThreeAImage, ThreeATable
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.private.kernel import clip
 from sfumato.private.kernel.clip import FINE_NORM
+from sfumato.private.kernel.persons import Persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.view import View
 from sfumato.public.plan import grid
@@ -229,6 +231,21 @@ def leaves_persons_apart(monkeypatch):
 def tears_persons_at_the_ends_of_batches(monkeypatch):
     """Whoever has rows in two batches is clipped in each of them."""
     monkeypatch.setattr("sfumato.private.view.of_whole_persons", lambda batches: batches)
+
+
+def leaves_codes_as_the_map_gave_them(monkeypatch):
+    """A person's norm truncates -0.5 to the code 0, and the sum leaves it out: one set of codes each."""
+    honest = Persons.of_codes
+
+    def raw(private_codes, *, block):
+        codes = private_codes[:, : block.n_hot]
+        return np.where(codes < block.width, codes, -1.0), (codes >= 0).sum(axis=1)
+
+    def truncated(self, private_codes, *, block, units):
+        return honest(self, private_codes.astype(np.int64), block=block, units=units)
+
+    monkeypatch.setattr(clip, "distinct_codes", raw)
+    monkeypatch.setattr(Persons, "of_codes", truncated)
 
 
 def weighs_every_code_as_if_alone(monkeypatch):

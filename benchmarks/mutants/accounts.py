@@ -131,7 +131,7 @@ ACCOUNTING = (
     _mutant(
         "any delta is accepted",
         "one raw row would meet it",
-        ("public/budget.py", "elif self.delta * rows > 1 + 1e-3:", "elif self.delta * rows > 1e9:"),
+        ("public/budget.py", "elif self.delta >= 1 / rows:", "elif self.delta >= 1e9 / rows:"),
         tests=(
             "tests/public/test_plan.py",
             "tests/public/test_schema.py",

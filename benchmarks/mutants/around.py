@@ -48,9 +48,9 @@ INTAKE = (
         "a space makes another person",
         "one person counts as two",
         (
-            "private/intake/persons.py",
-            'stripped = "" if text is None else text.strip()',
-            'stripped = "" if text is None else text',
+            "private/intake/ids.py",
+            'return str.encode(value, "utf-8", "surrogatepass").strip(_BLANKS)',
+            'return str.encode(value, "utf-8", "surrogatepass")',
         ),
         tests=("tests/private/test_sensitive.py", "-k", "ids_of_every_make"),
     ),

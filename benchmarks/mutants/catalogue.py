@@ -4,5 +4,6 @@ from mutants.accounts import ACCOUNTING
 from mutants.around import INTAKE, MECHANISMS, VERIFICATION
 from mutants.kernel import KERNEL
 from mutants.mutant import Mutant
+from mutants.reading import READING
 
-MUTANTS: tuple[Mutant, ...] = (*KERNEL, *INTAKE, *ACCOUNTING, *MECHANISMS, *VERIFICATION)
+MUTANTS: tuple[Mutant, ...] = (*KERNEL, *INTAKE, *READING, *ACCOUNTING, *MECHANISMS, *VERIFICATION)

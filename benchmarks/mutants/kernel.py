@@ -85,8 +85,8 @@ KERNEL = (
         "two processes have the same noise",
         (
             _RANDOMNESS,
-            "self._cipher, self._process = _stream(os.urandom(32)), os.getpid()",
-            "self._process = os.getpid()",
+            "        self._cipher, self._one_at_a_time = _stream(os.urandom(32)), threading.Lock()\n        self._process",
+            "        self._process",
         ),
         tests=("tests/private/test_row_alone.py", "-k", "forked"),
     ),
@@ -160,19 +160,19 @@ KERNEL = (
     _mutant(
         "codes count twice",
         "a row that repeats a code counts twice there",
-        (_CLIP, "        codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1\n", ""),
+        (_CLIP, "if codes[i, j] >= 0 and codes[i, j] == codes[i, j - 1]:", "if codes[i, j] < -1:"),
         tests=("tests/private/test_doors.py", "-k", "codes"),
     ),
     _mutant(
         "codes that stand still pass for rising",
         "a row that repeats a code counts twice there",
-        (_CLIP, "strays |= not values[i, j] >= values[i, j - 1] + 1", "strays |= not values[i, j] >= values[i, j - 1]"),
+        (_CLIP, "rises &= codes[i, j] > last", "rises &= codes[i, j] >= last"),
         tests=("tests/private/test_doors.py", "-k", "codes"),
     ),
     _mutant(
         "codes outside pass for rising",
         "a row counts in somebody else's memory",
-        (_CLIP, "            strays |= not values[i, j] < width\n", ""),
+        (_CLIP, "inside = values[i, j] >= 0 and values[i, j] < width", "inside = values[i, j] >= 0"),
         tests=("tests/private/test_doors.py", "-k", "past_the_largest"),
     ),
     _mutant(

@@ -1,6 +1,7 @@
 """The noise: exact where it must be, right in distribution, and on the grid; with the attack that it stops."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import mpmath
 import numpy as np
@@ -192,3 +193,12 @@ def test_whatever_is_drawn_comes_from_the_stream_and_from_nowhere_else() -> None
         one, again, other = (np.asarray(draw(Primitives(NoiseSource(research_seed=seed)))) for seed in (5, 5, 6))
         assert np.array_equal(one, again), name
         assert not np.array_equal(one, other), name
+
+
+def test_threads_may_draw_from_one_stream_and_never_get_the_same_words() -> None:
+    source = NoiseSource(research_seed=3)
+    with ThreadPoolExecutor(4) as pool:
+        drawn = list(pool.map(source.words, [200_001] * 24))
+    together = np.concatenate(drawn)
+    assert len(np.unique(together)) == len(together)
+    assert set(NoiseSource(research_seed=3).words(200_001).tolist()) in [set(words.tolist()) for words in drawn]

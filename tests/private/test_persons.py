@@ -47,7 +47,7 @@ def summed(rows, numbers, *, block, bound: float = 1.5, unit: PrivacyUnit = UNIT
     step = Step(name="s", blocks=(block,), person_bound=bound)
     plan = make_plan((step,), budget=BUDGET, unit=unit, rows=None)
     total = sums.nothing(step)
-    batches = [({"b": np.asarray(rows, dtype=float)}, np.asarray(numbers))]
+    batches = [({"b": np.asarray(rows)}, np.asarray(numbers))]
     for batch in of_whole_persons(batches):
         sums.add_rows(total, batch, step=step, plan=plan, primitives=primitives(NoiseSource()))
     return sums.on_grid(total, step=step, plan=plan)["b"].astype(object), plan
@@ -71,6 +71,50 @@ def test_no_person_moves_a_sum_by_more_than_the_bound(kind, rows, others, bound)
     square = sum(int(d) ** 2 for d in with_all - without)
     assert square <= (bound * norm_in_units(plan.noise_multiplier("s"))) ** 2
     assert not block.nonnegative or (with_all - without >= 0).all()
+
+
+odd_codes = st.sampled_from(
+    [math.nan, math.inf, -math.inf, -0.5, -0.0, -1.0, 0.5, 0.9, 1.0, 3.9, 4.0, 5.0, -7.0, 1e30, -1e30, 2.0**31, 2.0**53]
+)
+odd_rows = st.tuples(odd_codes, odd_codes, st.sampled_from([1.0, -1.0, 0.3, -1.4, math.nan, 1e300]))
+
+
+@given(
+    rows=st.lists(odd_rows, min_size=1, max_size=4),
+    others=st.lists(odd_rows, max_size=4),
+    dtype=st.sampled_from(["float64", "float32", "int64", "int8", "uint64", "bool"]),
+)
+def test_whatever_codes_a_map_gives_nobody_moves_a_sum_by_more_than_the_bound(rows, others, dtype) -> None:
+    """Fractions, wrong signs and types: one and the same whole numbers make a person's norm and the sum."""
+    block = BLOCKS["weights"]
+    with np.errstate(all="ignore"):
+        rows, others = (np.array(some, dtype=float).reshape(-1, 3).astype(dtype) for some in (rows, others))
+    last = np.array([[0, 1, 1]]).astype(dtype)  # somebody behind, so that the batch holds them all
+
+    def of(*persons):
+        numbers = np.repeat(range(len(persons) + 1), [*map(len, persons), 1])
+        return summed(np.concatenate([*persons, last]), numbers, block=block)
+
+    (with_all, plan), (without, _), (nobody, _) = of(others, rows), of(others), of()
+    alone = of(rows)[0] - nobody
+    assert (with_all - without == alone).all(), "another person's rows decide what these count"
+    assert sum(int(d) ** 2 for d in alone) <= (1.5 * norm_in_units(plan.noise_multiplier("s"))) ** 2
+
+
+def moved_by_fractional_codes(other: float) -> float:
+    """In norms of a row: twenty rows at the code 0, and as many of the opposite weight at the code -0.5."""
+    rows = [[0.0, -1.0, 1.0]] * 20 + [[-0.5, -1.0, -1.0]] * 20
+    unit = replace(UNIT, max_rows=40)
+    others = [[other, -1.0, 0.0]], [[4.0, -1.0, 0.0]]  # of one batch, with no weight
+    with_all, plan = summed([*others[0], *rows, *others[1]], [0, *[1] * 40, 2], block=BLOCKS["weights"], unit=unit)
+    return math.sqrt(sum(int(v) ** 2 for v in with_all)) / norm_in_units(plan.noise_multiplier("s"))
+
+
+def test_fractional_codes_cannot_hide_the_length_of_a_person(monkeypatch) -> None:
+    assert moved_by_fractional_codes(other=1.0) <= 1.5
+    assert moved_by_fractional_codes(other=99.0) == moved_by_fractional_codes(other=1.0)
+    twins.leaves_codes_as_the_map_gave_them(monkeypatch)
+    assert moved_by_fractional_codes(other=1.0) > 10
 
 
 @pytest.mark.parametrize("kind", BLOCKS)

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-import sfumato.private.intake.tables as tables
 from sfumato.errors import SourceError
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.drafts import draft_schema
@@ -53,7 +52,7 @@ def frame(n=40):
             "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 10**7, n), unit="s"),
             "sex": rng.choice(["f", "m", "other"], n),
             "code": rng.choice([1.0, 2.0, np.nan], n),
-            "note": [f'{SECRET}, "x"\n{i}' for i in range(n)],
+            "note": [f'{SECRET}, "x" {i}' for i in range(n)],
         }
     )
     table.loc[::7, "pay"] = np.nan
@@ -168,21 +167,7 @@ def test_odd_rows_raise_nothing_and_leave_the_others_alone(tmp_path):
         for name, values in batch.items():
             assert values[0] == values[-1] == expected[name]
     path.write_bytes(csv_bytes(ODD))
-    assert len(read(path)["age"]) == 6
-
-
-def test_a_row_larger_than_a_block_is_read_with_a_larger_one(tmp_path, monkeypatch):
-    path = tmp_path / "long.csv"
-    rows = [b"%d,1,2020-01-01,m,2,1" % (n % 90) for n in range(3000)]
-    rows[2000] = b"95,1,2020-01-01," + b"m" * 30_000 + b",2,1"
-    path.write_bytes(csv_bytes(rows))
-    whole = read(path)
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", (4096, 1 << 20))
-    same(read(path), whole)
-    assert whole["age"][2000] == 95
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", (4096,))
-    with pytest.raises(SourceError, match="cannot be read as a CSV"):
-        read(path)
+    assert len(read(path)["age"]) == 5  # a value of two lines is none
 
 
 def idx(path, array):
@@ -392,7 +377,7 @@ def test_a_draft_of_images(tmp_path):
 
 
 def test_odd_column_names_survive_a_draft(tmp_path):
-    names = ['a "b"', "c\\d", "é.ü", "# no", "new\nline", "\x7f"]
+    names = ['a "b"', "c\\d", "é.ü", "# no", "[x]"]
     pd.DataFrame({name: [1] for name in names}).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(SourceError, match="may be a private row"):
         draft_schema(tmp_path / "t.csv")
@@ -449,14 +434,6 @@ def test_a_list_of_uneven_pictures_is_mapped():
     batch = read({"picture": [images[0], images[1][:2], images[2].tolist()], "digit": list(labels)}, IMAGES)
     np.testing.assert_array_equal(batch["picture"][[0, 2]], images[[0, 2]])
     assert not batch["picture"][1].any()
-
-
-def test_a_text_of_several_lines_may_lie_across_blocks(tmp_path, monkeypatch):
-    path = tmp_path / "lines.csv"
-    text = b'"' + b"line\n" * 50 + b'"'
-    path.write_bytes(csv_bytes([b"%d,1," % (n % 90) + text + b",m,2,1" for n in range(300)]))
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", (4096,))
-    assert read(path)["age"].tolist() == [n % 90 for n in range(300)]
 
 
 def test_what_a_library_of_any_make_raises_is_not_repeated() -> None:

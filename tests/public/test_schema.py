@@ -13,13 +13,16 @@ import schemas
 import sfumato as sf
 from sfumato import Budget, Column, PrivacyUnit, Schema
 from sfumato.errors import BudgetError, SchemaError
+from sfumato.private.intake.conforming import conform
 from sfumato.public.plan.probe import random_batch
 from sfumato.public.schema.column import plain_word
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.one_of import is_yes_or_no
 from sfumato.public.schema.schema_file import load_schema, parse_schema, schema_to_toml
+from sfumato.public.schema.spelling import hidden_character
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=12)
+column_names = names.filter(lambda name: not hidden_character(name))
 numbers = st.floats(-1e12, 1e12, allow_nan=False)
 
 
@@ -42,9 +45,11 @@ def columns(draw, name: str) -> Column:
 
 @st.composite
 def whole_schemas(draw) -> Schema:
-    chosen = draw(st.lists(names, min_size=1, max_size=4, unique=True))
+    chosen = draw(st.lists(column_names, min_size=1, max_size=4, unique=True))
     unit = draw(
-        st.sampled_from([PrivacyUnit(), PrivacyUnit(relation="replace_one"), PrivacyUnit(person="\x00who", max_rows=3)])
+        st.sampled_from(
+            [PrivacyUnit(), PrivacyUnit(relation="replace_one"), PrivacyUnit(person="whose row it is", max_rows=3)]
+        )
     )
     made = tuple(draw(columns(name)) for name in chosen)
     target = draw(st.sampled_from([None, *chosen]))
@@ -137,7 +142,42 @@ BAD = {
     ],
 )  # fmt: skip
 def test_bounds_of_dates_may_be_dates(low) -> None:
-    assert Column(name="d", kind="datetime", bounds=(low, "2021-01-01")).bounds == (1580428800.0, 1609459200.0)
+    assert Column(name="d", kind="datetime", bounds=(low, "2021-01-01T00:00")).bounds == (1580428800.0, 1609459200.0)
+
+
+@pytest.mark.parametrize("day", ["2020-12-31", date(2020, 12, 31), np.datetime64("2020-12-31")])
+def test_a_day_as_the_upper_bound_ends_with_its_last_second(day) -> None:
+    column = Column(name="d", kind="datetime", bounds=("2020-01-01", day))
+    evening = conform({"d": np.array(["2020-12-31T21:00:00"], dtype=object)}, Schema(columns=(column,)))["d"]
+    assert column.decode(evening)[0] == pd.Timestamp("2020-12-31T21:00:00")
+    assert column.high == pd.Timestamp("2020-12-31T23:59:59").timestamp()
+    assert parse_schema('[columns.d]\ntype = "datetime"\nbounds = [2020-01-01, 2020-12-31]').columns == (column,)
+    assert Schema.parse(Schema(columns=(column,)).to_toml()).columns == (column,)
+
+
+@pytest.mark.parametrize(
+    "name", ["a\x07", "new\nline", "\x7f", "age\u202egnp.exe", "\u2066x", "\ufeffid", "a\u2028b", "\ud800"]
+)
+def test_names_with_characters_that_nobody_sees_are_refused(name) -> None:
+    for fault in (
+        lambda: Column(name=name, kind="boolean"),
+        lambda: Schema(columns=(Column(name="x", kind="boolean"),), unit=PrivacyUnit(person=name)),
+    ):
+        with pytest.raises(SchemaError, match="control or direction character") as refusal:
+            fault()
+        assert name not in str(refusal.value)
+        assert str(refusal.value).isprintable()
+    assert Column(name="الاسم 👩‍👩‍👧 नाम", kind="boolean").name
+
+
+def test_more_categories_than_can_be_read_in_time_are_refused_at_once(tmp_path) -> None:
+    many = tuple(map(str, range(200_001)))
+    with pytest.raises(SchemaError, match="has 200,001 categories, and 200,000 are the most"):
+        Column(name="zip", kind="categorical", categories=many)
+    assert Column(name="zip", kind="categorical", categories=many[1:]).size == 200_000
+    (tmp_path / "schema.toml").write_text("#" * (17 << 20))
+    with pytest.raises(SchemaError, match=r"more than 16 MB.*categories_file"):
+        load_schema(tmp_path / "schema.toml")
 
 
 @pytest.mark.parametrize(
@@ -201,12 +241,12 @@ def test_delta_must_lie_between_0_and_1(delta: float) -> None:
 
 
 def test_delta_must_fit_the_declared_size() -> None:
-    Budget(epsilon=1.0, delta=1 / 60_000).check_against(60_000)
-    Budget(epsilon=1.0, delta=1.667e-5).check_against(60_000)  # 1/60000 with four digits
-    with pytest.raises(BudgetError, match="too large for about 60000 declared rows") as caught:
-        Budget(epsilon=1.0, delta=0.5).check_against(60_000)
+    Budget(epsilon=1.0, delta=0.999 / 60_000).check_against(60_000)
+    for delta in (0.5, 1.667e-5, 1 / 60_000):
+        with pytest.raises(BudgetError, match="too large for about 60000 declared rows") as caught:
+            Budget(epsilon=1.0, delta=delta).check_against(60_000)
     # The bound, and a tenth of it.
-    assert "above 1/rows = 1.7e-05 it promises nothing" in str(caught.value)
+    assert "from 1/rows = 1.7e-05 on it promises nothing" in str(caught.value)
     assert str(caught.value).endswith("Use at most a tenth of that, 1.7e-06.")
     Budget(epsilon=1.0, delta=1.7e-6).check_against(60_000)
 
@@ -217,7 +257,7 @@ def test_delta_must_be_small_where_no_size_is_declared() -> None:
         with pytest.raises(BudgetError, match=r"may be at most 0\.001, and 1e-06 is recommended"):
             Budget(epsilon=1.0, delta=delta).check_against(None)
     # Few rows, declared: the bound is theirs.
-    Budget(epsilon=1.0, delta=0.01).check_against(100)
+    Budget(epsilon=1.0, delta=0.0099).check_against(100)
     schema = replace(schemas.TABLE, rows=None)
     with pytest.raises(BudgetError, match="not declared"):
         sf.plan("auto", schema, Budget(epsilon=1.0, delta=0.5))

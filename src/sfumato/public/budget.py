@@ -79,7 +79,7 @@ class Budget:
     def check_against(self, rows: int | None) -> None:
         """Refuse a delta that a release of one random raw row would also meet.
 
-        Publishing one record out of n, chosen at random, satisfies (0, 1/n): a delta above 1/n says nothing. Where
+        Publishing one record out of n, chosen at random, satisfies (0, 1/n): a delta of 1/n or more says nothing. Where
         the number of rows is not declared, it is taken to be at least a thousand: see `LARGEST_DELTA`.
 
         >>> Budget(epsilon=1.0, delta=0.5).check_against(None)  # doctest: +ELLIPSIS
@@ -93,9 +93,9 @@ class Budget:
                     f"{LARGEST_DELTA:g}, and {default_delta(None):g} is recommended. If fewer than 1,000 rows are "
                     "expected, declare rows under [dataset]."
                 )
-        elif self.delta * rows > 1 + 1e-3:  # room for a bound that was written with a few digits, such as 1.667e-5
+        elif self.delta >= 1 / rows:
             raise BudgetError(
-                f"delta = {self.delta:g} is too large for about {rows} declared rows: above 1/rows = {1 / rows:.2g} it "
+                f"delta = {self.delta:g} is too large for about {rows} declared rows: from 1/rows = {1 / rows:.2g} on it "
                 "promises nothing, because publishing one row at random would meet it. "
                 f"Use at most a tenth of that, {1 / (10 * rows):.2g}."
             )

@@ -19,9 +19,9 @@ from sfumato.present.beside import Comparison
 from sfumato.present.columns import column_cards, columns_in_order
 from sfumato.present.correlations import correlations_of, correlations_svg
 from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.ids import to_ids
 from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.tables import frame_source
-from sfumato.private.intake.values import to_texts
 from sfumato.public.schema.schema import Batch, Schema
 
 
@@ -174,10 +174,10 @@ def _held_back(data: Any, schema: Schema, *, n_rows: int) -> NDArray[np.bool_]:
     units = np.arange(n_rows)
     person = schema.unit.person
     if person is not None:
-        texts: list[str | None] = []
+        ids: list[bytes | None] = []
         for chunk in open_source(data, schema).chunks([person], rows=65_536):
-            coded = to_texts(chunk[person])
-            texts += [None if code < 0 else coded.private_values[code] for code in coded.private_codes]
-        units = pd.factorize(np.array(texts, object), use_na_sentinel=False)[0]
+            coded = to_ids(chunk[person])
+            ids += [None if code < 0 else coded.private_values[code] for code in coded.private_codes]
+        units = pd.factorize(np.array(ids, object), use_na_sentinel=False)[0]
     rng = np.random.default_rng(0)
     return np.asarray((rng.random(units.max(initial=0) + 1) < _HELD_BACK)[units])

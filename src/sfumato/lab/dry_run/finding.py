@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -93,8 +93,6 @@ NOT_PRIVATE = (
 LITTLE = 0.01
 #: Examples that are shown, their length, and how many different texts are kept in mind while reading.
 _SHOWN, _LONGEST, _MOST_TEXTS = 3, 30, 10_000
-#: A number, a date or a category has no more line breaks than this.
-_LINES_OF_A_TEXT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,13 +138,11 @@ class Texts:
     def __init__(self) -> None:
         """Nothing seen yet."""
         self.rows = 0
-        self._swallowed = 0
         self._counts: Counter[str] = Counter()
 
     def add(self, text: str, rows: int) -> None:
         """Some rows hold this text."""
         self.rows += rows
-        self._swallowed += text.count("\n") * rows if text.count("\n") > _LINES_OF_A_TEXT else 0
         if text in self._counts or len(self._counts) < _MOST_TEXTS:
             self._counts[text] += rows
 
@@ -154,12 +150,6 @@ class Texts:
         """The most frequent ones, cut short."""
         texts = (text for text, _ in self._counts.most_common(_SHOWN))
         return tuple(text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..." for text in texts)
-
-    def swallowed(self, column: str, *, of: int) -> list[Finding]:
-        """Lines that lie within one value, where they are too many for one."""
-        what = "lines that lie within values: does a quote not close?"
-        remedy = "Close the quote; in a text, write it twice."
-        return [replace(f, is_fault=True) for f in found(column, what, rows=self._swallowed, of=of, remedy=remedy)]
 
     def kept(self) -> list[str]:
         """Those that were kept, the most frequent first."""

@@ -14,9 +14,9 @@ from sfumato.lab.dry_run.dependence import Declared, Dependences, Groups
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding, found
 from sfumato.lab.dry_run.tallies import rows_to_be_found, tally_of
 from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.csv_file import CsvSource
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
-from sfumato.private.intake.tables import CsvSource
 from sfumato.public.schema.schema import Column, Schema
 
 #: Values that are held at once.
@@ -131,8 +131,11 @@ class _Target:
 
 def _findings_of_lines(source: Source, rows: int) -> list[Finding]:
     odd = source.private_odd_lines if isinstance(source, CsvSource) else 0
-    what = "lines with too many or too few fields, which are left out"
-    remedy = "Do all lines have the header's separator, and do quotes close? Put texts with separators into quotes."
+    what = "lines with too many or too few fields, or with a quote that does not close, which are left out"
+    remedy = (
+        "Put texts with separators into quotes, and write a quote of a text twice. A value of several lines cannot be read "
+        "from CSV: write the table as Parquet."
+    )
     return found(None, what, rows=odd, of=rows + odd, remedy=remedy)
 
 

@@ -60,9 +60,8 @@ class Tally(ABC):
         return found(self._column.name, what, rows=absent, of=rows, remedy="Set missing = true.")
 
     def _unread_found(self, rows: int, what: str, remedy: str) -> list[Finding]:
-        name, unread = self._column.name, self._unread
-        out = unread.swallowed(name, of=rows)
-        return out + found(name, what, rows=unread.rows, of=rows, remedy=remedy, examples=unread.examples())
+        unread = self._unread
+        return found(self._column.name, what, rows=unread.rows, of=rows, remedy=remedy, examples=unread.examples())
 
 
 def tally_of(column: Column, *, least: int) -> Tally:

@@ -15,10 +15,11 @@ import pandas as pd
 import pyarrow as pa
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.csv_file import CsvSource
 from sfumato.private.intake.header import looks_like_names
 from sfumato.private.intake.pictures import FolderSource, IdxSource
 from sfumato.private.intake.sources import open_path
-from sfumato.private.intake.tables import CsvSource, NpzSource, TableSource
+from sfumato.private.intake.tables import NpzSource, TableSource
 from sfumato.public.schema.proposals import Proposal, propose
 from sfumato.public.schema.schema import Kind
 from sfumato.public.schema.spelling import words_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 _MARKS = (",", ";", "\t", "|")
 #: What some spreadsheets write above the header.
-_TELLS_MARK = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+_TELLS_MARK = re.compile(r"sep=([\t -~])\r?\n", re.IGNORECASE)
 
 
 class Header(NamedTuple):

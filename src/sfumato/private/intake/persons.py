@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.intake.scalars import MISSING_TEXTS
+from sfumato.errors import SourceError
+from sfumato.private.intake.ids import to_ids
 from sfumato.private.intake.sources import Source
-from sfumato.private.intake.values import Values, rows_where, to_texts
+from sfumato.private.intake.values import UnreadableTypeError, Values, rows_where
 from sfumato.private.kernel.randomness import NoiseSource
 
 
@@ -20,9 +21,9 @@ class LimitedSource:
     rows are kept depends on nobody else. The draw is made once, at the first reading, and holds for all later
     ones. Rows without a person's id are dropped: nobody could say whose presence they show.
 
-    Persons are told apart by a keyed 128-bit hash of their id. The key is secret and new for each object, so
-    nobody can prepare two ids that meet; by chance, any two of a billion persons meet with probability below
-    1e-20, and then share one limit. The draw takes some 80 bytes for each row, and 8 when made.
+    Ids are exact bytes (`ids.py`), and persons are told apart by a keyed 128-bit hash of these. The key is secret and
+    new for each object, so nobody can prepare two ids that meet; by chance, any two of a billion persons meet with
+    probability below 1e-20, and then share one limit. The draw takes some 80 bytes for each row, and 8 when made.
     """
 
     def __init__(self, source: Source, *, person: str, max_rows: int, randomness: NoiseSource | None = None) -> None:
@@ -71,10 +72,11 @@ class LimitedSource:
 
     def _draw(self, rows: int) -> NDArray[np.int64]:
         """The number of each row's person; -1 for a row that is dropped."""
-        key = os.urandom(32)
-        private_hashes = [
-            _hashes(chunk[self._person], key) for chunk in self._source.chunks([self._person], rows=rows)
-        ]  # fmt: skip
+        key, person = os.urandom(32), self._person
+        try:
+            private_hashes = [_hashes(chunk[person], key) for chunk in self._source.chunks([person], rows=rows)]
+        except UnreadableTypeError as error:
+            raise SourceError(f"the person column {person!r}: {error}") from None
         if not private_hashes:
             return np.zeros(0, dtype=np.int64)
         private_people = np.concatenate(private_hashes)
@@ -107,15 +109,12 @@ def _in_order_of_appearance(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _hashes(values: Values, key: bytes) -> NDArray[np.uint64]:
-    """128 bits for every row, equal for equal ids."""
-    private_ids = to_texts(values)
-    table = [_hash(text, key) for text in private_ids.private_values] + [bytes(16)]
+    """128 bits for every row, equal for equal ids; 0 for nobody."""
+    private_ids = to_ids(values)
+    table = [bytes(16) if id is None else _hash(id, key) for id in [*private_ids.private_values, None]]
     hashes: NDArray[np.uint64] = np.frombuffer(b"".join(table), dtype=np.uint64).reshape(-1, 2)
     return np.take(hashes, private_ids.private_codes, axis=0)
 
 
-def _hash(text: str | None, key: bytes) -> bytes:
-    stripped = "" if text is None else text.strip()
-    if stripped in MISSING_TEXTS:
-        return bytes(16)
-    return hashlib.blake2b(stripped.encode("utf-8", errors="surrogatepass"), key=key, digest_size=16).digest()
+def _hash(private_id: bytes, key: bytes) -> bytes:
+    return hashlib.blake2b(private_id, key=key, digest_size=16).digest()

@@ -8,7 +8,7 @@ and is never run. What is of no known type is missing.
 import math
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone, tzinfo
-from decimal import Context, Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -37,8 +37,8 @@ _ZONES = (timezone, ZoneInfo)
 _ZONE_PACKAGES = ("dateutil", "pytz")
 #: Python refuses to write out whole numbers of thousands of digits; no category is one.
 _LONGEST_INTEGER_BITS = 2_000
-#: Not the context of the thread, which may ask for exceptions.
-_DECIMALS = Context(prec=28, traps=[])
+#: Exact for every decimal, and not the context of the thread, which may ask for exceptions.
+_DECIMALS = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 
 
 def parse_number(text: str) -> float:
@@ -120,8 +120,7 @@ def text_of(value: Any) -> str | None:
     if issubclass(kind, np.integer):
         return _text_of_integer(int(np.generic.item(value)))
     if issubclass(kind, float | np.floating):
-        number = number_of(value)
-        return None if math.isnan(number) else str(int(number)) if _is_whole(number) else _text_of_fraction(value)
+        return _text_of_float(float.__float__(value) if issubclass(kind, float) else np.asarray(value)[()])
     if issubclass(kind, Decimal):
         return _text_of_decimal(value)
     if kind is Fraction:
@@ -160,22 +159,21 @@ def _text_of_integer(value: int) -> str | None:
     return str(value) if value.bit_length() < _LONGEST_INTEGER_BITS else None
 
 
-def _text_of_fraction(value: Any) -> str:
-    # As its own type writes it: 0.1 of 32 bits is 0.1. By way of an array, so that it is NumPy's type and no subclass.
-    return repr(float.__float__(value)) if issubclass(type(value), float) else str(np.asarray(value)[()])
-
-
-def _is_whole(value: float) -> bool:
-    return abs(value) < 2**53 and value.is_integer()
+def _text_of_float(value: Any) -> str | None:
+    """As its own type writes it: 0.1 of 32 bits is 0.1."""
+    if math.isnan(value):
+        return None
+    return _text_of_integer(int(value)) if value.is_integer() else str(value)
 
 
 def _text_of_decimal(value: Decimal) -> str | None:
     if Decimal.is_nan(value):
         return None
+    plain = Decimal.normalize(value, _DECIMALS)
+    if not plain:
+        return "0"
     # The guard keeps 1E+999999999 from being written out digit by digit.
-    if Decimal.is_finite(value) and -50 < Decimal.adjusted(value) < 50:
-        return Decimal.__format__(Decimal.normalize(value, _DECIMALS), "f")
-    return Decimal.__str__(value)
+    return Decimal.__format__(plain, "f") if plain.is_finite() and -400 < plain.adjusted() < 400 else str(plain)
 
 
 def _plain_date(value: date) -> date:
@@ -217,10 +215,13 @@ def _text_of_datetime(value: datetime) -> str | None:
         offset = _offset(value)
     except ValueError:
         return None
-    if offset is not None:
-        return _plain_datetime(value).replace(tzinfo=timezone(offset)).isoformat()
-    # A pandas timestamp has nanoseconds, which no datetime has.
-    return _short_date(value.isoformat() if type(value) is pd.Timestamp else _plain_datetime(value).isoformat())
+    plain = _plain_datetime(value)
+    clock = plain.isoformat()
+    zone = "" if offset is None else plain.replace(tzinfo=timezone(offset)).isoformat().removeprefix(clock)
+    nanoseconds = pd.Timestamp.nanosecond.__get__(value) if issubclass(type(value), pd.Timestamp) else 0
+    if nanoseconds:  # which no datetime has
+        clock = f"{clock if '.' in clock else clock + '.000000'}{nanoseconds:03}"
+    return clock + zone if zone else _short_date(clock)
 
 
 def _short_date(text: str) -> str:

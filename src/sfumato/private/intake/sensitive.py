@@ -1,6 +1,7 @@
 """Private rows behind a closed door: an object that can be handed around and shows nothing."""
 
 import operator
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -10,6 +11,7 @@ from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
 from sfumato.private.intake.together import brought_together
+from sfumato.private.intake.unchanged import Unchanged, fingerprint
 from sfumato.public.schema.schema import Batch, Schema, schema_of
 
 
@@ -53,7 +55,11 @@ class Sensitive:
             SourceError: the file is missing, is not what its name says, or lacks a declared column.
         """
         schema = schema_of(schema)
+        path = Path(data) if isinstance(data, str | os.PathLike) else None
+        seen = "" if path is None else fingerprint(path)
         private_source = open_source(data, schema)
+        if path is not None:
+            private_source = Unchanged(private_source, path=path, seen=seen)
         if schema.unit.person is not None:
             private_source = LimitedSource(private_source, person=schema.unit.person, max_rows=schema.unit.max_rows)
         return cls(private_source, schema=schema)

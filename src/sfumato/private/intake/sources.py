@@ -10,8 +10,9 @@ import pandas as pd
 import pyarrow as pa
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.csv_file import CsvSource
 from sfumato.private.intake.pictures import FolderSource, IdxSource
-from sfumato.private.intake.tables import ArraySource, CsvSource, NpzSource, TableSource, frame_source
+from sfumato.private.intake.tables import ArraySource, NpzSource, TableSource, frame_source
 from sfumato.private.intake.unread_formats import unread_suffix
 from sfumato.private.intake.values import Values
 from sfumato.public.schema.schema import Schema

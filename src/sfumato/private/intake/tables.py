@@ -1,15 +1,14 @@
-"""Tables as sources: arrays, frames, Parquet, CSV and npz, each read chunk by chunk.
+"""Tables as sources: arrays, frames, Parquet and npz, each read chunk by chunk.
 
 What a source may say in an error is public structure: a path, a format, the names in a header. Never what a
 row holds, how many rows there are, or which of them is odd; Arrow's own messages do, so they are replaced.
 """
 
 import gzip
-import io
 import math
 import struct
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from lzma import LZMAError
 from pathlib import Path
@@ -20,18 +19,11 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.header_line import read_header
-from sfumato.private.intake.unread_formats import unread_content
-from sfumato.private.intake.utf8 import Utf8Stream
-from sfumato.private.intake.values import Coded, Values
+from sfumato.private.intake.values import Coded, UnreadableTypeError, Values
 
-#: A row of a CSV file must fit into a block; larger blocks are tried only where one does not.
-_BLOCK_BYTES = (8 << 20, 64 << 20, 1 << 30)
-_HEADER_BYTES = 1 << 20
 #: What readers raise for a damaged file. Their messages may quote rows.
 BROKEN = (
     pa.ArrowException, ArithmeticError, BadZipFile, EOFError, LookupError, LZMAError, MemoryError, OSError, RuntimeError,
@@ -70,13 +62,15 @@ def frame_source(frame: pd.DataFrame) -> ArraySource:
 def _as_values(name: str, values: Any) -> Any:
     if isinstance(values, pd.Series | pa.Array | pa.ChunkedArray):
         return values
-    if isinstance(values, pd.Categorical | pd.Index):
+    if isinstance(values, pd.api.extensions.ExtensionArray | pd.Index):
         return pd.Series(values)
+    if hasattr(values, "__arrow_c_stream__"):  # a column of polars: as an array, a null would make floats of all
+        return pa.chunked_array(values)
     if isinstance(values, np.ma.MaskedArray):
         return np.ma.filled(values.astype(object), None)
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise SourceError(f"column {name!r} is no array. Give an array with one value for each row.")
-    if isinstance(values, list | tuple):
+    if isinstance(values, Sequence) and not hasattr(values, "__array__"):
         # As objects: a common type for all would let one row change how another is read.
         array = np.empty(len(values), dtype=object)
         for at, value in enumerate(values):
@@ -101,6 +95,8 @@ def _settle(values: Any) -> Values:
     if not isinstance(values, pd.Series):
         return values
     kind = values.dtype
+    if isinstance(kind, pd.PeriodDtype | pd.IntervalDtype):
+        raise UnreadableTypeError(kind)
     if isinstance(kind, pd.CategoricalDtype):
         return Coded(_settle(pd.Series(kind.categories)), values.cat.codes.to_numpy().astype(np.int64))
     if isinstance(kind, pd.DatetimeTZDtype):
@@ -146,107 +142,6 @@ class TableSource:
         ) as file:  # fmt: skip
             for batch in file.iter_batches(batch_size=rows, columns=list(names)):
                 yield {name: batch.column(name) for name in names}
-
-
-class CsvSource:
-    """A CSV file (RFC 4180, UTF-8, header line), plain or gzipped.
-
-    Every field is read as bytes, so no type is guessed from rows and no value can raise. A row with the wrong
-    number of fields is left out; that depends on this row alone.
-    """
-
-    def __init__(self, path: Path, *, wanted: Collection[str] = ()) -> None:
-        """Read the header line; `wanted` names of columns help to tell its separator."""
-        self._path = path
-        with no_details(path, "a readable CSV file"), open_binary(path) as stream:
-            head = stream.read(_HEADER_BYTES)
-        if not head:
-            raise SourceError(f"{path} is empty: it has no header line.")
-        if (what := unread_content(head)) is not None:
-            raise SourceError(f"{path} is not a CSV file in UTF-8, whatever its name says: {what}")
-        lines = io.StringIO(head.decode("utf-8-sig", errors="replace"), newline="")
-        header = read_header(lines, tabs=".tsv" in path.name.lower(), wanted=wanted)
-        if header is None or any("\0" in cell for cell in header.names):
-            raise SourceError(
-                f"{path} has no header line of column names in UTF-8. Put one above the rows, with quotes that close; "
-                "a file in UTF-16 has to be saved as UTF-8 first."
-            )
-        if any("\ufffd" in cell for cell in header.names):
-            raise SourceError(
-                f"the header line of {path} is not UTF-8. Save the file as UTF-8, for instance with: "
-                "iconv -f latin1 -t utf-8 OLD > NEW"
-            )
-        is_whole = len(head) < _HEADER_BYTES
-        self._ends_after_header = not lines.read(1)
-        if self._ends_after_header and not is_whole:
-            raise SourceError(f"the header line of {path} is longer than a million bytes. Shorten the names.")
-        self._names, self._delimiter, self._header_lines = header
-        require_distinct(self._names, str(path))
-        #: Lines that the last reading left out, for a custodian's dry run; a release never asks.
-        self.private_odd_lines = 0
-        require_distinct(self._names, str(path))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The header."""
-        return self._names
-
-    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
-        """Fields as Arrow bytes."""
-        if self._ends_after_header:
-            return
-        done = 0
-        for block_bytes in _BLOCK_BYTES:
-            self.private_odd_lines = 0
-            try:
-                with pa.input_stream(str(self._path), compression=_compression(self._path)) as stream:
-                    repaired = pa.PythonFile(Utf8Stream(stream), mode="r")
-                    for batch in _skip(self._batches(repaired, names, block_bytes), done):
-                        for start in range(0, batch.num_rows, rows):
-                            part = batch.slice(start, rows)
-                            yield dict(zip(names, part.columns, strict=True))
-                            done += part.num_rows
-                return
-            except BROKEN:
-                # A row larger than a block ends here. Larger blocks are tried, so that no row is refused.
-                continue
-        raise SourceError(f"{self._path} is damaged, or its quotes do not balance: it cannot be read as a CSV file.")
-
-    def _batches(self, stream: Any, names: Sequence[str], block_bytes: int) -> Iterator[Any]:
-        # Columns go by place: a header's names need not be valid or convenient for Arrow.
-        place_of = {name: str(at) for at, name in enumerate(self._names)}
-        places = [place_of[name] for name in names]
-        return iter(
-            pa_csv.open_csv(
-                stream,
-                read_options=pa_csv.ReadOptions(
-                    column_names=[str(at) for at in range(len(self._names))],
-                    skip_rows=self._header_lines,
-                    block_size=block_bytes,
-                ),
-                parse_options=pa_csv.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=self._left_out
-                ),
-                convert_options=pa_csv.ConvertOptions(
-                    check_utf8=False,
-                    strings_can_be_null=False,
-                    include_columns=places,
-                    column_types=dict.fromkeys(places, pa.binary()),
-                ),
-            )
-        )
-
-    def _left_out(self, private_line: object) -> str:
-        self.private_odd_lines += 1 + str(getattr(private_line, "text", "")).count("\n")
-        return "skip"
-
-
-def _skip(batches: Iterator[Any], done: int) -> Iterator[Any]:
-    for batch in batches:
-        passed = min(done, batch.num_rows)
-        done -= passed
-        if passed < batch.num_rows:
-            yield batch.slice(passed)
 
 
 class NpzSource:

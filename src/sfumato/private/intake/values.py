@@ -4,6 +4,8 @@ Nothing here raises because of a value: what cannot be read is missing. Speed co
 for each distinct value of a chunk, and from Arrow where its answer is the same as Python's.
 """
 
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +35,9 @@ class UnreadableTypeError(SourceError):
 
     def __init__(self, kind: object) -> None:
         """Say which type."""
-        super().__init__(f"values of type {kind} cannot be read as numbers or texts. Split them into columns.")
+        super().__init__(
+            f"values of type {kind} cannot be read as numbers or texts. Split them into columns, or write them as texts."
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +57,7 @@ class Coded:
             return self
         used, codes = np.unique(self.private_codes, return_inverse=True)
         gap = int(used.size > 0 and used[0] < 0)
-        values = self.private_values
+        values = _with_kernels(self.private_values)
         places = used[gap:]
         return Coded(values.take(places) if isinstance(values, pa.Array) else values[places], codes - gap)
 
@@ -80,10 +84,11 @@ def to_numbers(values: Values, *, parse: Parser = parse_number) -> NDArray[np.fl
     return flat.reshape(values.shape)
 
 
-def to_texts(values: Values) -> Coded:
+def to_texts(values: Values, *, write: Callable[[Any], Any] = text_of) -> Coded:
     """Every distinct value as a text (or None), and for every row the place of its text (-1: missing).
 
-    A whole number is written without a point, whatever its type, so that 3, 3.0 and "3" can meet.
+    A whole number is written without a point, whatever its type, so that 3, 3.0 and "3" can meet. `write` makes something
+    else of each value; it is handed the bytes of an Arrow text.
 
     >>> coded = to_texts(np.array([3.0, np.nan, 3.0, 0.5]))
     >>> coded.private_values, coded.private_codes
@@ -92,19 +97,19 @@ def to_texts(values: Values) -> Coded:
     values = _plain(values)
     if isinstance(values, Coded):
         outer = values.compact()
-        inner = to_texts(outer.private_values)
+        inner = to_texts(outer.private_values, write=write)
         return Coded(inner.private_values, np.append(inner.private_codes, -1)[outer.private_codes])
     if isinstance(values, pa.Array):
-        return _texts_from_arrow(values)
-    if values.dtype.kind in "biuf":
+        return _texts_from_arrow(values, write)
+    if values.dtype.kind in "biuf" and values.dtype.itemsize <= 8 and values.dtype.isnative:
         small = values.astype(np.float32) if values.dtype == np.float16 else values
         codes, distinct = pd.factorize(small)
-        return Coded([text_of(value) for value in distinct], codes.astype(np.int64))
+        return Coded([write(value) for value in distinct], codes.astype(np.int64))
     if values.dtype.kind in "mM":
         codes, distinct = pd.factorize(values.view(np.int64))
-        return Coded([text_of(value) for value in distinct.view(values.dtype)], codes.astype(np.int64))
+        return Coded([write(value) for value in distinct.view(values.dtype)], codes.astype(np.int64))
     # Objects are written out before they are compared: 1, 1.0 and True are equal keys but different texts.
-    texts = np.fromiter((text_of(value) for value in _objects(values)), object, count=len(values))
+    texts = np.fromiter((write(value) for value in _objects(values)), object, count=len(values))
     codes, distinct = pd.factorize(texts)
     return Coded(list(distinct), codes.astype(np.int64))
 
@@ -113,7 +118,18 @@ def rows_where(values: Values, mask: NDArray[np.bool_]) -> Values:
     """The values of some rows, in the form that they have."""
     if isinstance(values, Coded):
         return Coded(values.private_values, values.private_codes[mask])
+    values = _with_kernels(values)
     return values.filter(pa.array(mask)) if isinstance(values, pa.Array | pa.ChunkedArray) else values[mask]
+
+
+def _with_kernels(values: Values) -> Values:
+    """The same in an older type, where Arrow cannot take or filter rows of the type that they have."""
+    kind = values.type if isinstance(values, pa.Array | pa.ChunkedArray) else pa.null()
+    if pa.types.is_string_view(kind):
+        return values.cast(pa.large_string())
+    if pa.types.is_binary_view(kind):
+        return values.cast(pa.large_binary())
+    return pc.run_end_decode(values) if pa.types.is_run_end_encoded(kind) else values
 
 
 def _plain(values: Values) -> Values:
@@ -122,9 +138,12 @@ def _plain(values: Values) -> Values:
         values = values.combine_chunks()
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
+    if isinstance(values, pa.RunEndEncodedArray):
+        values = _with_kernels(values)
     if isinstance(values, pa.DictionaryArray):
         codes = pc.fill_null(values.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-        return Coded(values.dictionary, codes)
+        inside = codes < len(values.dictionary)  # a library of another make may have checked nothing
+        return Coded(values.dictionary, np.where(inside, np.maximum(codes, -1), -1))
     if isinstance(values, np.ndarray) and values.dtype.kind in "cV":
         raise UnreadableTypeError(values.dtype)
     return values
@@ -163,7 +182,7 @@ def _numbers_from_texts(values: Values, parse: Parser) -> NDArray[np.float64]:
         return _cast(pc.if_else(absent, pa.scalar(None, pa.string()), trimmed))
     except pa.ArrowInvalid:
         pass
-    coded = _texts_from_arrow(values)
+    coded = _texts_from_arrow(values, text_of)
     table = [parse(text) for text in coded.private_values]
     return np.array([*table, np.nan], dtype=np.float64)[coded.private_codes]
 
@@ -173,15 +192,15 @@ def _cast(texts: Values) -> NDArray[np.float64]:
     return np.asarray(numbers, dtype=np.float64)
 
 
-def _texts_from_arrow(values: Values) -> Coded:
+def _texts_from_arrow(values: Values, write: Callable[[Any], Any]) -> Coded:
     kind = values.type
     if pa.types.is_null(kind):
         return Coded([], np.full(len(values), -1))
     if pa.types.is_time(kind):
-        return to_texts(_numbers_from_arrow(values, parse_number))
+        return to_texts(_numbers_from_arrow(values, parse_number), write=write)
     if pa.types.is_floating(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind)):
         # By way of NumPy: Python's dates end at the year 9999, where they raise.
-        return to_texts(values.to_numpy(zero_copy_only=False))
+        return to_texts(values.to_numpy(zero_copy_only=False), write=write)
     if not (_is_text(kind) or _is_exact(kind)):
         raise UnreadableTypeError(kind)
     if pa.types.is_decimal(kind) and kind.bit_width < 128:
@@ -189,7 +208,7 @@ def _texts_from_arrow(values: Values) -> Coded:
     # Read as bytes: a text that is not valid UTF-8 is repaired, not refused.
     coded = (values.cast(pa.binary()) if _is_text(kind) else values).dictionary_encode()
     codes = pc.fill_null(coded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
-    return Coded([text_of(value) for value in coded.dictionary.to_pylist()], codes)
+    return Coded([write(value) for value in coded.dictionary.to_pylist()], codes)
 
 
 def _is_text(kind: Any) -> bool:
@@ -206,4 +225,11 @@ def _is_exact(kind: Any) -> bool:
 
 
 def _objects(values: NDArray[Any]) -> NDArray[Any]:
-    return values if values.dtype == object else values.astype(object)
+    if values.dtype.kind != "U" or not values.dtype.itemsize:
+        return values if values.dtype == object else values.astype(object)
+    # A file may hold numbers that are no characters, at which Python raises: such a text is missing.
+    points = np.ascontiguousarray(values).view(f"{values.dtype.byteorder}u4").reshape(*values.shape, -1)
+    broken = (points > sys.maxunicode).any(axis=-1)
+    objects = np.where(broken, "", values).astype(object)
+    objects[broken] = None
+    return objects

@@ -108,33 +108,35 @@ def outer_to_grid(private_sum: Integers, *, block: Outer, units: float) -> Integ
     return np.asarray((high * 2**LIMB_BITS + low) * numerator // (denominator * FINE_NORM**2), dtype=np.int64)
 
 
-def distinct_codes(private_codes: Values, *, block: Hot) -> tuple[Values, Integers]:
-    """Codes of a hot block, and how many each row has: none that counts twice, or outside. Below 0 is what counts nowhere.
+def distinct_codes(private_codes: Values, *, block: Hot) -> tuple[Integers, Integers]:
+    """Codes of a hot block as whole numbers, and how many each row has: none that counts twice. -1 counts nowhere.
 
-    Codes that rise along every row, as most tables give them, are not copied, and keep their type.
+    All that follows, a person's norm and the sum alike, reads these and never what the map gave.
     """
-    codes, counts = private_codes[:, : block.n_hot], _n_rising(private_codes, block.n_hot, block.width)
-    if (counts < 0).any():
-        inside = (codes >= 0) & (codes < block.width)  # what is not a number is not inside
-        codes = np.sort(np.where(inside, np.where(inside, codes, 0).astype(np.int64), -1), axis=1)
-        codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1
-        counts = (codes >= 0).sum(axis=1)
+    codes, counts = _whole_codes(private_codes[:, : block.n_hot], block.width)
     return codes, counts
 
 
 @compile_kernel
-def _n_rising(values: Values, n_hot: int, width: int) -> Integers:
-    """How many codes a row has before those at its end that count nowhere; -1 if they leave the block, or do not rise."""
-    counts = np.full(values.shape[0], n_hot)
+def _whole_codes(values: Values, width: int) -> tuple[Integers, Integers]:
+    """Every row alone, whatever the others are: truncated, sorted where its codes do not rise, without repeats."""
+    codes, counts = np.empty(values.shape, dtype=np.int64), np.zeros(values.shape[0], dtype=np.int64)
     for i in range(values.shape[0]):
-        while counts[i] > 0 and not values[i, counts[i] - 1] >= 0:  # what is not a number is not at least 0
-            counts[i] -= 1
-        strays = counts[i] > 0 and not (values[i, 0] >= 0 and values[i, 0] < width)
-        for j in range(1, counts[i]):
-            strays |= not values[i, j] < width
-            strays |= not values[i, j] >= values[i, j - 1] + 1  # a whole one: both are truncated
-        counts[i] = -1 if strays else counts[i]
-    return counts
+        last, rises = -1, True
+        for j in range(values.shape[1]):
+            inside = values[i, j] >= 0 and values[i, j] < width  # what is not a number is not inside
+            codes[i, j] = np.int64(values[i, j]) if inside else -1
+            if inside:
+                rises &= codes[i, j] > last
+                last = codes[i, j]
+                counts[i] += 1
+        if not rises:
+            codes[i].sort()
+            for j in range(values.shape[1] - 1, 0, -1):
+                if codes[i, j] >= 0 and codes[i, j] == codes[i, j - 1]:
+                    codes[i, j] = -1
+                    counts[i] -= 1
+    return codes, counts
 
 
 def weights_in_units(values: Values, n_codes: Integers, *, block: Hot, units: float) -> Integers:

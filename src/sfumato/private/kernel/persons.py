@@ -51,9 +51,9 @@ class Persons:
         limit = math.floor(block.share * (self.bound * _MARGIN * grid.norm_in_units(noise_multiplier)) ** 2)
         return Together(self, partial(_squares_of_vectors, self.starts), limit, slack=math.sqrt(block.width))
 
-    def of_codes(self, private_codes: Values, *, block: Hot, units: float) -> "Together":
-        """Rows that count at their codes; how much, carries their lengths."""
-        squares = partial(_squares_of_codes, self.starts, private_codes.astype(np.int64), block.width)
+    def of_codes(self, private_codes: Integers, *, block: Hot, units: float) -> "Together":
+        """Rows that count at their codes, the same that are added up; how much, carries their lengths."""
+        squares = partial(_squares_of_codes, self.starts, private_codes, block.width)
         limit = math.floor(self.bound**2 * (block.n_hot * int(units) ** 2))
         return Together(self, squares, limit, slack=math.sqrt(block.n_hot))
 

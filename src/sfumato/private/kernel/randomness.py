@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import threading
 from typing import NoReturn
 
 import numpy as np
@@ -33,7 +34,7 @@ class NoiseSource:
         """Key the stream from the operating system, or from a seed for tests and studies."""
         self.is_secure, self._process = research_seed is None, os.getpid()
         seeded = None if research_seed is None else hashlib.sha256(b"sfumato %d" % research_seed).digest()
-        self._cipher = _stream(seeded or os.urandom(32))
+        self._cipher, self._one_at_a_time = _stream(seeded or os.urandom(32)), threading.Lock()
 
     @property
     def description(self) -> str:
@@ -46,15 +47,18 @@ class NoiseSource:
             self._leave_the_parent()
         # Encrypting zeros yields the key stream itself. update_into wants room for one block more.
         stream = np.empty(count + 2, dtype=np.uint64)
-        for start in range(0, 8 * count, _ZEROS.nbytes):
-            size = min(_ZEROS.nbytes, 8 * count - start)
-            self._cipher.update_into(_ZEROS[:size], stream.view(np.uint8).data[start:])
+        with self._one_at_a_time:
+            for start in range(0, 8 * count, _ZEROS.nbytes):
+                size = min(_ZEROS.nbytes, 8 * count - start)
+                self._cipher.update_into(_ZEROS[:size], stream.view(np.uint8).data[start:])
         return stream[:count]
 
     def _leave_the_parent(self) -> None:
         if not self.is_secure:
             raise PrivacyError("a seeded NoiseSource cannot be used in a forked process: it would repeat its noise.")
-        self._cipher, self._process = _stream(os.urandom(32)), os.getpid()
+        # A new lock too: the parent's may be taken by a thread that is not here.
+        self._cipher, self._one_at_a_time = _stream(os.urandom(32)), threading.Lock()
+        self._process = os.getpid()
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be copied: a copied stream would repeat its noise."""

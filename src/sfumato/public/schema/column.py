@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any, Literal
 
 import numpy as np
@@ -13,13 +13,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
-from sfumato.public.schema.spelling import did_you_mean
+from sfumato.public.schema.spelling import did_you_mean, hidden_character
 
 Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
 NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
 CODED_KINDS: tuple[Kind, ...] = ("categorical", "ordinal", "boolean")
 KINDS: tuple[Kind, ...] = (*NUMBER_KINDS, *CODED_KINDS, "image")
 
+#: The first and the last second of a day.
+_DAY = (time(), time(23, 59, 59))
+#: More would take minutes to read, and noise would leave nothing of them.
+MOST_CATEGORIES = 200_000
 _TRAILING_ZEROS = re.compile(r"([+-]?\d+)\.0*")
 
 
@@ -34,15 +38,24 @@ def plain_word(text: str) -> str:
     return whole[1] if whole else folded
 
 
-def bound_of(column: str, kind: str, value: Any) -> float:
-    """A bound as a number; a date, or the text of one where the column is of dates, as its seconds since 1970-01-01 UTC."""
+def bounds_of(column: str, kind: str, bounds: Sequence[Any]) -> tuple[float, float]:
+    """Two bounds as numbers; dates, or texts of them where the column is of dates, as seconds since 1970-01-01 UTC.
+
+    A day as the upper bound ends with its last second, so that values of that day lie within.
+    """
+    low, high = (_bound_of(column, kind, side, clock=clock) for side, clock in zip(bounds, _DAY, strict=True))
+    return low, high
+
+
+def _bound_of(column: str, kind: str, value: Any, *, clock: time) -> float:
     if isinstance(value, str) and kind == "datetime":
         with suppress(ValueError):
-            value = datetime.fromisoformat(value)
+            value = date.fromisoformat(value) if len(value) <= len("2020-01-31") else datetime.fromisoformat(value)
     if isinstance(value, np.datetime64):
-        value = pd.Timestamp(value)
+        is_day = np.datetime_data(value.dtype)[0] == "D"
+        value = pd.Timestamp(value).date() if is_day and not np.isnat(value) else pd.Timestamp(value)
     if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
+        value = datetime.combine(value, clock)
     if isinstance(value, datetime):
         return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
     if not isinstance(value, str):
@@ -89,11 +102,15 @@ class Column:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
+        if hidden_character(self.name):
+            raise SchemaError(
+                f"column {self.name!r} has a control or direction character in its name, with which a report would read "
+                "otherwise than it is. Rename the column in the data."
+            )
         if self.bounds is not None:  # floats always, so that equal schemas have equal digests
             if isinstance(self.bounds, str) or len(self.bounds) != 2:
                 raise SchemaError(f"column {self.name!r}: bounds must be (low, high).")
-            low, high = (bound_of(self.name, self.kind, side) for side in self.bounds)
-            object.__setattr__(self, "bounds", (low, high))
+            object.__setattr__(self, "bounds", bounds_of(self.name, self.kind, self.bounds))
         if self.kind not in KINDS:
             near = did_you_mean(self.kind, KINDS)
             raise SchemaError(f"column {self.name!r} has type {self.kind!r}.{near} Use one of {', '.join(KINDS)}.")
@@ -193,6 +210,11 @@ class Column:
             raise SchemaError(
                 f"column {self.name!r} has no categories. List them in schema.toml, "
                 "or discover = true to spend budget on them."
+            )
+        if len(self.categories) > MOST_CATEGORIES:
+            raise SchemaError(
+                f"column {self.name!r} has {len(self.categories):,} categories, and {MOST_CATEGORIES:,} are the most. Group "
+                "them: noise would leave nothing of so many."
             )
         if len(set(self.categories)) != len(self.categories):
             raise SchemaError(f"column {self.name!r} names a category twice. List each category once.")

@@ -2,9 +2,13 @@
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterable
 
 _WORD = re.compile(r"[A-ZÄÖÜ]?[^\W\d_A-ZÄÖÜ]+\d*|[A-ZÄÖÜ]+\d*(?![^\W\d_A-ZÄÖÜ])|\d+")
+
+#: Marks by which a text turns its direction, and the one that begins a file.
+_TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
 def words_of(name: str) -> list[str]:
@@ -14,6 +18,15 @@ def words_of(name: str) -> list[str]:
     (['patient', 'id'], ['date', 'of', 'birth'], ['icd10', 'chapter'])
     """
     return [word.lower() for word in _WORD.findall(name)]
+
+
+def hidden_character(name: str) -> bool:
+    r"""Whether a name holds what nobody sees and a page obeys: controls, line ends, half characters, turns of direction.
+
+    >>> hidden_character("weight (kg)"), hidden_character("age\u202e"), hidden_character("a\x07")
+    (False, True, True)
+    """
+    return any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") or char in _TURNS for char in name)
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:

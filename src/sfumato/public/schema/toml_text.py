@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.schema.column import CODED_KINDS, Column, bound_of
+from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
 from sfumato.public.schema.faults import Faults
 from sfumato.public.schema.one_of import Groups, groups_declared
 from sfumato.public.schema.spelling import did_you_mean
@@ -26,6 +26,8 @@ _COLUMN_KEYS = (
 )
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
 _SECTIONS = (*_KEYS, "columns")
+#: The longest schema file that is read.
+MOST_BYTES = 16 << 20
 
 
 class Declared(NamedTuple):
@@ -42,6 +44,11 @@ class Declared(NamedTuple):
 def read_schema_file(path: str | Path) -> str:
     """The text of a schema file."""
     try:
+        if Path(path).stat().st_size > MOST_BYTES:
+            raise SchemaError(
+                f"the schema file {path} has more than {MOST_BYTES >> 20} MB, which would take minutes to read. Give long lists "
+                'of categories in a file of their own: categories_file = "codes.csv".'
+            )
         return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise SchemaError(f"there is no schema file {path}. Make one with: sfumato schema DATA > schema.toml") from None
@@ -263,8 +270,7 @@ def _bounds(name: str, entry: Mapping[str, Any], key: str) -> tuple[float, float
         raise SchemaError(f"column {name!r}: bounds must be [low, high].")
     if any(isinstance(side, bool) for side in value):
         raise SchemaError(f"column {name!r}: bounds must be numbers, or dates such as 2020-01-31.")
-    low, high = (bound_of(name, entry["type"], side) for side in value)
-    return low, high
+    return bounds_of(name, entry["type"], value)
 
 
 #: For each key of a column, the argument that it becomes and how it is read.

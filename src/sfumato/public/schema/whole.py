@@ -7,7 +7,7 @@ from sfumato.public.schema.column import Column
 from sfumato.public.schema.faults import Fault
 from sfumato.public.schema.following import dependence_faults
 from sfumato.public.schema.one_of import Groups, group_faults
-from sfumato.public.schema.spelling import did_you_mean
+from sfumato.public.schema.spelling import did_you_mean, hidden_character
 
 
 def contradictions(
@@ -41,6 +41,11 @@ def contradictions(
     if rows is not None and rows < 1:
         sentence = f"rows = {rows} must be at least 1. It is the public, approximate size of the data."
         yield Fault(("dataset", "rows"), sentence)
+    if unit is not None and unit.person is not None and hidden_character(unit.person):
+        sentence = (
+            f"person = {unit.person!r} has a control or direction character in it. Rename the column in the data."
+        )
+        yield Fault(("privacy", "person"), sentence)
     if unit is not None and unit.person in names:
         sentence = f"column {unit.person!r} identifies a person, so it cannot be released. Remove it from [columns]."
         yield Fault(("columns", str(unit.person)), sentence)

@@ -1,0 +1,67 @@
+"""A file that changes while it is read would be two datasets in one release: every pass makes sure that it is still the same."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sfumato.errors import SourceError
+from sfumato.private.intake.sources import Source
+from sfumato.private.intake.values import Values
+
+#: The beginning and the end of a file are compared as well: a clock may be set back, and a footer lies at an end.
+_EDGE_BYTES = 1 << 16
+
+
+class Unchanged:
+    """A source from a file or folder that may be read only for as long as nobody writes there."""
+
+    def __init__(self, source: Source, *, path: Path, seen: str) -> None:
+        """Take what `fingerprint` gave before the source was opened."""
+        self._source, self._path, self._seen = source, path, seen
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the wrapped source."""
+        return self._source.names
+
+    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
+        """The wrapped source's chunks, between two looks at the file."""
+        self._require_unchanged()
+        yield from self._source.chunks(names, rows=rows)
+        self._require_unchanged()
+
+    def _require_unchanged(self) -> None:
+        if fingerprint(self._path) != self._seen:
+            raise SourceError(
+                f"{self._path} was changed while it was read, so nothing is released. Copy it to where nobody writes, and "
+                "start again."
+            )
+
+
+def fingerprint(path: Path) -> str:
+    """What changes when somebody writes to a file or into a folder; it never leaves this process. Empty where nothing is."""
+    digest = hashlib.sha256()
+    try:
+        for file in _files(path):
+            stat = file.stat()
+            digest.update(
+                repr((str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino)).encode("utf-8", "surrogateescape")
+            )
+        if path.is_file():
+            with path.open("rb") as stream:
+                digest.update(stream.read(_EDGE_BYTES))
+                stream.seek(-min(_EDGE_BYTES, path.stat().st_size), os.SEEK_END)
+                digest.update(stream.read(_EDGE_BYTES))
+    except OSError:
+        return ""
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> list[Path]:
+    """The file with its neighbours of the same stem, where labels lie; or all that a folder of pictures holds."""
+    if not path.is_dir():
+        labels = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))
+        return [path, labels] if labels != path and labels.exists() else [path]
+    folders = [path, *sorted(entry for entry in path.iterdir() if entry.is_dir())]
+    return [file for folder in folders for file in sorted(folder.iterdir())]
