@@ -49,17 +49,17 @@ class Tally(ABC):
 
     def _count(self, values: Values, is_read: Callable[[str | None], bool] = lambda text: False) -> None:
         """Count what is missing, and note the texts that are not read."""
-        missing, told = counted_texts(values, is_read)
+        missing, texts = counted_texts(values, is_read)
         self._missing += missing
-        for text, count in told:
+        for text, count in texts:
             self._unread.add(text, count)
 
-    def _missing_found(self, rows: int, into: str) -> list[Finding]:
+    def _report_missing(self, rows: int, into: str) -> list[Finding]:
         what = f"missing, though not declared so: they become {into}"
         absent = 0 if self._column.missing else self._missing
         return found(self._column.name, what, rows=absent, of=rows, remedy="Set missing = true.")
 
-    def _unread_found(self, rows: int, what: str, remedy: str) -> list[Finding]:
+    def _report_unread(self, rows: int, what: str, remedy: str) -> list[Finding]:
         name, unread = self._column.name, self._unread
         out = unread.swallowed(name, of=rows)
         return out + found(name, what, rows=unread.rows, of=rows, remedy=remedy, examples=unread.examples())
@@ -82,15 +82,15 @@ class DiscoveredTally(Tally):
 
     def add(self, values: Values) -> None:
         """Count one chunk."""
-        missing, told = counted_texts(values, lambda text: False)
+        missing, texts = counted_texts(values, lambda text: False)
         self._missing += missing
-        for text, count in told:
+        for text, count in texts:
             self._counts[text.strip()] += count
 
     def findings(self, rows: int) -> list[Finding]:
         """The type that the texts look like, and how many rows have a text that is too rare."""
         name, n_texts = self._column.name, len(self._counts)
-        out = self._missing_found(rows, "the first category")
+        out = self._report_missing(rows, "the first category")
         if (kind := self._looks_like()) is not None:
             what = f"look like {kind[0]}, and each different one would be a category"
             held = sum(self._counts.values())
@@ -152,8 +152,8 @@ class NumberTally(Tally):
         out: list[Finding] = []
         if self._unread.rows:
             looks, remedy = look_of(self._unread.kept(), date=column.kind == "datetime")
-            out = self._unread_found(rows, f"did not parse, and become {into}: they look like {looks}", remedy)
-        out += self._missing_found(rows, into)
+            out = self._report_unread(rows, f"did not parse, and become {into}: they look like {looks}", remedy)
+        out += self._report_missing(rows, into)
         for side, count in (("below", self._below), ("above", self._above)):
             remedy = "Are the bounds in the unit of the file? Widen them by what is known in public; never to an extreme row."
             out += found(name, f"{side} the bounds, and cut to them", rows=count, of=rows, remedy=remedy)
@@ -186,8 +186,8 @@ class CodedTally(Tally):
         out: list[Finding] = []
         if self._unread.rows:
             what = "words that are neither true nor false" if is_truth else "outside of the categories"
-            out = self._unread_found(rows, f"{what}: they become {into}", self._remedy(self._unread.kept()))
-        return out + self._missing_found(rows, into)
+            out = self._report_unread(rows, f"{what}: they become {into}", self._remedy(self._unread.kept()))
+        return out + self._report_missing(rows, into)
 
     def _remedy(self, texts: list[str]) -> str:
         if any("\ufffd" in text for text in texts):
