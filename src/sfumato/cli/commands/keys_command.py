@@ -95,11 +95,11 @@ def verify(
     with progress(title="verify", quiet=quiet) as step:
         step("recomputing the release")
         found = verify_release(release, rebuild=rebuild, signer=signer)
-    told = ("ok", "epsilon", "delta", "replayed_epsilon", "claim")
+    facts = ("ok", "epsilon", "delta", "replayed_epsilon", "claim")
     rest = ("different", "signature", "checked", "declared", "problems", "warnings")
     payload = {
         "release": str(release),
-        **{key: getattr(found, key) for key in told},
+        **{key: getattr(found, key) for key in facts},
         "rebuilt": found.different is not None,
         **{key: getattr(found, key) for key in rest},
     }

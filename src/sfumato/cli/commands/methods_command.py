@@ -81,8 +81,8 @@ data = typer.Typer(help="Benchmark datasets that are known by name.", no_args_is
 def list_datasets(as_json: AsJson = False) -> None:
     """Show which benchmark datasets are found under $SFUMATO_DATA."""
     folder = os.environ.get(DATA_VARIABLE) or None
-    told = ("name", "kind", "rows", "target", "files")
-    rows = [{**{key: getattr(entry, key) for key in told}, "found": is_found(entry)} for entry in CATALOGUE]
+    facts = ("name", "kind", "rows", "target", "files")
+    rows = [{**{key: getattr(entry, key) for key in facts}, "found": is_found(entry)} for entry in CATALOGUE]
 
     def show(console: Console) -> None:
         table = table_of("name", "kind", "target", "found", "rows", numbers=1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from sfumato.lab.attacks.roc import Interval
 from sfumato.lab.benchmark.any_target import NUMBER_LEARNERS, each_column, r2, train_numbers
 from sfumato.lab.benchmark.datasets import Metric, has_rare_class
 from sfumato.lab.benchmark.examples import Examples
-from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS, train_and_predict, train_to_ask
+from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS, Predictor, train_and_predict, train_to_ask
 from sfumato.lab.benchmark.metrics import brier
 from sfumato.lab.benchmark.metrics import utility as score_of
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Batch, Schema
 
 _SETS = ("real", "synthetic")
 #: Test rows on which a column is shuffled to see what it is worth, and classes up to which all are shown.
@@ -99,11 +100,14 @@ def _classes(material: Material, learners: Sequence[str], *, most_rows: int, on_
             train = material.examples(trained_on, most=most_rows)
             chance = train_and_predict(learner, train, test, schema, balanced=balanced)
             learned.append(_judged(learner, trained_on, metric, chance, test.label, names))
-    importances: list[dict[str, Any]] = []
-    if not schema.images:
-        on_step("what each column is worth")
-        importances = _importances(material, learners[0], metric, test, most_rows=most_rows)
-    return _utility(metric, target.name, learned, class_names=names, importances=importances)
+    if schema.images:
+        return _utility(metric, target.name, learned, class_names=names)
+    on_step("what each column is worth")
+    some, label, worth = _first(test.batch), test.label[:_SHUFFLED], {}
+    for trained_on in _SETS:
+        ask = train_to_ask(learners[0], material.examples(trained_on, most=most_rows), schema)
+        worth[trained_on] = _losses(partial(_score_of_classes, ask, metric, label), some, schema)
+    return _utility(metric, target.name, learned, class_names=names, importances=_largest(worth))
 
 
 def _judged(
@@ -144,20 +148,23 @@ def _calibration(chance: NDArray[np.float64], truth: NDArray[np.int64]) -> list[
     ]
 
 
-def _importances(
-    material: Material, learner: str, metric: Metric, test: Examples, *, most_rows: int
-) -> list[dict[str, Any]]:
+def _first(rows: Batch) -> Batch:
+    return {name: values[:_SHUFFLED] for name, values in rows.items()}
+
+
+def _score_of_classes(ask: Predictor, metric: Metric, label: NDArray[np.int64], rows: Batch) -> float:
+    return score_of(metric, ask(Examples(rows, label)), label)
+
+
+def _score_of_numbers(ask: Callable[[Batch], NDArray[np.float64]], name: str, rows: Batch) -> float:
+    return r2(rows[name], ask(rows))
+
+
+def _losses(score: Callable[[Batch], float], rows: Batch, schema: Schema) -> dict[str, float]:
     """What the score loses when a column of the test rows is shuffled (Breiman 2001)."""
-    some = _first(test, _SHUFFLED)
-    found = {}
-    for trained_on in _SETS:
-        ask = train_to_ask(learner, material.examples(trained_on, most=most_rows), material.schema)
-        base = score_of(metric, ask(some), some.label)
-        found[trained_on] = {
-            column.name: base - score_of(metric, ask(_shuffled(some, column.name)), some.label)
-            for column in material.schema.features
-        }
-    return _largest(found)
+    shuffled = {c.name: np.random.default_rng(0).permutation(rows[c.name]) for c in schema.features}
+    base = score(rows)
+    return {name: base - score({**rows, name: values}) for name, values in shuffled.items()}
 
 
 def _pairs(found: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
@@ -170,36 +177,21 @@ def _largest(found: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
     return sorted(_pairs(found), key=lambda pair: -max(pair["real"], pair["synthetic"]))
 
 
-def _first(examples: Examples, most: int) -> Examples:
-    return Examples({name: values[:most] for name, values in examples.batch.items()}, examples.label[:most])
-
-
-def _shuffled(examples: Examples, name: str) -> Examples:
-    mixed = np.random.default_rng(0).permutation(examples.batch[name])
-    return Examples({**examples.batch, name: mixed}, examples.label)
-
-
 def _numbers(material: Material, learners: Sequence[str], *, most_rows: int, on_step: Callable[[str], None]) -> Utility:
     schema, name = material.schema, str(material.schema.target)
     whole = material.examples("test", most=most_rows).batch
     known = ~np.isnan(whole[name])
     test = {key: values[known] for key, values in whole.items()}
-    truth, learned = test[name], []
-    some = _first(Examples(test, np.zeros(len(truth), dtype=np.int64)), _SHUFFLED)
-    importances: dict[str, dict[str, float]] = {}
+    truth, some, learned = test[name], _first(test), []
+    worth: dict[str, dict[str, float]] = {}
     for learner in learners:
         for trained_on in _SETS:
             on_step(f"{learner} on {trained_on} rows")
             ask = train_numbers(learner, material.examples(trained_on, most=most_rows).batch, schema)
-            said = ask(test)
-            learned.append(_learned(learner, trained_on, _explained(truth, said)))
+            learned.append(_learned(learner, trained_on, _explained(truth, ask(test))))
             if learner == learners[0]:
-                base = r2(some.batch[name], ask(some.batch))
-                importances[trained_on] = {
-                    column.name: base - r2(some.batch[name], ask(_shuffled(some, column.name).batch))
-                    for column in schema.features
-                }
-    return _utility("R2", name, learned, importances=_largest(importances))
+                worth[trained_on] = _losses(partial(_score_of_numbers, ask, name), some, schema)
+    return _utility("R2", name, learned, importances=_largest(worth))
 
 
 def _explained(truth: NDArray[np.float64], said: NDArray[np.float64]) -> dict[str, float]:

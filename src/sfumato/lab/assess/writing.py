@@ -52,36 +52,36 @@ def headline(found: Summary) -> dict[str, str]:
     utility, attacks, table, pictures = found["utility"], all_attacks(found), found["table"], found["pictures"]
     real, synthetic = _first(utility, "real"), _first(utility, "synthetic")
     if real is not None and synthetic is not None:
-        told = {
+        words = {
             "useful": f"{synthetic['score']['value']:.3f}",
             "useful_about": f"{_METRICS[utility['metric']]} of {synthetic['learner']} trained on the release; "
             f"{real['score']['value']:.3f} if trained on private rows",
         }
     else:
         mean = {key: float(np.mean([pair[key] for pair in utility["columns"]])) for key in ("synthetic", "real")}
-        told = {
+        words = {
             "useful": f"{mean['synthetic']:.3f}",
             "useful_about": "how well columns are predicted from the others, learned from the release (1 is all, 0 nothing); "
             f"{mean['real']:.3f} if learned from private rows",
         }
     if table is not None:
-        told["alike"] = f"{table['one_way']:.3f}"
-        told["alike_about"] = (
+        words["alike"] = f"{table['one_way']:.3f}"
+        words["alike_about"] = (
             "how far a column's distribution is off, on average (0: the same, 1: apart); "
             f"other real rows are {table['one_way_fresh']:.3f} off"
         )
     elif pictures is not None:
         fresh = pictures["frechet_fresh"]
-        told["alike"] = f"{pictures['frechet']:.3g}"
-        told["alike_about"] = f"Frechet distance (0 is the same); other real pictures: {fresh:.3g}"
+        words["alike"] = f"{pictures['frechet']:.3g}"
+        words["alike_about"] = f"Frechet distance (0 is the same); other real pictures: {fresh:.3g}"
     if attacks:
         best = max(attack["rate_at_low"]["value"] for attack in attacks)
-        told["attack"] = f"{best:.2%}"
-        told["attack_about"] = (
+        words["attack"] = f"{best:.2%}"
+        words["attack_about"] = (
             f"the share of private rows that the best of {len(attacks)} attacks recognises while it mistakes .1 % of others for "
             "them; guessing recognises .1 %"
         )
-    return told
+    return words
 
 
 _METRICS = {"accuracy": "accuracy", "auc": "AUC", "auc_ovo": "AUC", "R2": "R2"}

@@ -73,7 +73,7 @@ def train_numbers(
         return lambda asked: np.full(len(asked[name]), said)
     rows = {key: values[known] for key, values in train.items()}
     model: Any
-    told: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if learner == "linear":
         from sklearn.linear_model import Ridge
 
@@ -86,8 +86,8 @@ def train_numbers(
         design = partial(tree_matrix, schema=schema)
         model = need_lightgbm().LGBMRegressor(random_state=seed, verbose=-1, n_jobs=1)
         coded = [at for at, column in enumerate(schema.features) if column.is_coded]
-        told = {"categorical_feature": coded or "auto"}
-    fitted = model.fit(design(rows), y, **told)
+        options = {"categorical_feature": coded or "auto"}
+    fitted = model.fit(design(rows), y, **options)
     return lambda asked: np.asarray(fitted.predict(design(asked)))
 
 

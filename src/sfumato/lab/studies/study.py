@@ -138,9 +138,9 @@ def carry_out(
         start = time.process_time()
         figures = task.run(folder)
         kept[task.key] = {**figures, "quick": quick, "processor_seconds": round(time.process_time() - start, 1)}
-        told = {"study": study.name, "points": kept, "missing": _missing(study, kept)}
+        record = {"study": study.name, "points": kept, "missing": _missing(study, kept)}
         with writing(file):
-            file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+            file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return write_page(study, kept, folder)
 
 
