@@ -17,8 +17,8 @@ from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
 from sfumato.mechanisms import DPMerf
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.mechanisms.generators.merf import training
 from sfumato.mechanisms.generators.merf.mean_embedding import MeanEmbedding, contribution
+from sfumato.mechanisms.generators.merf.mechanism import _distance
 from sfumato.mechanisms.generators.merf.waves import ExpectedWaves, draw_waves
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.plan.doors import Measured
@@ -125,8 +125,8 @@ class TestEmbedding:
         rng = np.random.default_rng(0)
         features = torch.from_numpy(rng.normal(size=(20_000, 30)))
         target = torch.zeros(100, 30, dtype=torch.float64)
-        assert abs(float(training._distance(features, target, 100))) < 0.02
-        assert float(training._distance(features + 1, target, 100)) == pytest.approx(30, abs=0.5)
+        assert abs(float(_distance(features, target, 100))) < 0.02
+        assert float(_distance(features + 1, target, 100)) == pytest.approx(30, abs=0.5)
 
 
 KEPT = [

@@ -79,14 +79,7 @@ def _run(
 
 
 def assigned(cost: Vectors, *, low: int, high: int, prices: Vectors | None = None) -> tuple[Codes, Vectors]:
-    """Rows to clusters at little cost, with `low` to `high` rows in each; and the prices that led there.
-
-    Args:
-        cost: Of each row in each cluster.
-        low: The least rows of a cluster.
-        high: The most.
-        prices: Where to begin, one for each cluster.
-    """
+    """Rows to clusters at little cost, with `low` to `high` rows in each; and the prices that led there, from these on."""
     n_rows, clusters = cost.shape
     paid = np.zeros(clusters) if prices is None else prices.copy()
     step = float(np.mean(np.partition(cost, min(1, clusters - 1), axis=1)[:, min(1, clusters - 1)] - cost.min(axis=1)))

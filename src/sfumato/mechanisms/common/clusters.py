@@ -84,12 +84,7 @@ def responsibilities(
 ) -> Vectors:
     """How much each cluster of its own class answers for a row: (row, class * cluster), each row adding up to 1.
 
-    Args:
-        vectors: One a row.
-        label: The class of each.
-        centres: As (class, cluster, entry).
-        weights: As (class, cluster).
-        variance: Of an entry, for each class.
+    `centres` are (class, cluster, entry), `weights` (class, cluster), and the `variance` is that of an entry, for each class.
     """
     classes, clusters, _ = centres.shape
     out = np.zeros((len(vectors), classes, clusters))

@@ -19,13 +19,8 @@ def rows_with_rates(
 ) -> NDArray[np.int64]:
     """For each of so many places a row, so that the most likely classes have these rates, up to chance.
 
-    A class with too many rows leaves some of its places to rows beyond the places; one with too few repeats some.
-
-    Args:
-        soft: How likely each class is in each row, of which there are at least as many as places.
-        rates: The rates of the classes.
-        n_rows: How many places there are.
-        rng: Public randomness.
+    A class with too many rows leaves some of its places to rows beyond the places; one with too few repeats some. `soft` is
+    how likely each class is in each row, of which there are at least as many as the `n_rows` places.
     """
     labels, shares = soft.argmax(axis=1), _shares(soft)
     stays = rng.random(n_rows) < (rates / np.maximum(shares, _LEAST))[labels[:n_rows]]

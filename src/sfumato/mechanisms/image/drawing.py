@@ -30,12 +30,7 @@ def draw_images(
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Images in the unit box, pale and a little outside of it, with the class that each was drawn for.
 
-    Args:
-        density: What was measured.
-        schema: The schema of the images.
-        n_rows: How many.
-        rng: Public randomness.
-        small: Whether large images are drawn in the size that features are taken of, at a fraction of the work.
+    `small`: large images are drawn in the size that features are taken of, at a fraction of the work.
     """
     image = schema.images[0]
     vectors, label = _vectors(density, n_rows, rng)

@@ -24,10 +24,7 @@ class DPPro(Reporting):
     """Report rows under a random matrix, and undo it by the pseudo-inverse.
 
     Args:
-        randomiser: See `Reporting`.
-        label_share: See `Reporting`.
-        l2_clip: See `Reporting`.
-        calibrate: See `Reporting`.
+        randomiser, label_share, l2_clip, calibrate: See `Reporting`.
         dimensions: How many numbers a report holds; no more than a row has.
         matrix_seed: The public seed of the matrix.
     """

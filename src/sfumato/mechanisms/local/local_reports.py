@@ -30,10 +30,7 @@ class LocalReports(Reporting):
     """Report tables column by column, and pictures by the first of their cosine coefficients.
 
     Args:
-        randomiser: See `Reporting`.
-        label_share: See `Reporting`.
-        l2_clip: See `Reporting`.
-        calibrate: See `Reporting`.
+        randomiser, label_share, l2_clip, calibrate: See `Reporting`.
         coefficients: How many cosine coefficients are reported of each channel of a picture. None: a hundred, and more where
             little noise would let them be seen.
     """

@@ -52,14 +52,9 @@ def fitted(
     steps: int,
     start: Mapping[Columns, Table] | None = None,
 ) -> tuple[MarkovModel, dict[Columns, Table]]:
-    """The model and its potentials.
+    """The model and its potentials, after at most so many steps from those of an earlier fit of some of the tables.
 
-    Args:
-        sizes: Bins of each column.
-        tables: What was measured; several tables of the same columns are all taken into account.
-        total: Rows in all.
-        steps: How many steps to try at most.
-        start: The potentials of an earlier fit, of some of the tables.
+    Several tables of the same columns are all taken into account.
     """
     order = Elimination.of(sizes, [table.columns for table in tables])
     potentials = {table.columns: _first(table) for table in tables} | dict(start or {})

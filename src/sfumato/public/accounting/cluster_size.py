@@ -20,19 +20,10 @@ def least_cluster_size(
 ) -> int:
     """The smallest cluster whose mean may be released with noise of at most sigma_max, within the budget.
 
-    Bisection over whole numbers between one that breaks the budget and one that keeps it; what is returned is always
-    the end that keeps it.
-
-    Args:
-        epsilon: Of the whole budget.
-        delta: Of the whole budget.
-        sigma_max: The largest standard deviation of noise that an entry of a mean may have.
-        sensitivity: How far one unit of privacy moves the sum of a cluster: the norm of a row about the point that sums
-            are measured from (add-or-remove), twice that for replace-one, times the rows of a person.
-        share: The part of the total precision that the means get; the rest went into finding the clusters.
-
-    Returns:
-        l >= 1 with sensitivity / (l sigma_max) <= mu sqrt(share), mu being the GDP parameter of the budget.
+    That is the least l >= 1 with sensitivity / (l sigma_max) <= mu sqrt(share), mu being the GDP parameter of the whole budget,
+    by bisection over whole numbers, of which the end that keeps the budget is returned. The sensitivity is how far one unit
+    of privacy moves the sum of a cluster: the norm of a row about the point that sums are measured from (add-or-remove), twice
+    that for replace-one, times the rows of a person. The share is the part of the precision that the means get.
 
     >>> least_cluster_size(epsilon=1.0, delta=1e-5, sigma_max=0.2, sensitivity=14.0, share=0.5)
     370

@@ -144,7 +144,7 @@ class Certificate:
                 for step, noise in zip(self.steps, self.noise_multipliers, strict=True)
             ],
             "grid": self.grid,
-            "discovery": self.discovery and {key: list(names) for key, names in asdict(self.discovery).items()},
+            "discovery": self.discovery and _with_lists(vars(self.discovery)),
             "mechanism": asdict(self.mechanism),
             "seed": self.seed,
             "randomness": self.randomness,
@@ -173,7 +173,7 @@ class Certificate:
             fields["claim"], fields["event"] = Claim.from_json(fields["claim"]), event_from_json(fields["event"])
             fields["steps"], fields["noise_multipliers"] = _steps(fields["steps"])
             fields["scale"] = _positive(fields["scale"], "scale")
-            fields["grid"] = {key: _positive(value, f"the grid of {key}") for key, value in fields["grid"].items()}
+            fields["grid"] = _grid(fields["grid"])
         except VerificationError:
             raise
         except SfumatoError as error:
@@ -258,6 +258,15 @@ def _steps(entries: list[Any]) -> tuple[tuple[Step, ...], tuple[float, ...]]:
     if len({step.name for step in steps}) != len(steps):
         raise VerificationError(f"{NAME} lists two steps of the same name.")
     return tuple(steps), tuple(noise)
+
+
+def _with_lists(fields: dict[str, Any]) -> dict[str, Any]:
+    """As JSON has them: lists in the place of tuples."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
+
+
+def _grid(body: dict[str, Any]) -> dict[str, float]:
+    return {key: _positive(value, f"the grid of {key}") for key, value in body.items()}
 
 
 def _positive(value: Any, what: str) -> float:

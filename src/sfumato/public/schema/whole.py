@@ -19,15 +19,9 @@ def contradictions(
     groups: Mapping[str, Groups],
     unread: Sequence[str] = (),
 ) -> Iterator[Fault]:
-    """Everything that does not fit.
+    """Everything that does not fit, of what is right by itself; `groups` are one-hot groups by their key.
 
-    Args:
-        columns: Those that are right by themselves.
-        target: The column to predict.
-        rows: The declared size.
-        unit: The unit of privacy, where it is right by itself.
-        groups: One-hot groups by their key.
-        unread: Names of columns that have faults of their own: they are there, and nothing more is known of them.
+    `unread` columns have faults of their own: they are there, and nothing more is known of them.
     """
     names = [*(column.name for column in columns), *unread]
     if not names:

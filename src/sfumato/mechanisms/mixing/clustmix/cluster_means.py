@@ -28,14 +28,7 @@ class ClusterMeans:
 
 
 def means_about_classes(contents: Contents, clusters: Clusters, rates: Vectors, bands: Sequence[slice]) -> ClusterMeans:
-    """The clusters of all classes, their means about those of their classes.
-
-    Args:
-        contents: What is in the clusters.
-        clusters: Which are in use, and how many rows they must have.
-        rates: The part of the rows that each class has.
-        bands: Entries that are likely to be of one size.
-    """
+    """The clusters of all classes, their means about those of their classes; `bands` are entries likely of one size."""
     pieces = []
     for counts, sums, used in zip(contents.counts.values, contents.sums.values, clusters.used, strict=True):
         measured = Measured(sums[used], contents.sums.stddev)
@@ -63,13 +56,7 @@ def _of_class(sizes: Vectors, sums: Measured, bands: Sequence[slice], *, least_s
 
 
 def without_noise(values: Vectors, noise: Vectors, bands: Sequence[slice]) -> Vectors:
-    """Wiener's filter, band by band: what is more than noise, over all rows of `values`, says how much of each to keep.
-
-    Args:
-        values: Signal and noise, one vector a row.
-        noise: The standard deviation of the noise in each row.
-        bands: Entries that are likely to be of one size.
-    """
+    """Wiener's filter, band by band: what is more than noise, over all rows of `values`, says how much of each to keep."""
     out = values.copy()
     for band in bands:
         part = out[:, band]
@@ -84,12 +71,7 @@ def deviation_around(
     """The deviation of each entry around its cluster's mean: one level for each band, the same in all classes.
 
     An entry of one class alone would drown in its noise. What does not stand out of the noise of its band is nothing.
-
-    Args:
-        about_classes: The clusters, with means about those of their classes.
-        squares: Sums of squares about class means, (class, entry).
-        bands: Entries that are likely to be of one size.
-        total: The noisy number of rows.
+    `squares` are sums about class means, (class, entry).
     """
     left = squares.values.sum(axis=0) / total - about_classes.share @ about_classes.means**2
     noise = squares.stddev * np.sqrt(len(squares.values)) / total
@@ -110,15 +92,7 @@ def shapes_of(shapes: Measured, *, prior: float) -> Vectors:
 def adapt(
     clusters: ClusterMeans, kernel: KernelStatistic, projection: Projection, classes: ClassMeans, *, alpha: float
 ) -> tuple[Vectors, Rule]:
-    """Means moved towards what a classifier asks, and the classifier that is trained on them.
-
-    Args:
-        clusters: With their means in the space of vectors.
-        kernel: What is known of the rows.
-        projection: From vectors to the features of the kernel.
-        classes: Rows of each class.
-        alpha: From the means as they are (0) to wherever the classifier wants them (1).
-    """
+    """Means moved towards what a classifier asks (alpha from 0, as they are, to 1), and the classifier trained on them."""
     known = cleaned_sums(kernel.gram.values, kernel.cross.values.T, total=classes.total, stddev=kernel.gram.stddev)
     labels, sizes = np.eye(len(classes.counts))[clusters.label], clusters.share * classes.total
     before = projection.points(clusters.means)

@@ -48,12 +48,9 @@ def _odds(log_shape: Vectors, slope: Vectors, place: Vectors) -> Vectors:
 
 
 def cleaned(noisy_counts: Vectors, *, stddev: float, prior: float) -> Vectors:
-    """Noisy histograms, one a class, as probabilities: what is not above its noise is nothing.
+    """Noisy histograms, (class, cell), as probabilities: what is not above its noise is nothing.
 
-    Args:
-        noisy_counts: As (class, cell).
-        stddev: The noise on each.
-        prior: How many rows' worth of the histogram over all classes a class is given.
+    A class is given `prior` rows' worth of the histogram over all classes.
     """
     kept = np.where(noisy_counts > stddev, noisy_counts, 0.0)
     together = np.where(noisy_counts.sum(axis=0) > stddev * np.sqrt(len(kept)), noisy_counts.sum(axis=0), 0.0)
