@@ -234,6 +234,10 @@ def _load(request: Request) -> Any:
     """The class: from its module, or from the file of a script."""
     found: Any = _module_of(request)
     for name in request.qualname.split("."):
+        if not hasattr(found, name):
+            raise ContractError(
+                f"its file does not define {name} when it is imported. Write the class above the main guard."
+            )
         found = getattr(found, name)
     return found
 

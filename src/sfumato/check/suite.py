@@ -64,6 +64,12 @@ def check_mechanism(
         primitives: What the doors are built of: for the broken twins of these.
     """
     refuse_while_loading()
+    if isinstance(mechanism, type):
+        raise ContractError(f"{mechanism.__name__} is a class. Give a mechanism: {mechanism.__name__}().")
+    if not isinstance(schema, Schema):
+        raise ContractError(f"schema = {schema!r} is no schema. Read one with sf.Schema.load('schema.toml').")
+    if not isinstance(budget, Budget | None):
+        raise ContractError(f"budget = {budget!r} is no budget. Give sf.Budget(epsilon=1.0, delta=1e-6), say.")
     setting = Setting(mechanism, schema, budget or Budget(epsilon=1.0, delta=1e-6), n_rows, primitives)
     for check in CHECKS:
         try:

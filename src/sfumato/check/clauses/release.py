@@ -18,6 +18,7 @@ from sfumato.check.watch import watched
 from sfumato.errors import ContractError
 from sfumato.fitted import Fitted
 from sfumato.folder.releasing import load_release, release
+from sfumato.mechanism import registered_names
 from sfumato.model import Classifier, Product
 from sfumato.private.doors_only import doors_of
 from sfumato.private.intake.quiet import silence
@@ -95,6 +96,10 @@ def nothing_is_left_on_the_machine(setting: Setting) -> None:
 
 def works_without_data(setting: Setting) -> None:
     """A release folder loads, samples the same rows for the same seed (or predicts the same), and verifies."""
+    if setting.mechanism.name not in registered_names():
+        raise ContractError(
+            "no mechanism is known by this name, so a release could not be loaded. Write @sf.register above it."
+        )
     fitted = setting.fit(setting.ordinary())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "release"
