@@ -3,6 +3,8 @@
 from mutants.accounts import ACCOUNTING
 from mutants.around import INTAKE, MECHANISMS, VERIFICATION
 from mutants.kernel import KERNEL
+from mutants.losses import LOSSES
 from mutants.mutant import Mutant
+from mutants.suite import SUITE
 
-MUTANTS: tuple[Mutant, ...] = (*KERNEL, *INTAKE, *ACCOUNTING, *MECHANISMS, *VERIFICATION)
+MUTANTS: tuple[Mutant, ...] = (*KERNEL, *LOSSES, *INTAKE, *ACCOUNTING, *MECHANISMS, *VERIFICATION, *SUITE)

@@ -58,7 +58,12 @@ def test_other_programs_may_write_where_they_like_meanwhile(tmp_path) -> None:
     write(tmp_path / "old", PLANTED)  # it was there before
     before = seen_in([tmp_path])
     busy = subprocess.Popen(
-        [sys.executable, "-c", "import sys, time\nfor i in range(99):\n open(f'{sys.argv[1]}/{i}', 'w').write(str(i))", str(tmp_path)]
+        [
+            sys.executable,
+            "-c",
+            "import sys, time\nfor i in range(99):\n open(f'{sys.argv[1]}/{i}', 'w').write(str(i))",
+            str(tmp_path),
+        ]
     )
     write(tmp_path / "deep" / "debug.bin", b"header" + PLANTED)
     busy.wait()

@@ -439,6 +439,15 @@ class TestState:
         with pytest.raises(ContractError, match="what changes from step to step is a parameter"):
             view.noisy_gradients("gradients", annealed, ONE)
 
+    def test_parameters_may_be_written_into_from_step_to_step(self) -> None:
+        """As an optimiser does."""
+        view, _ = open_view(rows(), step(uses=5))
+        at = {name: torch.from_numpy(values) for name, values in parameters().items()}
+        for _ in range(5):
+            noisy = view.noisy_gradients("gradients", loss, at)
+            for name, values in at.items():
+                values -= 0.01 * torch.from_numpy(noisy[name].values).float()
+
     def test_its_code_never_meets_a_private_row(self) -> None:
         """So whatever it keeps, it keeps of public rows; and a bound holds for a loss that drifts, refused or not."""
         calls = []
@@ -516,8 +525,13 @@ class TestState:
 
     def test_memory_that_nobody_wrote_to_holds_no_rows(self) -> None:
         """The last microbatch's rows may still stand in it."""
+
+        def careless(p, e):
+            torch.full((64,), 7.0)  # thrown away at once: what is taken next lies where it lay
+            return p["w"].sum() * torch.empty(64).sum()
+
         view, _ = open_view(rows(), step(width=1, sampling=Everyone()))
-        noisy = view.noisy_gradients("gradients", lambda p, e: p["w"].sum() * torch.empty(64).sum(), ONE, device="cpu")
+        noisy = view.noisy_gradients("gradients", careless, ONE, device="cpu")
         assert noisy["w"].values[0] == 0
 
     def test_it_leaves_torch_as_it_was(self) -> None:

@@ -74,7 +74,8 @@ class GradientSum:
         kept = np.random.default_rng(21).permutation(n)[: max(1, n // 2)]
         moved = np.concatenate([kept, np.arange(n, 2 * n)])[:n]
         self._program, first = self._written_down()
-        self._settled = (self._parameters, first)
+        # Copies: an optimiser writes into its parameters.
+        self._settled = ({name: values.clone() for name, values in self._parameters.items()}, first)
         two = self._integers(take(self._public, moved))[: len(kept)].double()
         if not self._is_as_at_first(self._written_down()[1]):
             raise ContractError(words.mixes_rows(self._step))
