@@ -117,3 +117,11 @@ def test_the_watch_names_what_is_left_behind(tmp_path) -> None:
     for descriptor in pipe:
         os.close(descriptor)
     assert heard.deeds == ["a file or a connection is left open"] * 2
+
+
+def test_a_library_that_looks_at_the_threads_of_others_is_no_deed() -> None:
+    """scikit-learn does so whenever it fits."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    with watched() as heard, threadpoolctl.threadpool_limits(1):
+        pass
+    assert not heard.deeds

@@ -35,7 +35,11 @@ _DEEDS = (
 )
 #: Compiled code that is loaded, or kept for the next time: by the interpreter and by numba, never from private rows.
 _COMPILERS = ("<frozen importlib._bootstrap_external>", os.path.join("numba", "core", "caching.py"))
-_COMPILER_FOLDERS = tuple(f"{os.sep}{name}{os.sep}" for name in ("numba", "llvmlite"))
+#: Libraries that load others by ctypes, while they compute.
+_LOADERS = (
+    *(f"{os.sep}{name}{os.sep}" for name in ("numba", "llvmlite", "torch", "scipy", "sklearn")),
+    "threadpoolctl.py",
+)
 #: A descriptor that is still open afterwards and leads elsewhere than to such a thing can be read by anybody who finds it.
 _HARMLESS = ("anon_inode:", "/dev/null", "/dev/urandom", "/dev/nvidia", "/proc/", "/sys/")
 _DESCRIPTORS = next((folder for folder in ("/proc/self/fd", "/dev/fd") if os.path.isdir(folder)), None)
@@ -220,11 +224,12 @@ def _is_deed(event: str) -> bool:
 
 def _by_a_compiler(event: str) -> bool:
     frame: types.FrameType | None = sys._getframe()
+    files = []
     while frame is not None:
-        file = frame.f_code.co_filename
-        if file.endswith(_COMPILERS) or (
-            event.startswith("ctypes.") and any(part in file for part in _COMPILER_FOLDERS)
-        ):
-            return True
+        files.append(frame.f_code.co_filename)
         frame = frame.f_back
-    return False
+    if event.startswith("ctypes."):
+        caller = next((file for file in files if file != __file__ and f"{os.sep}ctypes{os.sep}" not in file), "")
+        if any(part in caller for part in _LOADERS):
+            return True
+    return any(file.endswith(_COMPILERS) for file in files)

@@ -50,7 +50,7 @@ class Program:
                 slots.operations.append(_Operation(func, arguments, options, slots.of(found, new=True), []))
                 return found
 
-        with Recorder():
+        with torch.autograd.set_multithreading_enabled(False), Recorder():  # in this thread, where all of it is seen
             self.result = list(function(*inputs))
         self._outputs: list[_Slot] = slots.of(self.result)
         self._n_inputs, self._n_slots = len(inputs), slots.count
