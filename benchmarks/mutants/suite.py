@@ -70,13 +70,13 @@ SUITE = (
     _mutant(
         "hooks may stay",
         "somebody is called later, with the rows at hand",
-        (_WATCH, "if _hooks() != hooks:", "if False:"),
+        (_WATCH, "if _hooks() != hooks and not imported:", "if False:"),
         tests=_by_cheat("CollectorCalls"),
     ),
     _mutant(
         "exits may be registered",
         "rows are written when the program ends",
-        (_WATCH, "if atexit._ncallbacks() > at_exit:", "if False:"),
+        (_WATCH, "if atexit._ncallbacks() > at_exit and not imported:", "if False:"),
         tests=_by_cheat("LeftForTheEnd"),
     ),
     _mutant(

@@ -504,13 +504,15 @@ class LeavesAPipeOpen(Plain):
     """A pipe that holds a value, for whoever finds its number."""
 
     def cheat(self, measured, ages):
-        if len(PIPES) < 40:
-            PIPES.append(os.pipe())
-            os.write(PIPES[-1][1], str(ages.mean()).encode())
+        pipe = os.pipe()
+        for descriptor, number in zip(pipe, PIPE, strict=True):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        os.write(PIPE[1], str(ages.mean()).encode())
         return measured
 
 
-PIPES: list = []
+PIPE = (300, 301)
 
 
 @caught_by(ANSWERS)

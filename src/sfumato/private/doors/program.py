@@ -42,7 +42,11 @@ class Program:
         torch = need_torch("noisy_gradients")
         slots = _Slots(inputs)
 
-        class Recorder(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[misc] # torch is an extra
+        base: Any = (
+            torch.utils._python_dispatch.TorchDispatchMode
+        )  # torch is an extra, so the class cannot stand outside
+
+        class Recorder(base):  # type: ignore[misc]
             def __torch_dispatch__(_, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 _refuse(torch, func)
                 arguments, options = slots.of(args), slots.of(kwargs or {})
