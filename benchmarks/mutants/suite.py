@@ -83,7 +83,7 @@ SUITE = (
         "databases may be opened",
         "rows stay in a table",
         (_WATCH, '"sqlite3.connect", ', ""),
-        tests=_by_cheat("ForgottenDatabase"),
+        tests=_by_files("databases"),
     ),
     _mutant(
         "generators may hold anything",

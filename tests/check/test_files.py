@@ -1,6 +1,7 @@
 """Files that native code writes are noticed wherever they are, and nobody else's."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -109,6 +110,12 @@ def test_other_threads_may_write(tmp_path) -> None:
         ended.set()
         other.join()
     assert not tries
+
+
+def test_the_watch_hears_of_databases(tmp_path) -> None:
+    with watched() as heard:
+        sqlite3.connect(tmp_path / "debug.db").close()
+    assert "sqlite3.connect" in heard.deeds
 
 
 def test_the_watch_names_what_is_left_behind(tmp_path) -> None:

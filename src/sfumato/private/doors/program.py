@@ -42,9 +42,8 @@ class Program:
         torch = need_torch("noisy_gradients")
         slots = _Slots(inputs)
 
-        base: Any = (
-            torch.utils._python_dispatch.TorchDispatchMode
-        )  # torch is an extra, so the class cannot stand outside
+        # torch is an extra, so this class cannot stand outside.
+        base: Any = torch.utils._python_dispatch.TorchDispatchMode
 
         class Recorder(base):  # type: ignore[misc]
             def __torch_dispatch__(_, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
