@@ -1,7 +1,11 @@
 """The contract suite: every mechanism of the package keeps it, every broken twin is caught at its own clause."""
 
-from dataclasses import replace
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+import accidents  # noqa: F401 - it adds to the cheats
 import numpy as np
 import pytest
 from cheats import CHEATS, RankOfARow
@@ -137,3 +141,79 @@ def test_a_door_that_draws_nobody_is_caught(monkeypatch) -> None:
     twins.tosses_no_coins(monkeypatch)
     with pytest.raises(ContractError, match=r"sampling is what was accounted.*was not drawn"):
         check_mechanism(MIX, schemas.TABLE)
+
+
+SCRIPT = """
+import sys
+from dataclasses import dataclass
+from typing import ClassVar
+from sfumato import Column, Schema
+from sfumato.check import check_mechanism
+from sfumato.extending import register
+from sfumato.mechanisms import IndependentHistograms
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Mine(IndependentHistograms):
+    name: ClassVar[str] = "mine"
+
+if "guard" in sys.argv:
+    @register
+    @dataclass(frozen=True, kw_only=True)
+    class Mine(IndependentHistograms):
+        name: ClassVar[str] = "guarded"
+    Mine.__qualname__ = "Guarded"
+
+schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 100)),))
+check_mechanism(Mine(), schema, n_rows=40)
+print("passed", __name__)
+"""
+
+
+def run_script(tmp_path, *arguments: str) -> subprocess.CompletedProcess:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    return subprocess.run([sys.executable, "script.py", *arguments], cwd=tmp_path, capture_output=True, text=True)
+
+
+def test_a_script_without_a_main_guard_can_check_its_mechanism(tmp_path) -> None:
+    """A fresh process loads the script up to the check, and no further."""
+    found = run_script(tmp_path)
+    assert found.stdout == "passed __main__\n", found.stderr
+
+
+def test_a_class_that_no_fresh_process_finds_is_told_so(tmp_path) -> None:
+    assert "does not define Guarded" in run_script(tmp_path, "guard").stderr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unregistered(IndependentHistograms):
+    """A name that nobody knows."""
+
+    name: ClassVar[str] = "unregistered"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneStep(IndependentHistograms):
+    """No comma behind a single step."""
+
+    def steps(self, schema, budget):
+        return super().steps(schema, budget)[0]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "schema", "options", "remedy"),
+    [
+        (IndependentHistograms, schemas.TABLE, {}, r"Give a mechanism: IndependentHistograms\(\)"),
+        (IndependentHistograms(), "schema.toml", {}, "Schema.load"),
+        (IndependentHistograms(), schemas.TABLE, {"budget": 1.0}, "Give sf.Budget"),
+        (OneStep(), schemas.TABLE, {}, r"return \(step,\)"),
+    ],
+)
+def test_first_steps_that_go_wrong_are_told_how_to_go_on(mechanism, schema, options, remedy: str) -> None:
+    with pytest.raises(ContractError, match=remedy):
+        check_mechanism(mechanism, schema, **options)
+
+
+def test_a_mechanism_that_is_not_registered_is_told_so() -> None:
+    with pytest.raises(ContractError, match=r"@sf\.register"):
+        run_clause("a release loads, samples and verifies without the data", Unregistered(), schemas.TABLE)

@@ -1,6 +1,7 @@
 """The door noisy_gradients: gradients of one example each, clipped, counted and noised like any other sum."""
 
 import math
+import random
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from sfumato.errors import ContractError, PlanError
 from sfumato.extending import Dense, Everyone, Hot, Outer, Poisson, SecretBins, Step, register
 from sfumato.model import FixedModel
 from sfumato.private.doors import gradients as inside
+from sfumato.private.doors.program import Program
 from sfumato.private.kernel.clip import clip_tensor_to_grid, clip_to_grid
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
@@ -275,17 +277,6 @@ class TestRefusals:
         with pytest.raises(ContractError, match="one example at a time"):
             view.noisy_gradients("gradients", shaky, {"w": torch.ones(1)})
 
-    def test_a_loss_that_counts_its_calls(self) -> None:
-        calls = []
-
-        def counting(p, e):
-            calls.append(1)
-            return p["w"].sum() * e["image"].mean() * len(calls)
-
-        view, _ = open_view(rows(), step(width=1, clip=100.0))
-        with pytest.raises(ContractError, match="when it is asked again"):
-            view.noisy_gradients("gradients", counting, {"w": torch.ones(1)})
-
     def test_errors_of_shape_show_before_a_private_row_is_read(self) -> None:
         class Untouchable:
             def chunks(self, names, *, rows):
@@ -298,17 +289,18 @@ class TestRefusals:
         with pytest.raises(ContractError, match=r"size mismatch|shape"):
             view.noisy_gradients("gradients", loss, {"weight": torch.ones(3, 35), "bias": torch.ones(6)})
 
-    def test_an_error_over_private_values_is_not_passed_on(self) -> None:
-        """A loss that works on public rows and then never again: the message of its error stays inside."""
+    def test_an_error_of_the_loss_after_the_private_rows_is_not_passed_on(self) -> None:
+        """A loss that works while it is tried and then never again: the message of its error stays inside."""
         calls = []
 
         def breaking(p, e):
             calls.append(1)
             if len(calls) > 2:
-                raise RuntimeError(f"secret {e}")
+                raise RuntimeError("secret")
             return p["w"].sum() * e["image"].mean()
 
-        view, _ = open_view(rows(), step(width=1))
+        view, _ = open_view(rows(), step(width=1, uses=2))
+        view.noisy_gradients("gradients", breaking, {"w": torch.ones(1)})
         with pytest.raises(ContractError, match="withheld") as refusal:
             view.noisy_gradients("gradients", breaking, {"w": torch.ones(1)})
         assert "secret" not in str(refusal.value)
@@ -323,6 +315,217 @@ class TestRefusals:
         monkeypatch.setattr("sfumato.public.machine.torch_extra.importlib.util.find_spec", lambda name: None)
         with pytest.raises(PlanError, match=r"pip install 'sfumato\[deep\]'"):
             view.noisy_gradients("gradients", loss, parameters())
+
+
+CALLS, CLOCK = [], iter(range(10**9))
+
+
+def drifts(p, e):
+    """Scaled by a slow function of how often it was called: 0.01 % a call."""
+    CALLS.append(1)
+    return p["w"].sum() * e["image"].mean() * (1 + 1e-4 * len(CALLS))
+
+
+def drifts_in_a_default(p, e, calls=[0]):  # noqa: B006 - that is the point
+    calls[0] += 1
+    return p["w"].sum() * e["image"].mean() * (1 + 1e-6 * calls[0])
+
+
+def reads_a_clock(p, e):
+    return p["w"].sum() * e["image"].mean() * (1 + 1e-6 * next(CLOCK))
+
+
+def draws_from_numpy(p, e):
+    return p["w"].sum() * e["image"].mean() * (1 + 1e-4 * np.random.default_rng().random())
+
+
+def draws_from_python(p, e):
+    return p["w"].sum() * e["image"].mean() * (1 + 1e-4 * random.SystemRandom().random())
+
+
+class CountsInAModule(torch.nn.Module):
+    calls = 0
+
+    def __call__(self, p, e):
+        self.calls += 1
+        return p["w"].sum() * e["image"].mean() * (1 + 1e-6 * self.calls)
+
+
+class HasAHook(torch.nn.Module):
+    """A hook of a module that counts."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.calls = torch.nn.Identity(), 0
+        self.inner.register_forward_hook(self.counted)
+
+    def counted(self, module, given, found):
+        self.calls += 1
+        return found * (1 + 1e-6 * self.calls)
+
+    def __call__(self, p, e):
+        return p["w"].sum() * self.inner(e["image"]).mean()
+
+
+def keeps_a_sum(p, e, seen=torch.zeros(1)):  # noqa: B008 - that is the point
+    seen.add_(1)
+    return p["w"].sum() * e["image"].mean() * seen.sum()
+
+
+def asks_for_a_value(p, e):
+    return p["w"].sum() * e["image"].mean() * float(p["w"].sum())
+
+
+@torch.library.custom_op("sfumato_tests::remember", mutates_args=())
+def remember(x: torch.Tensor) -> torch.Tensor:
+    CALLS.append(float(x.sum()))
+    return x.clone()
+
+
+remember.register_vmap(lambda info, dims, x: (remember(x), dims[0]))
+
+
+def calls_an_operation_of_its_own(p, e):
+    return p["w"].sum() * remember(e["image"]).mean()
+
+
+STATEFUL = [
+    *(drifts, drifts_in_a_default, reads_a_clock, draws_from_numpy, draws_from_python, CountsInAModule(), HasAHook()),
+    *(keeps_a_sum, asks_for_a_value, calls_an_operation_of_its_own),
+]
+ONE = {"w": torch.ones(1)}
+
+
+def moved_by_one_row(loss_of) -> float:
+    """How far one row more moves the sum, in clips: with the coins of everyone, and no noise."""
+    found = []
+    for n_rows in (4096, 4097):  # a microbatch more
+        raw = {name: np.repeat(values[:1], n_rows, axis=0) for name, values in rows(1).items()}
+        view, _ = open_view(raw, step(width=1, clip=1.0, sampling=Everyone()))
+        found.append(view.noisy_gradients("gradients", loss_of(), ONE, device="cpu", microbatch=64)["w"].values[0])
+    return abs(found[1] - found[0])
+
+
+class TestState:
+    @pytest.mark.parametrize("stateful", STATEFUL, ids=lambda loss: getattr(loss, "__name__", type(loss).__name__))
+    def test_a_loss_with_a_memory_is_refused_at_any_size(self, stateful) -> None:
+        view, _ = open_view(rows(), step(width=1, clip=1000.0))
+        with pytest.raises(ContractError, match=r"asked again|one example at a time"):
+            view.noisy_gradients("gradients", stateful, ONE)
+
+    def test_a_loss_that_changes_later_is_refused_after_the_pass(self) -> None:
+        """The mechanism changes a number between two steps: what was written down would not follow it."""
+        pull = [1.0]
+
+        def annealed(p, e):
+            return p["w"].sum() * e["image"].mean() * pull[0]
+
+        view, _ = open_view(rows(), step(width=1, uses=3))
+        view.noisy_gradients("gradients", annealed, ONE)
+        pull[0] = 0.5
+        with pytest.raises(ContractError, match="what changes from step to step is a parameter"):
+            view.noisy_gradients("gradients", annealed, ONE)
+
+    def test_parameters_may_be_written_into_from_step_to_step(self) -> None:
+        """As an optimiser does."""
+        view, _ = open_view(rows(), step(uses=5))
+        at = {name: torch.from_numpy(values) for name, values in parameters().items()}
+        for _ in range(5):
+            noisy = view.noisy_gradients("gradients", loss, at)
+            for name, values in at.items():
+                values -= 0.01 * torch.from_numpy(noisy[name].values).float()
+
+    def test_its_code_never_meets_a_private_row(self) -> None:
+        """So whatever it keeps, it keeps of public rows; and a bound holds for a loss that drifts, refused or not."""
+        calls = []
+
+        def counting(p, e):
+            calls.append(1)
+            return p["w"].sum() * e["image"].mean()
+
+        asked = set()
+        for n_rows in (0, 1, 200):
+            calls.clear()
+            view, _ = open_view(rows(n_rows), step(width=1, sampling=Everyone()))
+            view.noisy_gradients("gradients", counting, ONE, microbatch=16)
+            asked.add(len(calls))
+        assert len(asked) == 1
+
+    def test_one_row_moves_the_sum_by_one_clip_even_if_nobody_asks_again(self, monkeypatch) -> None:
+        """The twin of a door that does not look: what was written down has no memory all the same."""
+        monkeypatch.setattr(inside.GradientSum, "_is_as_at_first", lambda self, gradients: True)
+
+        def drifting():
+            calls = []
+
+            def slow(p, e):
+                calls.append(1)
+                return p["w"].sum() * (0.1 + 0.2 * np.sin(len(calls) / 40)) * e["image"].reshape(-1)[:1].sum().sign()
+
+            return slow
+
+        assert moved_by_one_row(drifting) <= 1.0
+
+    def test_a_door_that_asks_the_code_itself_is_moved_by_more(self, monkeypatch) -> None:
+        """The twin as it was: private rows go through the code, and its memory moves all rows that follow."""
+
+        def unchanged(self):
+            self._program, first = self._written_down()
+            self._settled = (self._parameters, first)
+            return 0.0
+
+        monkeypatch.setattr(inside.GradientSum, "_is_as_at_first", lambda self, gradients: True)
+        monkeypatch.setattr(inside.GradientSum, "_change", unchanged)
+        monkeypatch.setattr(inside.Program, "__call__", lambda self, _: [torch.full((64, 1), next(CLOCK) % 99 / 99)])
+        assert moved_by_one_row(lambda: lambda p, e: p["w"].sum() * e["image"].mean()) > 1.0
+
+    def test_a_single_row_that_is_never_the_same_is_refused(self, monkeypatch) -> None:
+        monkeypatch.setattr(inside.GradientSum, "_is_as_at_first", lambda self, gradients: True)
+        monkeypatch.setattr(inside.GradientSum, "_change", lambda self: 1e-6)
+        view, _ = open_view(rows(), step())
+        with pytest.raises(ContractError, match="asked again"):
+            view.noisy_gradients("gradients", loss, parameters())
+
+    def test_a_program_that_keeps_something_is_refused_after_the_pass(self, monkeypatch) -> None:
+        """What no reading of operations can see: a kernel with a memory."""
+        whole, calls = inside.Program.__call__, []
+
+        def remembering(self, inputs):
+            calls.append(1)
+            return [found * (1 + 1e-6 * (len(calls) > 2)) for found in whole(self, inputs)]
+
+        monkeypatch.setattr(inside.Program, "__call__", remembering)
+        view, _ = open_view(rows(), step(width=1, clip=1000.0, sampling=Everyone()))
+        with pytest.raises(ContractError, match="asked again"):
+            view.noisy_gradients("gradients", lambda p, e: p["w"].sum() * e["image"].mean(), ONE, microbatch=16)
+
+    def test_constants_are_those_of_the_time_when_it_was_written_down(self) -> None:
+        known = torch.ones(2)
+        program = Program(lambda x: [x * known, (x + torch.tensor([1.0, 2.0])).add_(1)], [torch.ones(2)])
+        known.fill_(9)
+        assert all(
+            (found == wanted).all()
+            for found, wanted in zip(
+                program([torch.full((2,), 3.0)]), [torch.full((2,), 3.0), torch.tensor([5.0, 6.0])], strict=True
+            )
+        )
+
+    def test_memory_that_nobody_wrote_to_holds_no_rows(self) -> None:
+        """The last microbatch's rows may still stand in it."""
+
+        def careless(p, e):
+            torch.full((64,), 7.0)  # thrown away at once: what is taken next lies where it lay
+            return p["w"].sum() * torch.empty(64).sum()
+
+        view, _ = open_view(rows(), step(width=1, sampling=Everyone()))
+        noisy = view.noisy_gradients("gradients", careless, ONE, device="cpu")
+        assert noisy["w"].values[0] == 0
+
+    def test_it_leaves_torch_as_it_was(self) -> None:
+        before = torch.are_deterministic_algorithms_enabled(), torch.is_grad_enabled()
+        view, _ = open_view(rows(), step())
+        view.noisy_gradients("gradients", loss, parameters())
+        assert (torch.are_deterministic_algorithms_enabled(), torch.is_grad_enabled()) == before
 
 
 # A mechanism that uses the door, and twins of the door that the contract must catch.

@@ -1,7 +1,8 @@
 """Anything as a list of named bytes, so that two runs can be compared to the last bit and the difference named.
 
-Values, dtypes, shapes, byte order, strides, the order of keys, minus zero, the bits of a NaN, and which objects are one and the
-same: whatever a value can be made to carry shows.
+Values, dtypes, shapes, byte order, strides, the order of keys, minus zero, the bits of a NaN, notes on a type, attributes of a
+subclass, what a generator or a traceback holds, and which objects are one and the same: whatever a value can be made to carry
+shows.
 """
 
 import functools
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 #: Where something stands, and its bytes.
 Leaf = tuple[str, bytes]
 _ATOMS = (bool, int, str, bytes, float, complex, np.generic)
+_PLAIN = frozenset((*_ATOMS, type(None), list, tuple, dict, set, frozenset, np.ndarray))
+#: What a frame may hold that is walked over; the doors themselves are not.
+_DATA = (*_ATOMS, list, tuple, dict, set, frozenset, np.ndarray, pd.DataFrame, pd.Series)
 
 
 def leaves(value: object, *, name: str = "", strangers_by_id: bool = False) -> list[Leaf]:
@@ -78,6 +82,7 @@ class _Walk:
     def over(self, value: Any, at: str) -> None:
         if value is None or isinstance(value, _ATOMS):
             self.found.append((at, _atom(value)))
+            self._attributes(value, at)
             return
         if id(value) in self._met:
             self.found.append((at, b"again %d" % self._met[id(value)]))
@@ -86,6 +91,13 @@ class _Walk:
         self._kept.append(value)
         self.found.append((at, _full_name(type(value))))
         self._parts(value, at)
+        if isinstance(value, (np.ndarray, list, tuple, dict, set, frozenset)):
+            self._attributes(value, at)
+
+    def _attributes(self, value: Any, at: str) -> None:
+        """Those of a number, a text or a container of some class of its own."""
+        if type(value) not in _PLAIN and getattr(value, "__dict__", None):
+            self.over(dict(vars(value)), at)
 
     def _joined(self, value: Any, at: str) -> bytes:
         """All of a value as one part, which the walk leaves out."""
@@ -110,6 +122,10 @@ class _Walk:
             self.found.append((at, b"".join(sorted(self._joined(part, at) for part in value))))
         elif isinstance(value, types.FunctionType):
             self._function(value, at)
+        elif isinstance(value, (types.GeneratorType, types.TracebackType)):
+            self._suspended(value, at)
+        elif isinstance(value, BaseException):
+            self.over((value.args, vars(value), value.__context__, value.__cause__, value.__traceback__), at)
         elif isinstance(value, (pd.DataFrame, pd.Series)):
             self._frame(value, at)
         elif isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType)):
@@ -127,7 +143,8 @@ class _Walk:
             self._by_pickling_rules(value, at)
 
     def _array(self, values: NDArray[Any], at: str) -> None:
-        self.found.append((at, f"{values.dtype.str} {values.shape} {values.strides} {values.flags.num}".encode()))
+        kind = f"{values.dtype.str} {dict(values.dtype.metadata or {})}"
+        self.found.append((at, f"{kind} {values.shape} {values.strides} {values.flags.num}".encode()))
         if values.dtype.hasobject:
             for i, part in enumerate(values.ravel().tolist()):
                 self.over(part, f"{at}[{i}]")
@@ -136,13 +153,23 @@ class _Walk:
 
     def _frame(self, frame: Any, at: str) -> None:
         columns = {"": frame} if isinstance(frame, pd.Series) else {name: frame[name] for name in frame.columns}
-        self.found.append((at, repr((list(columns), frame.attrs)).encode()))
+        names = (list(columns), frame.attrs, list(frame.index.names), getattr(frame, "name", None))
+        self.found.append((at, repr((*names, type(frame.index), getattr(frame, "columns", None))).encode()))
         self.over(frame.index.to_numpy(), f"{at} index")
         for name, column in columns.items():
             here = f"{at}[{name!r}]"
             self.found.append((here, repr(column.dtype).encode()))
             coded = isinstance(column.dtype, pd.CategoricalDtype)
             self.over(column.cat.codes.to_numpy() if coded else column.to_numpy(), here)
+
+    def _suspended(self, value: Any, at: str) -> None:
+        """The variables of a generator, or of the calls that a traceback has gone through."""
+        while value is not None:
+            frame = value.gi_frame if isinstance(value, types.GeneratorType) else value.tb_frame
+            held = {} if frame is None else frame.f_locals
+            # ".0" is what a generator expression goes through.
+            self.over({name: part for name, part in held.items() if name == ".0" or isinstance(part, _DATA)}, at)
+            value = getattr(value, "tb_next", None)
 
     def _function(self, function: types.FunctionType, at: str) -> None:
         self.found.append((at, _full_name(function)))

@@ -42,6 +42,19 @@ _SLOW_LIBRARIES = ("sklearn.ensemble", "sklearn.linear_model", "torch")
 _SAMPLE = 20
 
 
+class Loaded(BaseException):
+    """Raised by a check that a script runs while a fresh process loads its classes: all that is needed is there by now."""
+
+
+_loading: list[bool] = []
+
+
+def refuse_while_loading() -> None:
+    """End the loading of a script that checks its mechanism outside of `if __name__ == "__main__":`."""
+    if _loading:
+        raise Loaded
+
+
 @dataclass(frozen=True)
 class Built:
     """What is compared: measurements, calls and maps, the model and a sample of it; and what went wrong, if so."""
@@ -116,7 +129,10 @@ def build_elsewhere(
         _helper.ask(asked)
         answered = asked.with_suffix(".answer")
         if not answered.exists():
-            raise ContractError("the process that was to build the model again has died. Does the mechanism exit?")
+            raise ContractError(
+                "the process that was to build the model again ended without an answer: loading the mechanism's file, measure "
+                "or build stops it (exit, os._exit, or no memory). Import the file by itself, and take out what stops it."
+            )
         built: Built = pickle.loads(answered.read_bytes())
         return built
 
@@ -218,15 +234,20 @@ def _load(request: Request) -> Any:
     """The class: from its module, or from the file of a script."""
     found: Any = _module_of(request)
     for name in request.qualname.split("."):
+        if not hasattr(found, name):
+            raise ContractError(
+                f"its file does not define {name} when it is imported. Write the class above the main guard."
+            )
         found = getattr(found, name)
     return found
 
 
 def _module_of(request: Request) -> types.ModuleType:
+    _loading.append(True)
     try:
         if request.module != "__main__":
             return importlib.import_module(request.module)
-    except ImportError:
+    except (ImportError, Loaded):
         pass  # a module that was loaded from its file, as tests and scripts are
     # Not under the name __main__: what stands below `if __name__ == "__main__"` is not to be run.
     name = "__mp_main__" if request.module == "__main__" else request.module
@@ -235,5 +256,6 @@ def _module_of(request: Request) -> types.ModuleType:
         raise ContractError(f"the module {request.module} cannot be loaded from its file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    with contextlib.suppress(Loaded):  # the class that is on trial stands above the check
+        spec.loader.exec_module(module)
     return module

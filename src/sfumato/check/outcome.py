@@ -1,5 +1,6 @@
 """All that comes out of one run of `measure`: what it returns, asks, says, does, keeps and raises."""
 
+import gc
 import sys
 import types
 from dataclasses import dataclass, field
@@ -98,3 +99,10 @@ def _contents(held: object, where: str) -> list[Leaf]:
                 if not inner.startswith("__"):
                     found += leaves(part, name=f"{at}.{inner}", strangers_by_id=True)
     return found
+
+
+def cached_by(mechanism: Mechanism) -> list[object]:
+    """What the cached functions of a mechanism's modules remember: arguments and results."""
+    modules = [sys.modules.get(cls.__module__) for cls in type(mechanism).__mro__ if cls.__module__ != "builtins"]
+    functions = [value for module in modules if module for value in vars(module).values()]
+    return [gc.get_referents(function) for function in functions if hasattr(function, "cache_info")]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sfumato.check.clauses import doors, interference, plan, release
+from sfumato.check.fresh import refuse_while_loading
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism
@@ -38,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     Check("shapes are public", plan.shapes_are_public),
     Check("nasty rows survive", release.nasty_rows_survive),
     Check("no private row travels with the model", release.nothing_travels),
+    Check("nothing is left on the machine", release.nothing_is_left_on_the_machine),
     Check("a fresh process builds the same model", interference.a_fresh_process_builds_the_same),
     Check("a release loads, samples and verifies without the data", release.works_without_data),
 )
@@ -61,6 +63,13 @@ def check_mechanism(
             thousands. Where the schema's relation makes the number of rows public, its own `rows` counts.
         primitives: What the doors are built of: for the broken twins of these.
     """
+    refuse_while_loading()
+    if isinstance(mechanism, type):
+        raise ContractError(f"{mechanism.__name__} is a class. Give a mechanism: {mechanism.__name__}().")
+    if not isinstance(schema, Schema):
+        raise ContractError(f"schema = {schema!r} is no schema. Read one with sf.Schema.load('schema.toml').")
+    if not isinstance(budget, Budget | None):
+        raise ContractError(f"budget = {budget!r} is no budget. Give sf.Budget(epsilon=1.0, delta=1e-6), say.")
     setting = Setting(mechanism, schema, budget or Budget(epsilon=1.0, delta=1e-6), n_rows, primitives)
     for check in CHECKS:
         try:

@@ -176,7 +176,7 @@ class View:
 
         Args:
             step_name: A step with one dense block, as wide as the parameters have entries; its `l2_bound` is the clip.
-            loss: The loss of one example. Give the same function at every step: a new one is tried on public rows.
+            loss: The loss of one example. Its code runs on public rows alone, once for each function: give the same at every step.
             parameters: Public tensors or arrays by name, all of one floating-point type.
             device: `cpu`, `cuda`, ...; a GPU where torch finds one, unless told otherwise.
             microbatch: How many gradients are computed at once; fewer where memory does not suffice.

@@ -12,6 +12,7 @@ from sfumato.mechanism import mechanism_to_json
 from sfumato.model import Classifier
 from sfumato.private.doors_only import doors_of
 from sfumato.public.plan.probe import random_batch
+from sfumato.public.plan.step import Step
 
 
 def steps_are_public(setting: Setting) -> None:
@@ -24,6 +25,8 @@ def steps_are_public(setting: Setting) -> None:
     if type(mechanism)(**settings["parameters"]) != mechanism:
         raise ContractError("the settings do not survive JSON, so a release could not be loaded. Use plain values.")
     before = mechanism.steps(setting.schema, setting.budget)
+    if not (isinstance(before, tuple) and before and all(isinstance(step, Step) for step in before)):
+        raise ContractError("steps must give a tuple of steps. Write a comma behind a single one: return (step,).")
     setting.run_well(setting.ordinary(), seed=1)
     if mechanism.steps(setting.schema, setting.budget) != before:
         raise ContractError("steps changes its answer once data was seen. It may depend on settings and schema only.")

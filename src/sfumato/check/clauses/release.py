@@ -1,5 +1,7 @@
 """What is handed on: it survives any rows, holds none of them, and works without the data."""
 
+import contextlib
+import sys
 import tempfile
 from pathlib import Path
 
@@ -8,12 +10,18 @@ from numpy.typing import NDArray
 
 from sfumato.check import rows as made
 from sfumato.check.canonical import arrays_in, leaves
+from sfumato.check.files import holding, no_files, own_folders, seen_in, shared_places
+from sfumato.check.outcome import cached_by
+from sfumato.check.recorder import Record
 from sfumato.check.setting import Setting
 from sfumato.check.watch import watched
 from sfumato.errors import ContractError
 from sfumato.fitted import Fitted
 from sfumato.folder.releasing import load_release, release
+from sfumato.mechanism import registered_names
 from sfumato.model import Classifier, Product
+from sfumato.private.doors_only import doors_of
+from sfumato.private.intake.quiet import silence
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.plan.probe import random_batch
 from sfumato.public.schema.one_of import is_yes_or_no
@@ -33,7 +41,7 @@ def nothing_travels(setting: Setting) -> None:
     raw = setting.ordinary()
     with watched() as heard:
         fitted = setting.fit(raw)
-    kept = (fitted.answers, fitted.model, vars(fitted.mechanism), fitted.certificate)
+    kept = (fitted.answers, fitted.model, vars(fitted.mechanism), fitted.certificate, cached_by(fitted.mechanism))
     haystack = b"\n".join(part for _, part in (*leaves(kept), *heard.said))
     for name, needle in _needles(setting, raw):
         if needle in haystack:
@@ -65,8 +73,33 @@ def _marked_run(values: NDArray[np.generic], *, length: int) -> NDArray[np.gener
     return values[starts[0] : starts[0] + length].ravel()[:64] if starts else values[:0]
 
 
+def nothing_is_left_on_the_machine(setting: Setting) -> None:
+    """No file is written while `measure` runs, by native code either, and nowhere in this machine are private values left."""
+    nasty, ordinary = made.nasty(setting.schema, n_rows=setting.n_rows), setting.ordinary()
+    module = getattr(sys.modules.get(type(setting.mechanism).__module__), "__file__", None)
+    places = shared_places(*([Path(module).parent] if module else []))
+    before = seen_in(places)
+    with own_folders() as written:
+        for raw in (ordinary, nasty):
+            setting.run(raw, seed=4)
+    found = holding([needle for _, needle in _needles(setting, ordinary)], before=before, after=seen_in(places))
+    written += [f"{Path(path).name}, with private values in it" for path in found]
+    doors = doors_of(setting.view(nasty, record=Record(), seed=4))
+    with silence(), contextlib.suppress(Exception, SystemExit), own_folders(), no_files() as tries:
+        setting.mechanism.measure(doors, setting.schema)
+    if written or tries:
+        raise ContractError(
+            f"measure writes files ({'; '.join(written) or 'by native code'}). A line that was forgotten there leaves rows "
+            "on the disk, without noise. Take it out."
+        )
+
+
 def works_without_data(setting: Setting) -> None:
     """A release folder loads, samples the same rows for the same seed (or predicts the same), and verifies."""
+    if setting.mechanism.name not in registered_names():
+        raise ContractError(
+            "no mechanism is known by this name, so a release could not be loaded. Write @sf.register above it."
+        )
     fitted = setting.fit(setting.ordinary())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "release"

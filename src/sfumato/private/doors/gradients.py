@@ -1,16 +1,19 @@
 """The inside of the door `noisy_gradients`: clipped gradients of one example each, summed in integers.
 
 The loss is written for one example and mapped over a microbatch, so a gradient can see its own row and the public
-parameters and nothing else. Every microbatch has the same shape, whoever takes part: places that are left over hold
+parameters and nothing else. Its code runs on public rows alone, where its operations are written down (`program.py`); these
+are what private rows go through. Every microbatch has the same shape, whoever takes part: places that are left over hold
 public rows, whose gradients are dropped. Proof: docs/proofs/noisy-gradients.md.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 from sfumato.errors import ContractError, PlanError
+from sfumato.private.doors.program import Program
 from sfumato.private.kernel.arrays import Integers, Values
 from sfumato.private.rows.prepared import regrouped
 from sfumato.public.machine.torch_extra import is_out_of_memory, need_torch
@@ -36,6 +39,7 @@ class GradientSum:
         self.loss, self._clip = loss, clip
         self._public, self.rows, self._device = public_rows, rows, device
         self._parameters: dict[str, Tensor] = {}
+        self._passes = 0
 
     def at(self, parameters: Tensors) -> "GradientSum":
         """Take public parameters to differentiate at."""
@@ -43,10 +47,10 @@ class GradientSum:
         return self
 
     def check(self) -> None:
-        """Try the loss on public rows, and settle on microbatches that fit and in which a row's integers stay the same.
+        """Write down what the loss does on public rows, in microbatches that fit and in which a row's integers stay the same.
 
         They must not change with the row's place and with the rows beside it. What float arithmetic changes is met by
-        smaller microbatches, down to a single row; what changes more than that is refused.
+        smaller microbatches, down to a single row; what changes more than that, or when it is asked again, is refused.
         """
         while True:
             try:
@@ -57,9 +61,9 @@ class GradientSum:
                 if self.rows == 1:
                     raise PlanError(words.does_not_fit(self._step, self._device)) from None
                 change = math.nan
-            if change > _CLOSE:
+            if change > _CLOSE or (change > 0 and self.rows == 1):  # a single row that is asked again
                 raise ContractError(words.mixes_rows(self._step))
-            if change == 0 or self.rows == 1:
+            if change == 0:
                 return
             self.rows //= 2
             self._torch.cuda.empty_cache()  # does nothing where no GPU is in use
@@ -69,10 +73,54 @@ class GradientSum:
         n = self.rows
         kept = np.random.default_rng(21).permutation(n)[: max(1, n // 2)]
         moved = np.concatenate([kept, np.arange(n, 2 * n)])[:n]
-        one = self._integers(take(self._public, np.arange(n)))[kept].double()
+        self._program, first = self._written_down()
+        # Copies: an optimiser writes into its parameters.
+        self._settled = ({name: values.clone() for name, values in self._parameters.items()}, first)
         two = self._integers(take(self._public, moved))[: len(kept)].double()
+        if not self._is_as_at_first(self._written_down()[1]):
+            raise ContractError(words.mixes_rows(self._step))
+        one = self._clip(first)[kept].double()
         size = self._torch.maximum(one.norm(dim=1), two.norm(dim=1)) + math.sqrt(self._width)
         return float(((one - two).norm(dim=1) / size).max())
+
+    def _written_down(self) -> tuple[Program, Tensor]:
+        """The operations of the loss over a microbatch, and the gradients that it gave for public rows meanwhile."""
+        gradient_of = self._torch.func.vmap(self._torch.func.grad(self.loss), in_dims=(None, 0), randomness="error")
+        names, columns = list(self._parameters), list(self._public)
+
+        def function(*inputs: Tensor) -> list[Tensor]:
+            parameters, example = inputs[: len(names)], inputs[len(names) :]
+            found = gradient_of(dict(zip(names, parameters, strict=True)), dict(zip(columns, example, strict=True)))
+            return [found[name] for name in names]
+
+        with self._repeatable():
+            program = Program(function, self._inputs(self._first_rows()))
+            return program, self._flat(program.result)
+
+    def _gives_the_same(self) -> bool:
+        """Whether what was written down, and from the second pass on the loss itself, still give what they gave at first."""
+        now, self._parameters = self._parameters, self._settled[0]
+        same = self._is_as_at_first(self._gradients(self._first_rows()))
+        same = same and (self._passes == 1 or self._is_as_at_first(self._written_down()[1]))
+        self._parameters = now
+        return same
+
+    def _is_as_at_first(self, gradients: Tensor) -> bool:
+        """Bit by bit."""
+        one, two = (values.view(self._torch.uint8) for values in (self._settled[1], gradients))
+        return bool(self._torch.equal(one, two))
+
+    def _first_rows(self) -> Batch:
+        return take(self._public, np.arange(self.rows))
+
+    def _stays_the_same(self) -> None:
+        """Ask once more after a pass over private rows. What the loss raises then stays inside."""
+        try:
+            same: bool | None = self._gives_the_same()
+        except (Exception, SystemExit):  # noqa: BLE001 - its message may hold private values, if others have met them
+            same = None
+        if not same:
+            raise ContractError((words.fails_on_public_rows if same is None else words.mixes_rows)(self._step))
 
     def over(self, private_batches: Iterable[Batch]) -> Integers:
         """The exact sum over all rows of their clipped gradients. Whatever the rows hold, it gives one."""
@@ -81,6 +129,9 @@ class GradientSum:
             private_sum = self._attempt(private_rows)
             for private_part in self._one_by_one(private_rows) if private_sum is None else (private_sum,):
                 private_total += private_part
+        self._passes += 1
+        if self._passes.bit_count() == 1:  # after pass 1, 2, 4, 8, ...: a loss that has changed shows, nearly for free
+            self._stays_the_same()
         return np.asarray(private_total.cpu())
 
     def _attempt(self, private_rows: Batch) -> Tensor | None:
@@ -103,14 +154,30 @@ class GradientSum:
 
     def _integers(self, rows: Batch) -> Tensor:
         """Clipped gradients of a full microbatch, one a row."""
-        torch = self._torch
-        example = {name: self._tensor(values) for name, values in rows.items()}
-        gradient_of = torch.func.vmap(torch.func.grad(self.loss), in_dims=(None, 0), randomness="error")
-        gradients = gradient_of(self._parameters, example)
-        flat = torch.cat([gradients[name].reshape(n_rows_of(rows), -1) for name in self._parameters], dim=1)
-        return self._clip(flat.detach())
+        return self._clip(self._gradients(rows))
+
+    def _gradients(self, rows: Batch) -> Tensor:
+        with self._repeatable(), self._torch.no_grad():
+            return self._flat(self._program(self._inputs(rows)))
+
+    def _flat(self, gradients: list[Tensor]) -> Tensor:
+        return self._torch.cat([values.reshape(self.rows, -1) for values in gradients], dim=1).detach()
+
+    def _inputs(self, rows: Batch) -> list[Tensor]:
+        return [*self._parameters.values(), *(self._tensor(rows[name]) for name in self._public)]
 
     def _tensor(self, values: Values) -> Tensor:
         tensor = self._torch.tensor(values)  # a copy: the rows themselves may not be written into
         kind = next(iter(self._parameters.values())).dtype
         return tensor.to(self._device, kind if tensor.is_floating_point() else self._torch.int64)
+
+    @contextmanager
+    def _repeatable(self) -> Iterator[None]:
+        """Kernels that give the same bits every time, where torch has them; memory that nobody has written to holds no rows."""
+        torch = self._torch
+        before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -20,7 +20,8 @@ def mixes_rows(step: Step) -> str:
     """A gradient sees more than its own row."""
     return (
         f"the loss of step {step.name!r} gives a row another gradient when other rows stand beside it, "
-        "or when it is asked again. Compute from the one example and the parameters alone."
+        "or when it is asked again. Compute from the one example and the parameters alone; what changes from step to "
+        "step is a parameter, or makes a new function. If nothing does, the device is at fault: use device='cpu'."
     )
 
 
