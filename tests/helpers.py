@@ -2,7 +2,7 @@
 
 import importlib
 
-from sfumato.check import fresh
+from sfumato.check.instruments import fresh
 
 
 def set_constant(monkeypatch, name: str, value) -> None:

@@ -9,7 +9,7 @@ import pytest
 import schemas
 import sfumato as sf
 from forger import BUDGET, OPEN
-from sfumato.check.rows import made_up, read
+from sfumato.check.instruments.rows import made_up, read
 from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms import DPMix

@@ -14,7 +14,7 @@ import pytest
 
 import schemas
 import sfumato as sf
-from sfumato.check.rows import made_up, read
+from sfumato.check.instruments.rows import made_up, read
 from sfumato.errors import ReleaseError, VerificationError
 from sfumato.folder.contents import settled_file, synthetic_of
 from sfumato.folder.releasing import CERTIFICATE

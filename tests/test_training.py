@@ -10,7 +10,7 @@ import pytest
 
 import schemas
 import sfumato as sf
-from sfumato.check.rows import made_up, read
+from sfumato.check.instruments.rows import made_up, read
 from sfumato.errors import ModelError, SfumatoError, SourceError
 from sfumato.folder.contents import sha256_of
 from sfumato.folder.releasing import CERTIFICATE, REPORT, model_report_of

@@ -63,7 +63,7 @@ def by_audit(name: str) -> Found:
 def release(name: str, to: Path) -> Found:
     """A release made by the mutant. What stops it is found already."""
     import sfumato as sf
-    from sfumato.check.rows import made_up
+    from sfumato.check.instruments.rows import made_up
     from sfumato.extending import FixedModel
 
     mechanism, schema = probes()[name]

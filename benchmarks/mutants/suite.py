@@ -2,7 +2,7 @@
 
 from mutants.mutant import Mutant
 
-_FILES, _WATCH, _CANONICAL = (f"check/{name}.py" for name in ("files", "watch", "canonical"))
+_FILES, _WATCH, _CANONICAL = (f"check/instruments/{name}.py" for name in ("files", "watch", "canonical"))
 
 
 def _mutant(name: str, why: str, *edits: tuple[str, str, str], tests: tuple[str, ...]):

@@ -8,7 +8,7 @@ import pytest
 import twins
 from attack import epsilon_lower_bound
 from sfumato import Budget, Column, PrivacyUnit, Schema
-from sfumato.check.rows import read
+from sfumato.check.instruments.rows import read
 from sfumato.mechanisms import DPMix
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource

@@ -14,8 +14,8 @@ from cheats import CHEATS, MAPS, WIDE, HyperplaneHash, Plain, TwoSteps
 import schemas
 from sfumato import Budget, Column, Schema
 from sfumato.check import CHECKS, check_mechanism
-from sfumato.check.boundary import place_shows
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.boundary import place_shows
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.private.kernel.primitives import Primitives
 

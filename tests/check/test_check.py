@@ -16,7 +16,7 @@ import twins
 from sfumato import Budget, PrivacyUnit, Schema
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.clauses import doors
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, SfumatoError
 from sfumato.mechanisms import DPMix, DPPro, IndependentHistograms, LocalReports
 from sfumato.private.kernel.primitives import Primitives

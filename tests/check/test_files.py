@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.fs
 import pytest
 
-from sfumato.check.files import holding, no_files, own_folders, seen_in, shared_places
-from sfumato.check.watch import watched
+from sfumato.check.instruments.files import holding, no_files, own_folders, seen_in, shared_places
+from sfumato.check.instruments.watch import watched
 
 PLANTED = np.random.default_rng(0).random(9).tobytes()
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from schemas import PERSONS, REPLACE, TABLE
-from sfumato.check.canonical import first_difference, leaves
-from sfumato.check.neighbours import bases
-from sfumato.check.recorder import Record, Recorder
-from sfumato.check.rows import read, taken
-from sfumato.check.watch import watched
+from sfumato.check.instruments.canonical import first_difference, leaves
+from sfumato.check.instruments.neighbours import bases
+from sfumato.check.instruments.recorder import Record, Recorder
+from sfumato.check.instruments.rows import read, taken
+from sfumato.check.instruments.watch import watched
 from sfumato.errors import ContractError
 from sfumato.private.intake.sensitive import open_persons
 from sfumato.private.kernel.primitives import Primitives

@@ -128,7 +128,9 @@ def test_the_leak_panel_finds_a_category_and_a_seed(monkeypatch) -> None:
 
     honest = leaks.Setting.fit
     monkeypatch.setattr(leaks.Setting, "fit", lambda self, raw: replace(honest(self, raw), model=raw))
-    monkeypatch.setattr("sfumato.check.setting.NoiseSource", lambda research_seed=None: NoiseSource(research_seed=3))
+    monkeypatch.setattr(
+        "sfumato.check.instruments.setting.NoiseSource", lambda research_seed=None: NoiseSource(research_seed=3)
+    )
     found = {leak.name: leak.found for leak in leaks.leak_panel(HISTOGRAMS, schemas.TABLE, budget)}
     assert "one row alone" in found["a unique category"]
     assert "same noise" in found["the same seed twice"]

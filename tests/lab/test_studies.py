@@ -20,13 +20,13 @@ from sfumato.lab.benchmark.datasets import Benchmark, BenchmarkError, make_bench
 from sfumato.lab.benchmark.learners import table_4_1_network
 from sfumato.lab.studies.autoencoder import autoencoder_study
 from sfumato.lab.studies.autoencoder.networks import linked_share
-from sfumato.lab.studies.digits import Digits, fewer_rows
+from sfumato.lab.studies.common.digits import Digits, fewer_rows
+from sfumato.lab.studies.common.study import Figures, Found, Line, Study, Task, carry_out, write_page
 from sfumato.lab.studies.local_iic import claims as local_claims
 from sfumato.lab.studies.local_iic import local_study
 from sfumato.lab.studies.opacus_report import claims as opacus_claims
 from sfumato.lab.studies.opacus_report import opacus_study
 from sfumato.lab.studies.shelf import STUDIES
-from sfumato.lab.studies.study import Figures, Found, Line, Study, Task, carry_out, write_page
 from sfumato.lab.studies.thesis import thesis_study, training
 from sfumato.lab.studies.thesis.claims import Classwise, main_epsilons
 from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures

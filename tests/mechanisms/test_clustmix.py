@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import schemas
 import sfumato as sf
 from sfumato.check import CHECKS, check_mechanism
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import AccountingError, ContractError, ModelError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
 from sfumato.lab.benchmark.datasets import BenchmarkError, make_benchmark

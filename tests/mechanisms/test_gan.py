@@ -11,7 +11,7 @@ import schemas
 import twins
 from sfumato import Budget, Column, Schema, Sensitive, fit
 from sfumato.check import CHECKS, check_mechanism
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, ModelError, PlanError
 from sfumato.extending import NoiseSource, register
 from sfumato.learn.dct import cosine_basis

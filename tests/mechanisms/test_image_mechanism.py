@@ -12,7 +12,7 @@ import sfumato as sf
 import twins
 from helpers import set_constant
 from sfumato.check import CHECKS, check_mechanism
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
 from sfumato.learn.augment import moved, varied

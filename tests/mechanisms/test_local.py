@@ -15,8 +15,8 @@ import twins
 from helpers import set_constant
 from sfumato.check import check_mechanism
 from sfumato.check.clauses.doors import responses_have_their_odds
-from sfumato.check.rows import made_up, read
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.rows import made_up, read
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.extending import NoiseSource
 from sfumato.lab.benchmark.datasets import load

@@ -13,7 +13,7 @@ import schemas
 import sfumato as sf
 import twins
 from sfumato.check import CHECKS, check_mechanism
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms import Aim, Mst, PrivBayes

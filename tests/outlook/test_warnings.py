@@ -8,7 +8,7 @@ import pytest
 
 import schemas
 import sfumato as sf
-from sfumato.check.rows import made_up, read
+from sfumato.check.instruments.rows import made_up, read
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms import ThreeAImage
 from sfumato.model import Counted, FixedModel, Synthetic

@@ -16,8 +16,8 @@ import sfumato as sf
 import twins
 from sfumato import Budget, PrivacyUnit
 from sfumato.check import CHECKS
-from sfumato.check.rows import made_up, read
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.rows import made_up, read
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, ReleaseError
 from sfumato.extending import Choice, Expected, Hot, Step
 from sfumato.folder.contents import arrays_of

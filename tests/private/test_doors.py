@@ -14,8 +14,8 @@ import schemas
 import twins
 from sfumato import Budget, Column, PrivacyUnit, Schema, Sensitive
 from sfumato.check import CHECKS
-from sfumato.check.rows import made_up, read
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.rows import made_up, read
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, PrivacyError
 from sfumato.extending import Dense, Everyone, Hot, Outer, Poisson, Step
 from sfumato.mechanisms import DPMix, IndependentHistograms

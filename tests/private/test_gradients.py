@@ -16,8 +16,8 @@ import schemas
 from attack import epsilon_lower_bound
 from sfumato import Budget, Column, Schema, Sensitive, Synthetic
 from sfumato.check import CHECKS, check_mechanism
-from sfumato.check.rows import made_up, read
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.rows import made_up, read
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.extending import Dense, Everyone, Hot, Outer, Poisson, SecretBins, Step, register
 from sfumato.model import FixedModel

@@ -13,7 +13,7 @@ import schemas
 import twins
 from sfumato import Budget, Column, PrivacyUnit, Schema, Sensitive
 from sfumato.check import CHECKS
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, PrivacyError
 from sfumato.extending import Dense, Hot, Outer, Poisson, SecretBins, Step
 from sfumato.mechanisms import IndependentHistograms

@@ -16,7 +16,7 @@ import schemas
 import sfumato as sf
 import twins
 from sfumato import Budget, PrivacyUnit
-from sfumato.check.rows import made_up, read
+from sfumato.check.instruments.rows import made_up, read
 from sfumato.errors import PlanError
 from sfumato.extending import Dense, EachRow, Hot, Response, Step
 from sfumato.mechanisms import LocalReports

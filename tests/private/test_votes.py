@@ -14,8 +14,8 @@ import twins
 import voting
 from sfumato import Budget, PrivacyUnit
 from sfumato.check import CHECKS, check_mechanism
-from sfumato.check.rows import made_up, read
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.rows import made_up, read
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError
 from sfumato.extending import Dense, NoiseSource, Poisson, Step, Votes, register
 from sfumato.private.doors import votes

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sfumato.check.clauses import doors, interference, plan, release
-from sfumato.check.fresh import refuse_while_loading
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.fresh import refuse_while_loading
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism
 from sfumato.private.kernel.primitives import Primitives

@@ -9,7 +9,7 @@ import twins
 from schemas import IMAGES, NO_TARGET, TABLE
 from sfumato import Budget, Column, PrivacyUnit, Schema
 from sfumato.check import CHECKS, check_mechanism
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import register
 from sfumato.mechanisms import Moments

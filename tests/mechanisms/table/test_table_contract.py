@@ -9,7 +9,7 @@ from helpers import set_constant
 from schemas import IMAGES, NO_TARGET, PERSONS, REPLACE, TABLE
 from sfumato import Budget, Column, Schema
 from sfumato.check import CHECKS, check_mechanism
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import register
 from sfumato.mechanisms.table.blueprint import Blueprint

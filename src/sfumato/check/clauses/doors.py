@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.check.recorder import Drawn, whitened_distance
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.recorder import Drawn, whitened_distance
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.plan.block import Response

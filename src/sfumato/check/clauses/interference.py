@@ -8,10 +8,10 @@ global, a message, a shape, a choice. What is left is for the doors themselves: 
 import gc
 import warnings
 
-from sfumato.check.fresh import build_elsewhere, build_here, can_be_loaded
-from sfumato.check.maps import try_maps
-from sfumato.check.neighbours import bases
-from sfumato.check.setting import MODEL_SEED, Setting, without_maps
+from sfumato.check.instruments.fresh import build_elsewhere, build_here, can_be_loaded
+from sfumato.check.instruments.maps import try_maps
+from sfumato.check.instruments.neighbours import bases
+from sfumato.check.instruments.setting import MODEL_SEED, Setting, without_maps
 from sfumato.errors import ContractError
 
 

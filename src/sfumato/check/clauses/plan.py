@@ -2,11 +2,11 @@
 
 import json
 
-from sfumato.check import rows as made
-from sfumato.check.noted import NotedDoors
-from sfumato.check.outcome import outcome_of
-from sfumato.check.recorder import Record
-from sfumato.check.setting import Run, Setting
+from sfumato.check.instruments import rows as made
+from sfumato.check.instruments.noted import NotedDoors
+from sfumato.check.instruments.outcome import outcome_of
+from sfumato.check.instruments.recorder import Record
+from sfumato.check.instruments.setting import Run, Setting
 from sfumato.errors import ContractError
 from sfumato.mechanism import mechanism_to_json
 from sfumato.model import Classifier

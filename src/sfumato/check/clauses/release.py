@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.check import rows as made
-from sfumato.check.canonical import arrays_in, leaves
-from sfumato.check.files import holding, no_files, own_folders, seen_in, shared_places
-from sfumato.check.outcome import cached_by
-from sfumato.check.recorder import Record
-from sfumato.check.setting import Setting
-from sfumato.check.watch import watched
+from sfumato.check.instruments import rows as made
+from sfumato.check.instruments.canonical import arrays_in, leaves
+from sfumato.check.instruments.files import holding, no_files, own_folders, seen_in, shared_places
+from sfumato.check.instruments.outcome import cached_by
+from sfumato.check.instruments.recorder import Record
+from sfumato.check.instruments.setting import Setting
+from sfumato.check.instruments.watch import watched
 from sfumato.errors import ContractError
 from sfumato.fitted import Fitted
 from sfumato.folder.releasing import load_release, release

@@ -10,8 +10,8 @@ from rich.console import Console
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.refusals import refusing
 from sfumato.lab.benchmark.datasets import BenchmarkError
+from sfumato.lab.studies.common.study import HEADINGS, Found, Study, carry_out
 from sfumato.lab.studies.shelf import STUDIES
-from sfumato.lab.studies.study import HEADINGS, Found, Study, carry_out
 
 
 @refusing

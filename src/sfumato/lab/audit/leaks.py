@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.check.canonical import leaves
 from sfumato.check.clauses import interference, plan, release
-from sfumato.check.setting import Setting
+from sfumato.check.instruments.canonical import leaves
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism
 from sfumato.public.budget import Budget

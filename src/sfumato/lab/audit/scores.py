@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from sfumato.check.recorder import Record, Recorder
-from sfumato.check.rows import read
+from sfumato.check.instruments.recorder import Record, Recorder
+from sfumato.check.instruments.rows import read
 from sfumato.lab.audit import canaries
 from sfumato.lab.audit.bounds import Scores
 from sfumato.private.kernel.primitives import Primitives

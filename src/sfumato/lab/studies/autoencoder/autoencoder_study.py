@@ -14,9 +14,9 @@ from sfumato.lab.studies.autoencoder.networks import (
     trained_classifier,
     with_noisy_weights,
 )
-from sfumato.lab.studies.digits import Digits, DigitStudy, fewer_rows, sound_release
-from sfumato.lab.studies.drawing import draw_sheet
-from sfumato.lab.studies.study import Figures, Found, Line, Task
+from sfumato.lab.studies.common.digits import Digits, DigitStudy, fewer_rows, sound_release
+from sfumato.lab.studies.common.drawing import draw_sheet
+from sfumato.lab.studies.common.study import Figures, Found, Line, Task
 from sfumato.mechanisms.latent.dp_syn import DPSyn
 from sfumato.present.pages import render
 from sfumato.public.budget import Budget

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.studies.digits import Codes, Pixels
+from sfumato.lab.studies.common.digits import Codes, Pixels
 from sfumato.public.machine.torch_extra import default_device, need_torch
 
 _WHAT = "the networks of the report"

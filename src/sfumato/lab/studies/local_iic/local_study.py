@@ -11,8 +11,9 @@ import numpy as np
 from sfumato.lab.benchmark.datasets import Benchmark
 from sfumato.lab.benchmark.examples import Examples, real_examples
 from sfumato.lab.benchmark.protocol import scores
-from sfumato.lab.studies.digits import DigitStudy, fewer_rows, sound_release
-from sfumato.lab.studies.drawing import draw_curves, draw_sheet
+from sfumato.lab.studies.common.digits import DigitStudy, fewer_rows, sound_release
+from sfumato.lab.studies.common.drawing import draw_curves, draw_sheet
+from sfumato.lab.studies.common.study import Figures, Found, Line, Task, markdown_table
 from sfumato.lab.studies.local_iic.claims import (
     CLAIMED,
     clustered,
@@ -21,7 +22,6 @@ from sfumato.lab.studies.local_iic.claims import (
     used_noise,
     with_noise,
 )
-from sfumato.lab.studies.study import Figures, Found, Line, Task, markdown_table
 from sfumato.mechanisms.local.local_reports import LocalReports
 from sfumato.present.pages import render
 from sfumato.public.budget import Budget, PrivacyUnit

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from sfumato.lab.studies.digits import DigitStudy, fewer_rows
-from sfumato.lab.studies.drawing import draw_curves, draw_sheet
+from sfumato.lab.studies.common.digits import DigitStudy, fewer_rows
+from sfumato.lab.studies.common.drawing import draw_curves, draw_sheet
+from sfumato.lab.studies.common.study import Figures, Found, Line, Task, markdown_table
 from sfumato.lab.studies.opacus_report import claims
 from sfumato.lab.studies.opacus_report.claims import BATCH, DELTA, EPOCHS, NOISE_MULTIPLIER, PUBLISHED
 from sfumato.lab.studies.opacus_report.shuffled_sgd import Trainer
-from sfumato.lab.studies.study import Figures, Found, Line, Task, markdown_table
 from sfumato.mechanisms.learners.cnn import Cnn
 from sfumato.present.pages import render
 from sfumato.private.intake.sensitive import Sensitive

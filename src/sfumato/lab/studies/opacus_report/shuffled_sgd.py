@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.studies.digits import Digits
+from sfumato.lab.studies.common.digits import Digits
 from sfumato.public.machine.torch_extra import default_device, need_torch
 
 #: By which the report standardises pixels: mean and deviation of the training pixels, as everybody quotes them.

@@ -6,7 +6,7 @@ Facts of the thesis (Appendices A.1 and B.1), written anew: rows are read withou
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.studies.digits import Digits
+from sfumato.lab.studies.common.digits import Digits
 from sfumato.public.schema.encoding import one_hot
 
 Vectors = NDArray[np.float32]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from sfumato.lab.studies.drawing import Curve, draw_bars, draw_curves
-from sfumato.lab.studies.study import Found, Line, markdown_table
+from sfumato.lab.studies.common.drawing import Curve, draw_bars, draw_curves
+from sfumato.lab.studies.common.study import Found, Line, markdown_table
 from sfumato.lab.studies.thesis.claims import (
     BY_DEGREE,
     BY_MIXTURES,

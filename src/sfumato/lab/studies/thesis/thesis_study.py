@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.lab.studies.digits import DigitStudy, sound_release
-from sfumato.lab.studies.drawing import draw_sheet
-from sfumato.lab.studies.study import Figures, Task
+from sfumato.lab.studies.common.digits import DigitStudy, sound_release
+from sfumato.lab.studies.common.drawing import draw_sheet
+from sfumato.lab.studies.common.study import Figures, Task
 from sfumato.lab.studies.thesis.claims import (
     BY_DEGREE,
     BY_MIXTURES,

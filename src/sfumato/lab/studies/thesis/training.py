@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.lab.benchmark.learners import table_4_1_network
-from sfumato.lab.studies.digits import Digits
+from sfumato.lab.studies.common.digits import Digits
 from sfumato.public.machine.torch_extra import default_device, need_torch
 
 #: Weights of all networks, layer by layer: (network, ...).

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from sfumato.lab.studies.study import Found, Line, markdown_table
+from sfumato.lab.studies.common.study import Found, Line, markdown_table
 from sfumato.lab.studies.threea.clustmix_witness import find_witness
 from sfumato.present.pages import render
 

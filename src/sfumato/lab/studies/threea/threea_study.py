@@ -12,9 +12,9 @@ import pandas as pd
 from sfumato.lab.baselines import AdsGan
 from sfumato.lab.benchmark.datasets import DELTA, Benchmark, Rows, load, row_count
 from sfumato.lab.benchmark.protocol import run
-from sfumato.lab.studies.digits import digits_of, fewer_rows, sound_release
-from sfumato.lab.studies.drawing import draw_sheet
-from sfumato.lab.studies.study import Figures, Task
+from sfumato.lab.studies.common.digits import digits_of, fewer_rows, sound_release
+from sfumato.lab.studies.common.drawing import draw_sheet
+from sfumato.lab.studies.common.study import Figures, Task
 from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish, published_sigma
 from sfumato.lab.studies.threea.clustmix_records import published_record
 from sfumato.lab.studies.threea.story import DATASETS, EPSILON, lines_of, story_of

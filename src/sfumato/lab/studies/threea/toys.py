@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.fitting import fit
-from sfumato.lab.studies.drawing import draw_planes
+from sfumato.lab.studies.common.drawing import draw_planes
 from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish
 from sfumato.mechanism import Mechanism
 from sfumato.mechanisms.mixing.clustmix.mechanism import ClustMix

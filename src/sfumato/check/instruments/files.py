@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sfumato.check.watch import restore_process
+from sfumato.check.instruments.watch import restore_process
 
 _MOST_ENTRIES, _DEEPEST, _MOST_BYTES = 20_000, 3, 64 << 20
 _LINKED = 1_000

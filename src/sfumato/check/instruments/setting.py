@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from sfumato.check import rows as made
-from sfumato.check.neighbours import bases
-from sfumato.check.noted import NotedDoors
-from sfumato.check.outcome import Outcome, outcome_of
-from sfumato.check.recorder import Record, Recorder
+from sfumato.check.instruments import rows as made
+from sfumato.check.instruments.neighbours import bases
+from sfumato.check.instruments.noted import NotedDoors
+from sfumato.check.instruments.outcome import Outcome, outcome_of
+from sfumato.check.instruments.recorder import Record, Recorder
 from sfumato.errors import ContractError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit_with

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.check.canonical import Leaf, digest, leaves
+from sfumato.check.instruments.canonical import Leaf, digest, leaves
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 #: Beginnings of the audit events (docs.python.org/3/library/audit_events.html) that change the world outside.

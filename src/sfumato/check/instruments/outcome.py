@@ -5,9 +5,9 @@ import sys
 import types
 from dataclasses import dataclass, field
 
-from sfumato.check.canonical import Leaf, digest, first_difference, leaves
-from sfumato.check.noted import NotedDoors, NotedMap
-from sfumato.check.watch import watched
+from sfumato.check.instruments.canonical import Leaf, digest, first_difference, leaves
+from sfumato.check.instruments.noted import NotedDoors, NotedMap
+from sfumato.check.instruments.watch import watched
 from sfumato.errors import ContractError
 from sfumato.mechanism import Measurements, Mechanism
 from sfumato.public.schema.schema import Schema

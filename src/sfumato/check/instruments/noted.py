@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sfumato.check.canonical import Leaf, digest, leaves
+from sfumato.check.instruments.canonical import Leaf, digest, leaves
 from sfumato.public.budget import Budget
 from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.doors import Device, Doors, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train

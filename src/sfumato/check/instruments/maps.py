@@ -7,10 +7,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.check import rows as made
-from sfumato.check.boundary import place_shows
-from sfumato.check.canonical import Leaf, digest, leaves
-from sfumato.check.noted import NotedMap, NotedTeacher
+from sfumato.check.instruments import rows as made
+from sfumato.check.instruments.boundary import place_shows
+from sfumato.check.instruments.canonical import Leaf, digest, leaves
+from sfumato.check.instruments.noted import NotedMap, NotedTeacher
 from sfumato.errors import ContractError
 from sfumato.private.intake.quiet import silence
 from sfumato.private.rows.prepared import batch_rows

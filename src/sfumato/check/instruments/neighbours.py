@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.check import rows as made
+from sfumato.check.instruments import rows as made
 from sfumato.private.rows.prepared import batch_rows
 from sfumato.public.schema.schema import Schema
 

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.check.canonical import Leaf, digest, first_difference, leaves
-from sfumato.check.maps import digests
-from sfumato.check.noted import NotedDoors
-from sfumato.check.outcome import Outcome, outcome_of
+from sfumato.check.instruments.canonical import Leaf, digest, first_difference, leaves
+from sfumato.check.instruments.maps import digests
+from sfumato.check.instruments.noted import NotedDoors
+from sfumato.check.instruments.outcome import Outcome, outcome_of
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism, mechanism_to_json
 from sfumato.model import Classifier, Product
@@ -36,7 +36,7 @@ from sfumato.public.schema.schema import Schema
 #: Public constants that were changed in this process, by dotted name: a fresh one changes them, too. For tests.
 CONSTANTS: dict[str, Any] = {}
 _ENVIRONMENT = dict(os.environ)
-_SERVE = "from sfumato.check.fresh import serve; serve()"
+_SERVE = "from sfumato.check.instruments.fresh import serve; serve()"
 #: Libraries that take seconds to import: the helper imports those that are in use here, so that no fork has to.
 _SLOW_LIBRARIES = ("sklearn.ensemble", "sklearn.linear_model", "torch")
 _SAMPLE = 20
