@@ -2,7 +2,8 @@
 
 from mutants.accounts import ACCOUNTING
 from mutants.around import INTAKE, MECHANISMS, VERIFICATION
+from mutants.discovery import DISCOVERY
 from mutants.kernel import KERNEL
 from mutants.mutant import Mutant
 
-MUTANTS: tuple[Mutant, ...] = (*KERNEL, *INTAKE, *ACCOUNTING, *MECHANISMS, *VERIFICATION)
+MUTANTS: tuple[Mutant, ...] = (*KERNEL, *INTAKE, *ACCOUNTING, *DISCOVERY, *MECHANISMS, *VERIFICATION)

@@ -32,6 +32,7 @@ def probes() -> dict[str, tuple[Any, Any]]:
         "two blocks": (sf.ClustMix(), schemas.TABLE),
         "reports": (sf.LocalReports(), schemas.REPLACE),
         "choices": (sf.Mst(), schemas.TABLE),
+        "discovery": (sf.IndependentHistograms(bins=8), schemas.OPEN),
     }
 
 
@@ -62,13 +63,15 @@ def by_audit(name: str) -> Found:
 
 def release(name: str, to: Path) -> Found:
     """A release made by the mutant. What stops it is found already."""
+    import schemas
     import sfumato as sf
     from sfumato.check.rows import made_up
 
     mechanism, schema = probes()[name]
 
     def run() -> None:
-        data = sf.Sensitive.read(made_up(schema, n_rows=300, seed=1), schema)
+        rows = schemas.open_rows() if schema.unknown else made_up(schema, n_rows=300, seed=1)
+        data = sf.Sensitive.read(rows, schema)
         fitted = sf.fit(mechanism, data, sf.Budget(epsilon=1.0, delta=1e-6), seed=3)
         sf.release(fitted, to=to, rows=None if isinstance(fitted.model, sf.FixedModel) else 50)
 

@@ -50,7 +50,7 @@ from sfumato.verification.verifying import Verification, verify
 if TYPE_CHECKING:
     from sfumato.estimator import Synthesizer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "P3GM",

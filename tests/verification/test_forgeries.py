@@ -656,7 +656,9 @@ REFUSED = {
     ),
     "a discovery of a declared column": (
         "table",
-        lambda f: f.edit(lambda b: b.update(discovery={"numbers": ["age"], "texts": []})),
+        lambda f: f.edit(lambda b: b.update(
+            discovery={"numbers": ["age"], "texts": [], "grid": {"discovered rows/rows": 1.0}, "threshold": None}
+        )),
         "accounted events differ",
     ),
 }  # fmt: skip

@@ -26,8 +26,8 @@ from sfumato.public.schema.schema import Schema
 from sfumato.public.strict_json import fields_of, parse_json, read_fields
 
 NAME = "certificate.json"
-FORMAT = "sfumato-certificate/2"
-FORMER_FORMAT = "sfumato-certificate/1"
+FORMAT = "sfumato-certificate/3"
+FORMER_FORMATS = ("sfumato-certificate/1", "sfumato-certificate/2")
 Status = Literal["certified", "research", "non_private"]
 
 #: What a certificate says of the randomness: only the first can be certified.
@@ -38,10 +38,15 @@ _MOST_SENTENCES = 100
 
 @dataclass(frozen=True)
 class DiscoveryRecord:
-    """Which columns were left open and found privately, in the order of the schema: numbers, and texts."""
+    """Which columns were left open and found privately, in the order of the schema: numbers, and texts.
+
+    `grid` has the units for a row by step and column. `threshold`, in units, is what the counts of texts had to pass.
+    """
 
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
+    grid: dict[str, float]
+    threshold: int | None
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,7 @@ class Certificate:
             "grid": self.grid,
             "discovery": None
             if discovery is None
-            else {"numbers": list(discovery.numbers), "texts": list(discovery.texts)},
+            else {**vars(discovery), "numbers": list(discovery.numbers), "texts": list(discovery.texts)},
             "mechanism": {"name": self.mechanism.name, "parameters": self.mechanism.parameters},
             "seed": self.seed,
             "randomness": self.randomness,
@@ -180,10 +185,8 @@ class Certificate:
                 scale=_positive(fields.pop("scale"), "scale"),
                 steps=steps,
                 noise_multipliers=noise,
-                grid={key: _positive(value, f"the grid of {key}") for key, value in fields.pop("grid").items()},
-                discovery=None
-                if discovery is None
-                else DiscoveryRecord(**fields_of(DiscoveryRecord, discovery, what="the discovery")),
+                grid=_grid(fields.pop("grid")),
+                discovery=None if discovery is None else _discovery(discovery),
                 mechanism=MechanismRecord(**read_fields(fields.pop("mechanism"), wanted, what="the mechanism")),
                 assumptions=tuple(
                     Assumption(**fields_of(Assumption, entry, what="an assumption"))
@@ -236,10 +239,10 @@ _FIELDS: dict[str, Any] = {
 def refuse_other_formats(body: Any) -> None:
     """Name the version that can read a certificate which this one cannot."""
     found = body.get("format") if isinstance(body, dict) else None
-    if found == FORMER_FORMAT:
+    if found in FORMER_FORMATS:
         raise VerificationError(
-            f"the release was made by sfumato 0.1 ({FORMER_FORMAT}), whose folders this version does not read. "
-            "Verify it with that version, or ask for a new release."
+            f"the release was made by sfumato 0.1 ({found}), whose folders this version does not read. "
+            "Install sfumato 0.1 and verify it with that, or ask for a new release."
         )
     if found == NON_PRIVATE_FORMAT:
         raise VerificationError(NOT_A_CLAIM)
@@ -300,6 +303,15 @@ def _steps(entries: list[Any]) -> tuple[tuple[Step, ...], tuple[float, ...]]:
     if len({step.name for step in steps}) != len(steps):
         raise VerificationError(f"{NAME} lists two steps of the same name.")
     return tuple(steps), tuple(noise)
+
+
+def _discovery(body: Any) -> DiscoveryRecord:
+    fields = fields_of(DiscoveryRecord, body, what="the discovery")
+    return DiscoveryRecord(**{**fields, "grid": _grid(fields["grid"])})
+
+
+def _grid(body: dict[str, Any]) -> dict[str, float]:
+    return {key: _positive(value, f"the grid of {key}") for key, value in body.items()}
 
 
 def _positive(value: Any, what: str) -> float:
