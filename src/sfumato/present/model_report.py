@@ -4,8 +4,8 @@ from typing import Any
 
 from sfumato.mechanisms.learners.progress import Look, looks_of
 from sfumato.outlook.warnings import verdict_on
+from sfumato.present.curve_drawing import curve_svg
 from sfumato.present.pages import render
-from sfumato.present.plots import curve_svg
 from sfumato.present.promise import plain_promise
 from sfumato.present.report import common_facts
 from sfumato.public.certificate.certificate import Certificate
