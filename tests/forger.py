@@ -216,11 +216,12 @@ class Forged:
         body, schema = self.body, self.schema
         certificate = Certificate.from_json(body)
         budget = sf.Budget(epsilon=epsilon or certificate.epsilon, delta=delta or certificate.delta)
-        event = None
+        event = discovery = None
         if certificate.discovery is not None and prior:
             names = {*certificate.discovery.numbers, *certificate.discovery.texts}
             columns = tuple(column for column in schema.columns if column.name in names)
-            event = plan_discovery(schema, columns, budget=budget).event
+            discovery = plan_discovery(schema, columns, budget=budget)
+            event = discovery.event
         mechanism = mechanism_from(certificate.mechanism)
         with mock.patch.object(sf.Budget, "check_against"):  # no forger asks for leave
             plan = make_plan(mechanism.steps(schema, budget), budget=budget, unit=schema.unit, rows=None, prior=event)
@@ -233,5 +234,7 @@ class Forged:
                 {**step.to_json(), "noise_multiplier": plan.noise_multiplier(step.name)} for step in plan.steps
             ]
             body["grid"] = grid_of(plan)
+            if discovery is not None:
+                body["discovery"] = json.loads(json.dumps(discovery.published))
 
         return self.edit(follow)

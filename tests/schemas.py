@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from sfumato import Column, PrivacyUnit, Schema
 
 TABLE = Schema(
@@ -19,6 +21,18 @@ TABLE = Schema(
 NO_TARGET = replace(TABLE, target=None)
 REPLACE = replace(TABLE, unit=PrivacyUnit(relation="replace_one"))
 PERSONS = replace(TABLE, unit=PrivacyUnit(person="patient", max_rows=3))
+#: What discovery must find: two numbers and two texts of persons with several rows.
+OPEN = Schema(
+    columns=(
+        Column(name="age", kind="integer", discover=True),
+        Column(name="income", kind="numeric", discover=True),
+        Column(name="town", kind="categorical", discover=True),
+        Column(name="trade", kind="categorical", discover=True),
+        Column(name="ill", kind="categorical", categories=("no", "yes")),
+    ),
+    target="ill",
+    unit=PrivacyUnit(person="patient", max_rows=2),
+)
 IMAGES = Schema(
     columns=(
         Column(name="image", kind="image", shape=(6, 6)),
@@ -27,3 +41,16 @@ IMAGES = Schema(
     target="label",
     rows=300,
 )
+
+
+def open_rows(n_rows: int = 12_000) -> dict[str, np.ndarray]:
+    """Made-up rows for OPEN: enough of each text to pass."""
+    rng = np.random.default_rng(0)
+    return {
+        "age": rng.integers(18, 91, n_rows),
+        "income": rng.lognormal(10, 1, n_rows),
+        "town": rng.choice(["Pisa", "Rome", "Siena"], n_rows),
+        "trade": rng.choice(["baker", "smith"], n_rows),
+        "ill": rng.choice(["no", "yes"], n_rows),
+        "patient": np.arange(n_rows) // OPEN.unit.max_rows,
+    }

@@ -2,10 +2,15 @@
 
 from mutants.accounts import ACCOUNTING
 from mutants.around import INTAKE, MECHANISMS, VERIFICATION
+from mutants.discovery import DISCOVERY
 from mutants.kernel import KERNEL
 from mutants.losses import LOSSES
 from mutants.mutant import Mutant
 from mutants.reading import READING
 from mutants.suite import SUITE
+from mutants.verify import VERIFY
 
-MUTANTS: tuple[Mutant, ...] = (*KERNEL, *LOSSES, *INTAKE, *READING, *ACCOUNTING, *MECHANISMS, *VERIFICATION, *SUITE)
+MUTANTS: tuple[Mutant, ...] = (
+    *(*KERNEL, *LOSSES, *INTAKE, *READING, *ACCOUNTING, *DISCOVERY, *MECHANISMS),
+    *(*VERIFICATION, *VERIFY, *SUITE),
+)

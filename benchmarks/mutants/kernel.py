@@ -453,7 +453,7 @@ KERNEL = (
         "the threshold shows one row",
         (
             "private/doors/discovery.py",
-            'noisy = primitives.noisy(private_units * planned.units_per_row, step="discovered categories", block=name)',
+            "noisy = primitives.noisy(private_units * planned.units_per_row, step=TEXTS, block=name)",
             "noisy = private_units * planned.units_per_row",
         ),
         tests=("tests/private/test_discovery.py", "-k", "noise"),

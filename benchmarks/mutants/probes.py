@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.mechanisms import ClustMix, IndependentHistograms, LocalReports, Mst
+
 #: What a killer found, or nothing.
 Found = str
 TRIALS = 4000
@@ -17,7 +19,7 @@ EPSILON, DELTA = 4.0, 1e-3
 def probes() -> dict[str, tuple[Any, Any]]:
     """A mechanism and a schema by name."""
     import schemas
-    from sfumato.mechanisms import ClustMix, DPMix, IndependentHistograms, LocalReports, Mst
+    from sfumato.mechanisms import DPMix
 
     mix = DPMix(mixtures=60, degree=30)
     return {
@@ -32,6 +34,7 @@ def probes() -> dict[str, tuple[Any, Any]]:
         "two blocks": (ClustMix(), schemas.TABLE),
         "reports": (LocalReports(), schemas.REPLACE),
         "choices": (Mst(), schemas.TABLE),
+        "discovery": (IndependentHistograms(bins=8), schemas.OPEN),
     }
 
 
@@ -62,6 +65,7 @@ def by_audit(name: str) -> Found:
 
 def release(name: str, to: Path) -> Found:
     """A release made by the mutant. What stops it is found already."""
+    import schemas
     import sfumato as sf
     from sfumato.check.instruments.rows import made_up
     from sfumato.extending import FixedModel
@@ -69,7 +73,8 @@ def release(name: str, to: Path) -> Found:
     mechanism, schema = probes()[name]
 
     def run() -> None:
-        data = sf.Sensitive.read(made_up(schema, n_rows=300, seed=1), schema)
+        rows = schemas.open_rows() if schema.unknown else made_up(schema, n_rows=300, seed=1)
+        data = sf.Sensitive.read(rows, schema)
         fitted = sf.fit(mechanism, data, sf.Budget(epsilon=1.0, delta=1e-6), seed=3)
         sf.release(fitted, to=to, rows=None if isinstance(fitted.model, FixedModel) else 50)
 

@@ -24,7 +24,7 @@ from sfumato.verification.verifying import Verification, verify
 if TYPE_CHECKING:
     from sfumato.estimator import Synthesizer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["Budget", "Column", "PrivacyUnit", "Schema", "Sensitive", "SfumatoError"]
 __all__ += ["Fitted", "PlannedRelease", "Release", "Synthesis", "Synthesizer", "Synthetic", "Trained", "TrainedModel"]

@@ -94,6 +94,6 @@ def fit_with(
         randomness=primitives.source.description,
         status=primitives.status,
         software=installed_software(),
-        discovery=None if discovered is None else DiscoveryRecord(**discovered.plan.names),
+        discovery=None if discovered is None else DiscoveryRecord(**discovered.plan.published),
     )
     return Fitted(chosen, schema, planned, answers, model, certificate)

@@ -165,7 +165,7 @@ def test_release_sample_verify(place):
     assert plain.stdout.count("–") == len(checked["declared"])
     assert checked["problems"] == []
     assert checked["signature"] == "absent"
-    assert "not rebuilt here" in run("verify", "out", "--no-rebuild").stdout
+    assert "not built again here" in run("verify", "out", "--no-rebuild").stdout
     assert "verified out" in plain.stdout
 
 

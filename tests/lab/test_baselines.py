@@ -198,7 +198,7 @@ def test_a_better_status_in_its_paper_changes_nothing(place) -> None:
         file.write_text(json.dumps({**honest, **forged}))
         with pytest.raises(VerificationError, match="claims nothing"):
             sf.verify("out")
-    file.write_text(json.dumps({**honest, "format": "sfumato-certificate/2"}))
+    file.write_text(json.dumps({**honest, "format": "sfumato-certificate/3"}))
     with pytest.raises(VerificationError, match=r"lacks|should not have"):
         sf.verify("out")
 

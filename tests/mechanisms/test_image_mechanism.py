@@ -30,8 +30,8 @@ from sfumato.mechanisms.image.sizes import density_for, signal_of
 from sfumato.mechanisms.image.warm_start import fitted_rule
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.machine import threads
-from sfumato.verification.comparison import share_different
-from sfumato.verification.rebuilt import MOST_DIFFERENT
+from sfumato.verification.comparison import rows_differ
+from sfumato.verification.rebuilt import most_turned_over
 
 SMALL = ThreeAImage(coefficients=9, clusters=2, rounds=2, teacher_steps=3, teacher_width=16, practice=60, rows=60)
 COLOUR = replace(
@@ -209,7 +209,8 @@ def test_a_release_withstands_another_label(monkeypatch) -> None:
         return soft
 
     monkeypatch.setattr(ImageModel, "_teach", undecided)
-    assert 0 < share_different(before, model.sample(2000, seed=0), BARS) < MOST_DIFFERENT
+    found = rows_differ(before, model.sample(2000, seed=0), BARS)
+    assert 0 < found.far <= most_turned_over(found)
 
 
 @pytest.mark.parametrize("setting", [{"clusters": 0}, {"alpha": 1.5}, {"teacher_share": 1.0}, {"teacher_clip": 0.0}])
@@ -254,7 +255,7 @@ def test_pieces_are_the_same_in_one_thread_and_in_three(monkeypatch) -> None:
     for n_threads in (1, 3):
         monkeypatch.setattr(threads.numba, "get_num_threads", lambda n_threads=n_threads: n_threads)
         rows.append(model.sample(300, seed=4))
-    assert share_different(*rows, BARS) == 0.0
+    assert rows_differ(*rows, BARS).beyond_rounding == 0
     assert len(np.unique(rows[0].images, axis=0)) > 200  # pieces do not repeat each other
 
 

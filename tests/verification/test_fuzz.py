@@ -167,10 +167,10 @@ def test_the_command_ends_in_a_sentence(honest, data):
     "text",
     [
         "[" * 100_000,
-        '{"format": "sfumato-certificate/2", "claim": ' + "[" * 300 + "]" * 300 + "}",
+        '{"format": "sfumato-certificate/3", "claim": ' + "[" * 300 + "]" * 300 + "}",
         '{"seed": ' + "9" * 10_000 + "}",
-        '{"format": "sfumato-certificate/2", "seed": 1e999}',
-        '{"format": "sfumato-certificate/2", "note": "\\ud800"}',
+        '{"format": "sfumato-certificate/3", "seed": 1e999}',
+        '{"format": "sfumato-certificate/3", "note": "\\ud800"}',
         '"certified"',
         "null",
         "",

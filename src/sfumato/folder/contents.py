@@ -132,9 +132,14 @@ def read_synthetic(folder: Path) -> Synthetic:
     return synthetic_of(name, read_plain(folder / name))
 
 
-def synthetic_of(name: str, content: bytes) -> Synthetic:
-    """The synthetic rows as whoever opens the file will see them."""
+def synthetic_of(name: str, content: bytes, *, rows: int | None = None) -> Synthetic:
+    """The synthetic rows as whoever opens the file will see them.
+
+    `rows` is how many there should be. A small file can say that it holds billions, so its footer is asked before it is read.
+    """
     try:
+        if name == TABLE and rows is not None and (held := _rows_in_footer(content)) != rows:
+            raise ReleaseError(f"{name} holds {held:,} rows, and the certificate speaks of {rows:,}.")
         if name == TABLE:
             return Synthetic(table=pd.read_parquet(io.BytesIO(content)))
         arrays = arrays_of(content)
@@ -146,6 +151,11 @@ def synthetic_of(name: str, content: bytes) -> Synthetic:
         )
     except DAMAGED as error:
         raise ReleaseError(f"{name} cannot be read ({type(error).__name__}). Get the release again.") from None
+
+
+def _rows_in_footer(content: bytes) -> int:
+    with pq.ParquetFile(io.BytesIO(content)) as file:
+        return int(file.metadata.num_rows)
 
 
 def read_head(folder: Path) -> tuple[int, Synthetic]:

@@ -116,16 +116,16 @@ def _share_mark(peak: float, *, on_the_left: bool) -> tuple[Markup, Markup]:
     step = round_step(peak, most=2)
     y = _HEIGHT - (_HEIGHT - _TOP) * step / peak
     x, anchor = (0, "start") if on_the_left else (_WIDTH, "end")
-    line = Markup('<path class="rule" d="M0 {}H{}"/>').format(_number(y), _WIDTH)
+    line = Markup('<path class="rule" d="M0 {}H{}"/>').format(to_a_tenth(y), _WIDTH)
     text = Markup('<text x="{}" y="{}" text-anchor="{}">{} % of rows</text>')
-    return line, text.format(x, _number(y - 3), anchor, f"{100 * step:g}")
+    return line, text.format(x, to_a_tenth(y - 3), anchor, f"{100 * step:g}")
 
 
 def _steps(x: NDArray[np.float64], shares: NDArray[np.float64], *, closed: bool) -> str:
     y = _HEIGHT - (_HEIGHT - _TOP) * shares
     parts = [f"M0 {_HEIGHT}"]
     for at, height in enumerate(y):
-        parts.append(f"V{_number(height)}H{_number(x[at + 1])}")
+        parts.append(f"V{to_a_tenth(height)}H{to_a_tenth(x[at + 1])}")
     return "".join([*parts, f"V{_HEIGHT}", "z" if closed else ""])
 
 
@@ -135,10 +135,10 @@ def _labels(marks: Sequence[tuple[float, str]], edges: NDArray[np.float64]) -> l
         at = (value - edges[0]) / (edges[-1] - edges[0]) * _WIDTH
         half = 3.1 * len(text)  # so that no text sticks out on either side
         place = min(max(at, half), _WIDTH - half)
-        texts.append(Markup('<text class="mark" x="{}" y="{}">{}</text>').format(_number(place), _HEIGHT + 13, text))
+        texts.append(Markup('<text class="mark" x="{}" y="{}">{}</text>').format(to_a_tenth(place), _HEIGHT + 13, text))
     return texts
 
 
-def _number(value: float) -> str:
+def to_a_tenth(value: float) -> str:
     """To a tenth of a point, which is finer than a screen."""
     return f"{value:.1f}".rstrip("0").rstrip(".")

@@ -4,8 +4,8 @@ from typing import Any
 
 from sfumato.mechanisms.learners.progress import Look, looks_of
 from sfumato.outlook.warnings import verdict_on
+from sfumato.present.curve_drawing import curve_svg
 from sfumato.present.pages import render
-from sfumato.present.plots import curve_svg
 from sfumato.present.report import common_facts, plain_promise
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.plan.answers import Answers

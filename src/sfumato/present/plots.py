@@ -110,21 +110,6 @@ def _short(label: str) -> str:
     return text.replace("$", r"\$")
 
 
-def curve_svg(values: Sequence[float], *, noise: Sequence[float] | None, title: str) -> Markup:
-    """A curve over the looks of a training, with bars of one standard deviation of noise."""
-    with _plot(width=3.3, height=2.0) as (figure, axes):
-        at = np.arange(1, len(values) + 1)
-        axes.plot(at, values, color=_SERIES["synthetic"], linewidth=1.5, marker="o", markersize=3)
-        if noise is not None:
-            low, high = np.subtract(values, noise), np.add(values, noise)
-            axes.vlines(at, low, high, color=_SERIES["synthetic"], linewidth=1, alpha=0.6)
-        axes.set_xlabel("look")
-        axes.locator_params(axis="x", nbins=6, integer=True)
-        axes.locator_params(axis="y", nbins=5)
-        axes.set_title(title, loc="left", fontsize=10, color=_INK)
-        return _svg(figure, label=f"Training curve: {title}")
-
-
 def picture_grid(images: NDArray[Any], *, darkest: float, lightest: float) -> Markup:
     """Pictures side by side as a PNG data address, from the darkest grey to the lightest."""
     from PIL import Image

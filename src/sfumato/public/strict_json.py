@@ -70,6 +70,8 @@ def _check_leaves(tree: Any, *, what: str, depth: int) -> None:
                 raise VerificationError(f"{what} holds a text that is too long or no Unicode: {_short(tree)}.")
         case float() if not math.isfinite(tree):
             raise VerificationError(f"{what} holds a number too large to be one.")
+        case float() if tree == 0 and math.copysign(1, tree) < 0:
+            raise VerificationError(f"{what} holds minus zero, which none of ours does.")
         case int() if abs(tree) > _LARGEST_WHOLE:
             raise VerificationError(f"{what} holds a whole number above 2^63.")
 

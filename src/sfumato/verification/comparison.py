@@ -1,58 +1,134 @@
-"""Two sets of synthetic rows that should be one: equal up to what another processor's rounding can change.
+"""Two products that should be one: equal, equal but for a processor's rounding, near, or different.
 
-Building a model again from the same numbers and seed gives the same rows, but for the last bits of floating-point
-sums, whose order differs from processor to processor. Such a bit moves a number by a rounding error, and a whole
-number, a date or a category only where a draw falls within a rounding error of a threshold: hardly ever.
+Building again from the same integers and seed repeats every operation, but another processor may add in another order or use
+another library's logarithm. docs/proofs/rebuilt-rows.md derives how far that moves a number that nothing amplifies: less than
+2^-30 of its bounds, and nothing that is a word, a date or a whole number.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.model import Synthetic
+from sfumato.model import Synthetic, Weights
 from sfumato.public.schema.schema import Schema
 
-#: Numbers this close are the same, in units of their column's bounds.
-CLOSE = 1e-6
-#: Pixels and soft labels are rounded when they are drawn, to 1/255 and 1/1024: one such step is a rounding error. In units
-#: of the bounds: where there are fewer greys, a pixel that changes is one that differs.
+#: Rounding, in units of a column's bounds: sums of up to 2^21 numbers in float64 in any order; once more for float32.
+ROUNDING, ROUNDING_OF_SINGLE = 2.0**-30, 2.0**-22
+#: Near, but more than rounding: what solvers and training make of it. In units of the bounds; of an array's largest weight.
+NEAR, NEAR_WEIGHT = 1e-6, 1e-3
+#: Pixels and soft labels are rounded when they are drawn, to 1/255 and 1/1024: near is one such step. Fewer greys have none.
 ONE_STEP = 1 / 250
 
 
-def share_different(a: Synthetic, b: Synthetic, schema: Schema) -> float:
-    """The part of all cells in which two sets of rows differ by more than a rounding error; 1 where shapes differ.
+@dataclass(frozen=True)
+class Difference:
+    """How two products differ.
+
+    Attributes:
+        cells: All of their cells.
+        beyond_rounding: Cells that differ by more than rounding.
+        units: All of their rows, pictures or weights.
+        far: Those of them with a cell that is not even near.
+    """
+
+    cells: int
+    beyond_rounding: int
+    units: int
+    far: int
+
+    @property
+    def share(self) -> float:
+        """The part of the cells that differ by more than rounding."""
+        return self.beyond_rounding / max(1, self.cells)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two arrays of as many units each, and how far apart two of their numbers are for rounding, or near."""
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+    rounding: float = 0.0
+    near: float = 0.0
+
+    def apart(self, within: float) -> NDArray[np.bool_]:
+        x, y = self.x, self.y
+        if x.dtype.kind not in "fiu":
+            return np.asarray((x != y) & ~(pd.isna(x) & pd.isna(y)))
+        if x.dtype.kind != "f":
+            return np.asarray(np.abs(x.astype(np.int64) - y.astype(np.int64)) > within)
+        left, right = x.astype(np.float64), y.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # an infinite number less itself: it is no release's, and never within
+            return np.asarray(~(np.abs(left - right) <= within) & ~(np.isnan(left) & np.isnan(right)))
+
+
+def rows_differ(a: Synthetic, b: Synthetic, schema: Schema) -> Difference:
+    """How two sets of rows differ; all of them where their shapes or columns do.
 
     >>> from sfumato.public.schema.schema import Column
     >>> schema = Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 100)),))
-    >>> rows = [Synthetic(table=pd.DataFrame({"x": [1.0, 2.0, 3.0, third]})) for third in (4.0, 4.00001, 5.0)]
-    >>> share_different(rows[0], rows[1], schema), share_different(rows[0], rows[2], schema)
-    (0.0, 0.25)
+    >>> rows = [Synthetic(table=pd.DataFrame({"x": [1.0, 2.0, 3.0, last]})) for last in (4.0, 4 + 1e-8, 4 + 1e-6, 5.0)]
+    >>> [(d.beyond_rounding, d.far) for d in (rows_differ(rows[0], other, schema) for other in rows)]
+    [(0, 0), (0, 0), (1, 0), (1, 1)]
     """
     pairs = _table_pairs(a, b, schema) if a.table is not None else _image_pairs(a, b, schema)
+    return _difference(pairs, units=len(a))
+
+
+def weights_differ(a: Weights, b: Weights) -> Difference:
+    """How the weights of two models differ; all of them where their shapes do.
+
+    >>> found = weights_differ({"w": np.array([1.0, 2.0])}, {"w": np.array([1.0, 2.1])})
+    >>> found.far, found.share
+    (1, 0.5)
+    """
+    units = sum(values.size for values in a.values())
+    if list(a) != list(b) or any(a[name].shape != b[name].shape or a[name].dtype != b[name].dtype for name in a):
+        return _difference(None, units=units)
+    pairs = []
+    for name, values in a.items():
+        largest = float(np.abs(values).max(initial=0.0)) if values.dtype.kind == "f" else 0.0
+        pairs.append(_Pair(values.ravel(), b[name].ravel(), _rounding(values.dtype) * largest, NEAR_WEIGHT * largest))
+    return _difference(pairs, units=units, together=False)
+
+
+def _difference(pairs: list[_Pair] | None, *, units: int, together: bool = True) -> Difference:
+    """`together`: the first axis of every pair is the same rows. Otherwise every number is a unit of its own."""
     if pairs is None:
-        return 1.0
-    n_cells = sum(values.size for values, _, _ in pairs)
-    return sum(int(_differ(x, y, within).sum()) for x, y, within in pairs) / max(1, n_cells)
+        return Difference(max(1, units), max(1, units), units, max(1, units))
+    far, n_far, beyond = np.zeros(units if together else 0, dtype=bool), 0, 0
+    for pair in pairs:
+        beyond += int(pair.apart(pair.rounding).sum())
+        apart = pair.apart(pair.near)
+        if together:
+            far |= apart.reshape(units, -1).any(axis=1)
+        else:
+            n_far += int(apart.sum())
+    return Difference(sum(pair.x.size for pair in pairs), beyond, units, n_far + int(far.sum()))
 
 
-Pairs = list[tuple[NDArray[Any], NDArray[Any], float]]
+def _rounding(kind: np.dtype[Any]) -> float:
+    """Of whole numbers none, whatever bits they have."""
+    return 0.0 if kind.kind != "f" else ROUNDING if kind.itemsize == 8 else ROUNDING_OF_SINGLE
 
 
-def _table_pairs(a: Synthetic, b: Synthetic, schema: Schema) -> Pairs | None:
-    """Columns side by side, each with how far apart equal numbers may lie; None if they are not the same columns."""
+def _table_pairs(a: Synthetic, b: Synthetic, schema: Schema) -> list[_Pair] | None:
+    """Columns side by side; None if they are not the same columns."""
     if a.table is None or b.table is None or len(a) != len(b) or list(a.table.columns) != list(b.table.columns):
         return None
     ranges = {column.name: column.high - column.low for column in schema.columns if column.is_number}
-    pairs: Pairs = []
+    pairs = []
     for name in a.table.columns:
         x, y = _plain(a.table[name]), _plain(b.table[name])
-        if x.dtype.kind != y.dtype.kind or _categories(a.table[name]) != _categories(b.table[name]):
+        if a.table[name].dtype != b.table[name].dtype or _categories(a.table[name]) != _categories(b.table[name]):
             return None
+        is_fraction = x.dtype.kind == "f" and str(a.table[name].dtype).startswith("float")
         # A mixture's entry is in units of its bounds already.
-        is_fraction = str(a.table[name].dtype).startswith("float")
-        pairs.append((x, y, CLOSE * ranges.get(str(name), 1.0) if is_fraction else 0.0))
+        width = ranges.get(str(name), 1.0) if is_fraction else 0.0
+        pairs.append(_Pair(x, y, _rounding(x.dtype) * width, NEAR * width))
     return pairs
 
 
@@ -62,33 +138,26 @@ def _categories(values: "pd.Series[Any]") -> list[Any] | None:
 
 
 def _plain(values: "pd.Series[Any]") -> NDArray[Any]:
-    if isinstance(values.dtype, pd.CategoricalDtype):
+    if isinstance(values.dtype, pd.CategoricalDtype) or values.dtype in ("boolean", "Int64"):
         return values.astype(object).where(values.notna(), None).to_numpy()
-    if values.dtype == "boolean" or values.dtype == "Int64":
-        return values.to_numpy("float64", na_value=np.nan)
     return values.to_numpy()
 
 
-def _image_pairs(a: Synthetic, b: Synthetic, schema: Schema) -> Pairs | None:
+def _image_pairs(a: Synthetic, b: Synthetic, schema: Schema) -> list[_Pair] | None:
     if a.classes != b.classes:
         return None
-    pairs: Pairs = []
-    grey = max((ONE_STEP * (column.high - column.low) for column in schema.images), default=0.0)
-    arrays = ((a.images, b.images, grey), (a.labels, b.labels, 0.0), (a.soft_labels, b.soft_labels, ONE_STEP))
-    for x, y, within in arrays:
+    pairs = []
+    grey = max((column.high - column.low for column in schema.images), default=1.0)
+    for x, y, width, step in (
+        (a.images, b.images, grey, ONE_STEP),
+        (a.labels, b.labels, 1.0, 0.0),
+        (a.soft_labels, b.soft_labels, 1.0, ONE_STEP),
+    ):
         if (x is None) != (y is None):
             return None
         if x is None or y is None:
             continue
         if x.shape != y.shape or x.dtype != y.dtype:
             return None
-        pairs.append((x, y, within))
+        pairs.append(_Pair(x, y, _rounding(x.dtype) * width, step * width))
     return pairs
-
-
-def _differ(x: NDArray[Any], y: NDArray[Any], within: float) -> NDArray[np.bool_]:
-    if x.dtype.kind not in "fiu":
-        return np.asarray((x != y) & ~(pd.isna(x) & pd.isna(y)))
-    left, right = x.astype(np.float64), y.astype(np.float64)
-    both_absent = np.isnan(left) & np.isnan(right)
-    return np.asarray(~(np.abs(left - right) <= within) & ~both_absent)

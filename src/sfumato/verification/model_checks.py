@@ -1,7 +1,6 @@
 """The weights of a trained model, read with care and trained again from the doors' integers."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.folder.releasing import GARBLED, Release
@@ -9,6 +8,7 @@ from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.model import Classifier, Weights, notes_of
 from sfumato.outlook.warnings import model_warnings
 from sfumato.public.certificate.certificate import Certificate
+from sfumato.verification.comparison import weights_differ
 from sfumato.verification.findings import Findings
 from sfumato.verification.plan_checks import Recomputed
 from sfumato.verification.rebuilt import Rebuilt, settle_rebuilt
@@ -16,8 +16,6 @@ from sfumato.verification.row_checks import QUICK_NUMBERS
 
 #: Learners that practise on what they measured: minutes, whatever the size.
 SLOW = ("scattering",)
-#: Weights this close are the same, in units of the largest of their array: rounding goes through all steps of a training.
-_CLOSE = 1e-3
 
 
 def read_weights(contents: dict[str, bytes], certificate: Certificate, found: Findings) -> Weights | None:
@@ -49,7 +47,7 @@ def is_quick_model(certificate: Certificate, planned: Recomputed) -> bool:
 
 
 def rebuild_weights(release: Release, released: Weights, found: Findings) -> float | None:
-    """Train again from the doors' answers. Returns the part of the weights that differ."""
+    """Train again from the doors' answers. Returns the part of the weights that differ by more than rounding."""
     certificate = release.certificate
     try:
         model = release.model()
@@ -58,7 +56,7 @@ def rebuild_weights(release: Release, released: Weights, found: Findings) -> flo
         rebuilt = Rebuilt(
             what="the weights",
             is_same=weights_file(model.weights) == weights_file(released),  # and that is the file, to the byte
-            share=share_different(released, model.weights),
+            difference=weights_differ(released, model.weights),
             warnings=model_warnings(schema=release.schema, plan=release.plan(), model=model),
             notes=notes_of(model),
         )
@@ -69,23 +67,4 @@ def rebuild_weights(release: Release, released: Weights, found: Findings) -> flo
         found.problems.append(f"the model cannot be trained again ({type(error).__name__}).")
         return None
     settle_rebuilt(rebuilt, certificate, found)
-    return rebuilt.share
-
-
-def share_different(a: Weights, b: Weights) -> float:
-    """The part of all weights in which two models differ by more than a rounding error; 1 where shapes differ.
-
-    >>> share_different({"w": np.array([1.0, 2.0])}, {"w": np.array([1.0, 2.1])})
-    0.5
-    """
-    if list(a) != list(b) or any(a[name].shape != b[name].shape or a[name].dtype != b[name].dtype for name in a):
-        return 1.0
-    size = sum(values.size for values in a.values())
-    return sum(_n_different(a[name], b[name]) for name in a) / max(1, size)
-
-
-def _n_different(x: NDArray[np.generic], y: NDArray[np.generic]) -> int:
-    if x.dtype.kind != "f":
-        return int((x != y).sum())
-    within = _CLOSE * float(np.abs(x).max(initial=0.0))
-    return int((~(np.abs(x.astype(np.float64) - y.astype(np.float64)) <= within)).sum())
+    return rebuilt.difference.share

@@ -10,7 +10,7 @@ import dp_accounting as dpa
 from sfumato.errors import SfumatoError
 from sfumato.folder.releasing import GARBLED
 from sfumato.mechanism import Learner, Mechanism, mechanism_from, record_of
-from sfumato.public.accounting import event_to_json
+from sfumato.public.accounting import event_from_json, event_to_json
 from sfumato.public.certificate.assumptions import ASSUMPTIONS
 from sfumato.public.certificate.certificate import SECRET_RANDOMNESS, Certificate, DiscoveryRecord, grid_of
 from sfumato.public.plan.discovery import DiscoveryPlan, plan_discovery
@@ -18,9 +18,10 @@ from sfumato.public.plan.plan import Plan, event_of, refuse_sampling
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema
 from sfumato.verification.findings import Findings
+from sfumato.verification.replay_discovery import faults_of_discovery, replay_discovery
 
-#: Discovery and persons take a root or a binomial on the way to their noise: another processor rounds it otherwise.
-_ROUNDING = 1e-12
+#: Discovery and persons solve for mu or take a binomial on the way to their noise: other code and processors round otherwise.
+_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def recompute(certificate: Certificate, schema: Schema, found: Findings) -> Reco
         discovery = _discovery(certificate, schema)
         if discovery is not None:
             refuse_sampling(steps)
-        plan = _plan(certificate, schema, steps, prior=None if discovery is None else discovery.event)
+        plan = _plan(certificate, schema, steps, prior=None if discovery is None else _cost_of(discovery, certificate))
         problems = _differences(certificate, plan)
         again = record_of(mechanism)
     except SfumatoError as error:
@@ -89,6 +90,8 @@ def recompute(certificate: Certificate, schema: Schema, found: Findings) -> Reco
         problems += _undiscovered(discovery, certificate, schema)
     checked = "the steps are those that the mechanism plans for this schema; noise and grid follow from the scale"
     found.settle(problems, checked=f"{checked}; the accounted events follow from all of these")
+    if discovery is not None and not problems:
+        found.checked.append("cost, grid and threshold of the discovery, computed a second time by code of its own")
     return Recomputed(plan, mechanism, discovery)
 
 
@@ -113,6 +116,12 @@ def _discovery(certificate: Certificate, schema: Schema) -> DiscoveryPlan | None
     named = {*record.numbers, *record.texts}
     columns = tuple(replace(column, discover=True) for column in schema.columns if column.name in named)
     return plan_discovery(schema, columns, budget=certificate.claim.budget)
+
+
+def _cost_of(discovery: DiscoveryPlan, certificate: Certificate) -> dpa.DpEvent:
+    """By code that shares nothing with the discovery's own."""
+    budget, numbers, texts = certificate.claim.budget, len(discovery.numbers), len(discovery.texts)
+    return event_from_json(replay_discovery(epsilon=budget.epsilon, delta=budget.delta, numbers=numbers, texts=texts))
 
 
 def _differences(certificate: Certificate, plan: Plan) -> list[str]:
@@ -143,8 +152,15 @@ def _agree(one: Any, other: Any) -> bool:
 def _undiscovered(discovery: DiscoveryPlan, certificate: Certificate, schema: Schema) -> list[str]:
     """What a discovery leaves behind in a schema, besides bounds: categories in order, and a place for the others."""
     problems = []
-    if DiscoveryRecord(**discovery.names) != certificate.discovery or not discovery.numbers + discovery.texts:
-        problems.append("the record of the discovery does not name columns of the schema, in its order, each once.")
+    listed = certificate.discovery
+    planned = DiscoveryRecord(**discovery.published)
+    named = (planned.numbers, planned.texts)
+    if listed is None or named != (listed.numbers, listed.texts) or named == ((), ()):
+        return ["the record of the discovery does not name columns of the schema, in its order, each once."]
+    if planned != listed:
+        problems.append("the grid or the threshold of the discovery is not the one that its budget gives.")
+    cost = event_to_json(_cost_of(discovery, certificate))
+    problems += faults_of_discovery(cost, **vars(listed), max_rows=schema.unit.max_rows)
     for column in discovery.texts:
         known = schema[column.name]
         if not known.missing or list(known.categories) != sorted(known.categories):

@@ -1,12 +1,16 @@
-"""What was built again from the doors' integers, held beside what was released: rows and weights alike."""
+"""What was built again from the doors' integers, beside what was released: rows and weights alike.
+
+A tick needs equality up to rounding (`comparison.py`). What is merely near is declared, and said to be. What is far is
+refused, but for as many rows as rounding can turn over: docs/proofs/rebuilt-rows.md.
+"""
 
 from dataclasses import dataclass
 
-from sfumato.public.certificate.certificate import Certificate
-from sfumato.verification.findings import Findings
+from scipy.stats import poisson
 
-#: Rounding may change this part of all cells. It is far more than was ever seen, and far less than any other seed does.
-MOST_DIFFERENT = 1e-3
+from sfumato.public.certificate.certificate import Certificate
+from sfumato.verification.comparison import ROUNDING, Difference
+from sfumato.verification.findings import Findings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,36 +20,63 @@ class Rebuilt:
     Attributes:
         what: How to speak of it, in the plural.
         is_same: Whether its file is, to the byte, the released one.
-        share: The part of it that differs by more than a rounding error.
+        difference: How it differs from the released one.
         warnings: What follows from it for its maker and receiver.
         notes: What its model has to say about itself.
     """
 
     what: str
     is_same: bool
-    share: float
+    difference: Difference
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
 
 
+#: Comparisons with a threshold for a cell, each of which turns over with the probability of a rounding error; and how seldom
+#: an honest release may have more of them than are let pass.
+_COMPARISONS, _FALSE_ALARM = 8, 1e-5
+#: However rounding goes: no more than one row in so many.
+_ROWS_FOR_ONE = 1000
+
+
+def most_turned_over(difference: Difference) -> int:
+    """How many rows may be others because a draw fell within rounding of a threshold.
+
+    >>> [most_turned_over(Difference(7 * rows, 0, rows, 0)) for rows in (60, 30_000, 4_000_000)]
+    [0, 1, 4]
+    """
+    expected = difference.cells * _COMPARISONS * ROUNDING
+    return min(int(poisson.isf(_FALSE_ALARM, expected)), difference.units // _ROWS_FOR_ONE)
+
+
 def settle_rebuilt(rebuilt: Rebuilt, certificate: Certificate, found: Findings) -> None:
-    """Compare with what was released. Where bits differ, as much could be hidden in them, so they are declared."""
-    what, share, problems = rebuilt.what, rebuilt.share, []
-    given = "what the doors' integers give with the certificate's seed"
-    if not share <= MOST_DIFFERENT:
-        problems.append(
-            f"{what} are not {given}: {share:.2%} of them differ, and rounding on another processor explains "
-            f"{MOST_DIFFERENT:.2%} at most."
+    """Compare with what was released."""
+    what, difference = rebuilt.what, rebuilt.difference
+    given = f"{what} are what the doors' integers give with the certificate's seed"
+    if rebuilt.is_same:
+        found.checked.append(f"{given}, to the last bit")
+    elif difference.far > (most := most_turned_over(difference)):
+        found.problems.append(
+            f"{what} are not what the doors' integers give with the certificate's seed: {difference.far:,} of "
+            f"{difference.units:,} are others, and rounding on another processor explains {most:,} at most."
         )
-    elif not rebuilt.is_same:
-        some = f", and all of {share:.2g} of them" if share else ""
+    elif not difference.beyond_rounding:
+        found.checked.append(
+            f"{given}: every word, date and whole number is equal, and decimals differ by no more than rounding"
+        )
         found.declared.append(
-            f"the last digits of {what}{some}: the file is not, to the byte, the one that is built here, as another "
-            "processor's rounding or other software may explain"
+            f"the last digits of {what}: the file is not, to the byte, the one that is built here, as another processor's "
+            "rounding or other software may explain"
         )
-    found.settle(
-        problems, checked=f"{what} are {given}, {'to the last bit' if rebuilt.is_same else 'but for rounding'}"
-    )
+    else:
+        some = f"{difference.far:,} of {difference.units:,} are others than those built here, and " * (
+            difference.far > 0
+        )
+        found.declared.append(
+            f"{what}: {some}{difference.beyond_rounding:,} of {difference.cells:,} numbers and words differ by more than "
+            "rounding. Another kind of processor may explain it, and so may real rows or a message put among them. Only "
+            "the publisher can say, or a receiver with the same kind of machine"
+        )
     found.settle(
         []
         if rebuilt.warnings == certificate.warnings

@@ -9,8 +9,9 @@ from sfumato.model import Classifier, Synthetic, notes_of
 from sfumato.outlook.warnings import release_warnings
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.certificate.software import WRITTEN_BY, others_than_here
-from sfumato.verification.comparison import share_different
+from sfumato.verification.comparison import rows_differ
 from sfumato.verification.findings import Findings
+from sfumato.verification.parquet_structure import holds_more
 from sfumato.verification.plan_checks import Recomputed
 from sfumato.verification.rebuilt import Rebuilt, settle_rebuilt
 
@@ -34,9 +35,12 @@ def read_rows(contents: dict[str, bytes], certificate: Certificate, found: Findi
     name = next((name for name in (TABLE, ARRAYS) if name in contents), None)
     if name is None:
         return None
+    if certificate.rows is None:
+        found.problems.append(f"{name} holds rows, and the certificate speaks of none.")
+        return None
     try:
-        synthetic = synthetic_of(name, contents[name])
-        again = synthetic_file(synthetic)
+        synthetic = synthetic_of(name, contents[name], rows=certificate.rows)
+        again = synthetic_file(synthetic)[1]
     except SfumatoError as error:
         found.problems.append(str(error))
         return None
@@ -45,13 +49,21 @@ def read_rows(contents: dict[str, bytes], certificate: Certificate, found: Findi
         return None
     problems = []
     if len(synthetic) != certificate.rows:
-        problems.append(f"{name} holds {len(synthetic):,} rows, and the certificate speaks of {certificate.rows}.")
-    others = others_than_here(certificate.software, WRITTEN_BY)
-    if again != (name, contents[name]):
-        if others:
-            found.declared.append(f"that {name} holds nothing besides its rows: it was written by {', '.join(others)}")
+        problems.append(f"{name} holds {len(synthetic):,} rows, and the certificate speaks of {certificate.rows:,}.")
+    if again != contents[name]:
+        others = others_than_here(certificate.software, WRITTEN_BY) if name == TABLE else []
+        more = (
+            holds_more(contents[name], again, software=certificate.software)
+            if others
+            else "it is not what sfumato writes"
+        )
+        if more:
+            problems.append(f"{name} holds something besides its rows: {more}.")
         else:
-            problems.append(f"{name} holds something besides its rows, or writes them as sfumato does not.")
+            found.declared.append(
+                f"how the rows in {name} are packed: by {' and '.join(others)}, which this computer does not have. Its columns, "
+                "notes and sizes were looked through, and whoever wants to be sure of the rest installs these versions"
+            )
     found.settle(problems, checked=f"there are {len(synthetic):,} synthetic rows, as the certificate says")
     return None if problems else Rows(name, contents[name], synthetic)
 
@@ -66,7 +78,7 @@ def is_quick(certificate: Certificate, planned: Recomputed, rows: Rows) -> bool:
 
 
 def rebuild_rows(release: Release, planned: Recomputed, rows: Rows, found: Findings) -> float | None:
-    """Build the model and its rows again. Returns the part of the cells that differ."""
+    """Build the model and its rows again. Returns the part of the cells that differ by more than rounding."""
     certificate, released = release.certificate, rows.synthetic
     try:
         model = release.model()
@@ -76,7 +88,7 @@ def rebuild_rows(release: Release, planned: Recomputed, rows: Rows, found: Findi
         rebuilt = Rebuilt(
             what="the synthetic rows",
             is_same=(name, content) == (rows.name, rows.content),
-            share=share_different(released, again, release.schema),
+            difference=rows_differ(released, again, release.schema),
             warnings=release_warnings(
                 schema=release.schema,
                 plan=certificate.plan(),
@@ -93,4 +105,4 @@ def rebuild_rows(release: Release, planned: Recomputed, rows: Rows, found: Findi
         found.problems.append(f"the synthetic rows cannot be built again ({type(error).__name__}).")
         return None
     settle_rebuilt(rebuilt, certificate, found)
-    return rebuilt.share
+    return rebuilt.difference.share

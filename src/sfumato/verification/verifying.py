@@ -17,6 +17,7 @@ from sfumato.verification.model_checks import is_quick_model, read_weights, rebu
 from sfumato.verification.plan_checks import check_assumptions, check_kind, check_status, recompute
 from sfumato.verification.report_checks import check_model_report, check_report
 from sfumato.verification.row_checks import Rows, is_quick, read_rows, rebuild_rows
+from sfumato.verification.shape_checks import misfits
 from sfumato.verification.signature_checks import SignatureState, Signer, check_signature
 
 
@@ -35,8 +36,8 @@ class Verification:
         problems: What is wrong, one sentence each.
         warnings: What the release says about its own use.
         signature: Whether it is signed, and by whom as far as was asked.
-        different: The part of the cells that came out otherwise when the rows (or the weights of a trained model) were
-            built again: 0 on the same kind of machine. None: they were not built again.
+        different: The part of the cells that differ by more than rounding from the rows (or the weights of a trained model)
+            that were built again: 0 where they get their tick. None: they were not built again.
     """
 
     path: Path
@@ -57,10 +58,17 @@ class Verification:
         return not self.problems
 
     @property
+    def reserve(self) -> str:
+        """What a reader must be told along with a good verdict, if anything."""
+        if self.different is None:
+            return ", but for its rows or weights: they were not built again"
+        return ", but for rows or weights that came out otherwise here" if self.different else ""
+
+    @property
     def verdict(self) -> str:
         """One phrase: whether the folder bears out its claim."""
         if self.ok:
-            return "bears out its claim"
+            return f"bears out its claim{self.reserve}"
         return f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}, not to be believed"
 
     def __repr__(self) -> str:
@@ -91,8 +99,8 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
 
     Args:
         path: The folder.
-        rebuild: Build the model again and compare its rows with those of the folder, up to what another processor's
-            rounding changes (`comparison.py`). None: if that takes seconds. The claim of privacy does not rest on the
+        rebuild: Build the model again and compare its rows with those of the folder, up to a processor's rounding
+            (`comparison.py`). None: if that takes seconds. The claim of privacy does not rest on the
             rows alone: without a rebuild they, the seed, the warnings and the notes are as the publisher declares.
         signer: The public key, or its file, of whoever must have signed. Without it a signature is checked, but not
             whose it is.
@@ -139,6 +147,8 @@ def _check_contents(
         return None, None
     check_delta(certificate, schema, found)
     if isinstance(released, Rows):
+        fit = "the released rows have the columns, types, categories and bounds of the schema, and none besides"
+        found.settle(misfits(released.synthetic, schema), checked=fit)
         check_report(contents, certificate, schema, released.synthetic, found)
     planned = recompute(certificate, schema, found)
     if planned is None:
@@ -160,6 +170,7 @@ def _check_contents(
         return replayed, rebuild_weights(release, released, found)
     what = "the synthetic rows" if isinstance(released, Rows) else "the weights of the model"
     found.declared.append(
-        f"{what}, the seed, the warnings and the notes: not rebuilt here (sfumato verify --rebuild does)"
+        f"{what}, the seed, the warnings and the notes: not built again here, because that takes minutes. So nobody has looked "
+        "whether real rows are among them (sfumato verify --rebuild does)"
     )
     return replayed, None

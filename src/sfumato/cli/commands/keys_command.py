@@ -131,5 +131,4 @@ def show_verification(console: Console, found: Verification) -> None:
     console.print(found.claim, markup=False)
     if found.replayed_epsilon is not None:
         console.print(f"Replayed epsilon: {found.replayed_epsilon:.4f} at delta {found.delta:g}.")
-    rest = "" if found.different is not None else ", but for its rows or weights: they were not built again"
-    console.print(f"[bold green]verified[/bold green] {escape(str(found.path))}{rest}", soft_wrap=True)
+    console.print(f"[bold green]verified[/bold green] {escape(str(found.path))}{found.reserve}", soft_wrap=True)

@@ -7,7 +7,7 @@ import numpy as np
 from sfumato.private.intake.quiet import silence
 from sfumato.private.intake.sensitive import Sensitive, open_batches
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.plan.discovery import DiscoveryPlan
+from sfumato.public.plan.discovery import TEXTS, DiscoveryPlan
 
 
 def frequent_texts(data: Sensitive, planned: DiscoveryPlan, *, primitives: Primitives) -> dict[str, tuple[str, ...]]:
@@ -21,6 +21,6 @@ def frequent_texts(data: Sensitive, planned: DiscoveryPlan, *, primitives: Primi
     for name, private_counter in private_counts.items():
         private_values = sorted(private_counter)
         private_units = np.array([private_counter[value] for value in private_values], dtype=np.int64)
-        noisy = primitives.noisy(private_units * planned.units_per_row, step="discovered categories", block=name)
+        noisy = primitives.noisy(private_units * planned.units_per_row, step=TEXTS, block=name)
         passed[name] = tuple(np.array(private_values, dtype=object)[noisy > planned.threshold].tolist())
     return passed

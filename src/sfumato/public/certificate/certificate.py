@@ -26,8 +26,8 @@ from sfumato.public.schema.schema import Schema
 from sfumato.public.strict_json import parse_json, read_fields, types_of
 
 NAME = "certificate.json"
-FORMAT = "sfumato-certificate/2"
-FORMER_FORMAT = "sfumato-certificate/1"
+FORMAT = "sfumato-certificate/3"
+FORMER_FORMATS = ("sfumato-certificate/1", "sfumato-certificate/2")
 Status = Literal["certified", "research", "non_private"]
 
 #: What a certificate says of the randomness: only the first can be certified.
@@ -39,10 +39,15 @@ _VERSION = re.compile(r"[\w.+!-]{1,60}", flags=re.ASCII)
 
 @dataclass(frozen=True)
 class DiscoveryRecord:
-    """Which columns were left open and found privately, in the order of the schema: numbers, and texts."""
+    """Which columns were left open and found privately, in the order of the schema: numbers, and texts.
+
+    `grid` has the units for a row by step and column. `threshold`, in units, is what the counts of texts had to pass.
+    """
 
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
+    grid: dict[str, float]
+    threshold: int | None
 
 
 @dataclass(frozen=True)
@@ -174,6 +179,8 @@ class Certificate:
             fields["steps"], fields["noise_multipliers"] = _steps(fields["steps"])
             fields["scale"] = _positive(fields["scale"], "scale")
             fields["grid"] = _grid(fields["grid"])
+            if fields["discovery"] is not None:
+                fields["discovery"] = replace(fields["discovery"], grid=_grid(fields["discovery"].grid))
         except VerificationError:
             raise
         except SfumatoError as error:
@@ -194,10 +201,10 @@ class Certificate:
 def refuse_other_formats(body: Any) -> None:
     """Name the version that can read a certificate which this one cannot."""
     named = body.get("format") if isinstance(body, dict) else None
-    if named == FORMER_FORMAT:
+    if named in FORMER_FORMATS:
         raise VerificationError(
-            f"the release was made by sfumato 0.1 ({FORMER_FORMAT}), whose folders this version does not read. "
-            "Verify it with that version, or ask for a new release."
+            f"the release was made by sfumato 0.1 ({named}), whose folders this version does not read. "
+            "Install sfumato 0.1 and verify it with that, or ask for a new release."
         )
     if named == NON_PRIVATE_FORMAT:
         raise VerificationError(NOT_A_CLAIM)

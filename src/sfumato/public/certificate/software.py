@@ -16,9 +16,8 @@ SOFTWARE = (
     "scipy",
     "sfumato",
 )
-#: The same rows and words give the same bytes only under the same versions of these.
-DRAWN_BY = ("jinja2", "matplotlib", "numpy", "pandas", "pillow", "sfumato")
-WRITTEN_BY = ("numpy", "pandas", "pyarrow", "sfumato")
+#: The same rows give the same bytes of Parquet only under the same versions of these.
+WRITTEN_BY = ("pandas", "pyarrow")
 
 
 def installed_software() -> dict[str, str]:

@@ -29,7 +29,7 @@ from sfumato.public.schema.schema import Column, Schema
 #: The part of the precision, and of delta, that discovery may take.
 BUDGET_SHARE = 0.1
 DELTA_SHARE = 0.1
-ROWS, BOUNDS = "discovered rows", "discovered bounds"
+ROWS, BOUNDS, TEXTS = "discovered rows", "discovered bounds", "discovered categories"
 
 # A grid on asinh(x): even near 0, in steps of 5 % far from it, up to 5e12 either way.
 _GRID_EDGE = 30.0
@@ -80,9 +80,16 @@ class DiscoveryPlan:
         return math.ceil(self.threshold / self.units_per_row)
 
     @property
-    def names(self) -> dict[str, tuple[str, ...]]:
-        """Which columns, in the order in which they were asked for: what the certificate holds of a discovery."""
-        return {"numbers": tuple(c.name for c in self.numbers), "texts": tuple(c.name for c in self.texts)}
+    def published(self) -> dict[str, Any]:
+        """What the certificate holds of a discovery: its columns in their order, units for a row, and the threshold."""
+        plan = self.plan
+        grid = {f"{s.name}/{b.name}": plan.units_per_one(s.name, b.name) for s in plan.steps for b in s.blocks}
+        return {
+            "numbers": tuple(c.name for c in self.numbers),
+            "texts": tuple(c.name for c in self.texts),
+            "grid": grid | {f"{TEXTS}/{c.name}": float(self.units_per_row) for c in self.texts},
+            "threshold": self.threshold if self.texts else None,
+        }
 
 
 def plan_discovery(schema: Schema, columns: tuple[Column, ...], *, budget: Budget) -> DiscoveryPlan:

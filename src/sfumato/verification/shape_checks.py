@@ -1,0 +1,79 @@
+"""Whether rows are rows of the schema: a check that takes no time, for rows that are built again and for those that are not."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfumato.model import Synthetic
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Column, Schema
+
+_MISSING = "(missing)"
+
+
+def misfits(synthetic: Synthetic, schema: Schema) -> list[str]:
+    """What the schema has no place for: a column, a category, a value beyond its bounds, a picture of another size."""
+    if synthetic.table is None:
+        return _misfits_of_pictures(synthetic, schema)
+    if [str(name) for name in synthetic.table.columns] != [column.name for column in schema.columns]:
+        return _misfits_of_mixtures(synthetic.table, schema)
+    told = {column.name: _misfit(synthetic.table[column.name], column) for column in schema.columns}
+    return [f"the released column {name!r} {what}." for name, what in told.items() if what]
+
+
+def _misfit(values: "pd.Series[Any]", column: Column) -> str | None:
+    wanted = column.decode(np.zeros(0)).dtype
+    is_date = column.kind == "datetime" and pd.api.types.is_datetime64_dtype(values.dtype)
+    if isinstance(wanted, pd.CategoricalDtype):
+        held = values.dtype
+        if not isinstance(held, pd.CategoricalDtype) or list(held.categories) != list(column.categories):
+            return "has other categories than the schema"
+    elif values.dtype != wanted and not is_date:
+        return "is of another type than the schema"
+    if not column.missing and column.special_as is None and values.isna().any():
+        return "lacks values that the schema says are there"
+    if column.is_number:
+        numbers = values.astype("datetime64[s]").astype("int64") if is_date else values
+        known = numbers.dropna() if not is_date else numbers[values.notna()]
+        # What is rounded to whole numbers or decimals may lie half a step outside.
+        slack = 0.5 if column.kind != "numeric" or column.decimals is not None else 0.0
+        outside = ~known.between(column.low - slack, column.high + slack) & (known != column.special_as)
+        if outside.any():
+            return "holds a value beyond its bounds"
+    return None
+
+
+def _misfits_of_mixtures(table: pd.DataFrame, schema: Schema) -> list[str]:
+    """Mixed rows have a column for each entry of an encoded row, the class, and how much of each class."""
+    target = schema.target_column
+    names = list(Encoder(schema.features).names) if schema.features else []
+    shares = [] if target is None else Encoder((target,)).names if target.is_coded else ()
+    classed = [*names, *([] if target is None else [target.name])]
+    if [str(name) for name in table.columns] not in (names, classed, [*classed, *shares]):
+        return ["the released rows have other columns than the schema."]
+    odd = [name for name in table.columns if name != schema.target and table[name].dtype != np.float32]
+    if target is not None and target.name in table.columns:
+        kind = table[target.name].dtype
+        known = [*target.categories, *([_MISSING] if target.missing else [])]
+        odd += [target.name] * (not isinstance(kind, pd.CategoricalDtype) or list(kind.categories) != known)
+    return [f"the released column {name!r} is of another type than the schema." for name in odd[:1]]
+
+
+def _misfits_of_pictures(synthetic: Synthetic, schema: Schema) -> list[str]:
+    images, labels, soft, target = synthetic.images, synthetic.labels, synthetic.soft_labels, schema.target_column
+    if images is None or not schema.images:
+        return ["pictures are released, and the schema has none."]
+    known = () if target is None else (*target.categories, *([_MISSING] if target.missing else []))
+    n_rows, problems = len(images), []
+    if images.shape[1:] != schema.images[0].shape or images.dtype not in (np.uint8, np.float32):
+        problems.append("the released pictures are of another size or type than the schema's.")
+    if synthetic.classes not in ((), known):
+        problems.append("the released pictures have other classes than the schema.")
+    if labels is not None and not (
+        labels.shape == (n_rows,) and labels.dtype == np.int64 and np.isin(labels, np.arange(len(known))).all()
+    ):
+        problems.append("the labels of the released pictures are no classes of the schema.")
+    if soft is not None and not (soft.shape == (n_rows, len(known)) and soft.dtype == np.float32):
+        problems.append("the soft labels of the released pictures are not one number for each class.")
+    return problems
