@@ -8,7 +8,7 @@ _FORGERIES, _COMPARED = (
     ("tests/verification/test_compare.py", "-k"),
 )
 _REBUILT, _COMPARISON = "verification/rebuilt.py", "verification/comparison.py"
-_PARQUET, _REPLAY = "verification/parquet_structure.py", "verification/replay_discovery.py"
+_PARQUET, _REPLAY = "verification/parquet_structure.py", "verification/discovery_replay.py"
 
 
 def _mutant(name: str, why: str, edit: tuple[str, str, str], *, tests: tuple[str, ...]) -> Mutant:

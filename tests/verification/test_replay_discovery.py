@@ -17,7 +17,7 @@ from sfumato.private import discovering
 from sfumato.public.accounting import event_to_json
 from sfumato.public.plan import discovery
 from sfumato.verification import answer_checks, plan_checks
-from sfumato.verification.replay_discovery import TEXTS, faults_of_discovery, replay_discovery
+from sfumato.verification.discovery_replay import TEXTS, faults_of_discovery, replay_discovery
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

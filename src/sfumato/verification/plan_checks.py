@@ -17,8 +17,8 @@ from sfumato.public.plan.discovery import DiscoveryPlan, plan_discovery
 from sfumato.public.plan.plan import Plan, event_of, refuse_sampling
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema
+from sfumato.verification.discovery_replay import faults_of_discovery, replay_discovery
 from sfumato.verification.findings import Findings
-from sfumato.verification.replay_discovery import faults_of_discovery, replay_discovery
 
 #: Discovery and persons solve for mu or take a binomial on the way to their noise: other code and processors round otherwise.
 _ROUNDING = 1e-10
