@@ -17,7 +17,10 @@ from zoo.scores import scores
 from zoo.worker import DELTA
 
 import sfumato as sf
-from sfumato.mechanisms.table import blueprint, differences, evidence, rare_class
+from sfumato.mechanisms.table import budget_split as evidence
+from sfumato.mechanisms.table import plan as blueprint
+from sfumato.mechanisms.table.columns import differences
+from sfumato.mechanisms.table.target import rare_class
 
 RESULTS = Path(__file__).parent / "results"
 RUNS, PAGE = RESULTS / "zoo-ablations.jsonl", RESULTS / "zoo-ablations.md"

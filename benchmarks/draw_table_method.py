@@ -11,8 +11,8 @@ from html import escape
 from pathlib import Path
 
 from sfumato import Budget, Column, Schema
-from sfumato.mechanisms.table.evidence import Evidence
-from sfumato.mechanisms.table.outline import outline_table
+from sfumato.mechanisms.table.budget_split import Evidence
+from sfumato.mechanisms.table.explain import outline_table
 
 _ROOT = Path(__file__).parents[1]
 _PICTURE = _ROOT / "docs" / "images" / "table-method.svg"

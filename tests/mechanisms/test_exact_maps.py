@@ -8,7 +8,8 @@ import pytest
 
 import schemas
 import sfumato as sf
-from sfumato.mechanisms.table import population, to_labels
+from sfumato.mechanisms.table import measure_classes as to_labels
+from sfumato.mechanisms.table.joint import population
 from sfumato.mechanisms.table.wide_path import method as wide
 from sfumato.public.plan.answers import AnsweredDoors
 from sfumato.public.plan.probe import random_batch, take

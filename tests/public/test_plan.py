@@ -260,7 +260,7 @@ def test_the_digest_sees_a_constant_and_no_comment(monkeypatch: pytest.MonkeyPat
     before = read("sfumato.mechanisms.table.mechanism")
     monkeypatch.setattr(constants, "_source", lambda module: source(module) + "\n# a comment\n")
     assert read("sfumato.mechanisms.table.mechanism") == before
-    changed = {"sfumato.mechanisms.table.cells": "\nCELLS = 7\n"}
+    changed = {"sfumato.mechanisms.common.cells": "\nCELLS = 7\n"}
     monkeypatch.setattr(constants, "_source", lambda module: source(module) + changed.get(module, ""))
     assert read("sfumato.mechanisms.table.mechanism") != before
 

@@ -7,10 +7,10 @@ from helpers import set_constant
 
 def shrink(monkeypatch, *, population: int, learning: int, hessian: int) -> None:
     """Smaller populations, also in fresh processes."""
-    set_constant(monkeypatch, "sfumato.mechanisms.table.population.ROWS", population)
-    set_constant(monkeypatch, "sfumato.mechanisms.table.to_labels.LEARNING_ROWS", learning)
-    set_constant(monkeypatch, "sfumato.mechanisms.table.to_labels.HESSIAN_ROWS", hessian)
-    set_constant(monkeypatch, "sfumato.mechanisms.table.to_generator.SUM_ROWS", hessian)
+    set_constant(monkeypatch, "sfumato.mechanisms.table.joint.population.ROWS", population)
+    set_constant(monkeypatch, "sfumato.mechanisms.table.measure_classes.LEARNING_ROWS", learning)
+    set_constant(monkeypatch, "sfumato.mechanisms.table.measure_classes.HESSIAN_ROWS", hessian)
+    set_constant(monkeypatch, "sfumato.mechanisms.table.measure_joint.SUM_ROWS", hessian)
 
 
 @pytest.fixture

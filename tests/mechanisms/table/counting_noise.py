@@ -3,8 +3,8 @@
 import numpy as np
 
 from sfumato import Column
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.resolution import Counted, coarse_parts, fine_leaves, number_of_parts
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.resolution import Counted, coarse_parts, fine_leaves, number_of_parts
 
 
 def counted(column: Column, values, *, stddev: float, seed: int = 0) -> Counted:

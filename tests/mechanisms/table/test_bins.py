@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sfumato import Budget, Column, Schema
-from sfumato.mechanisms.table.bins import Binning, Spike, Spikes, bin_column, level_cut
-from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.binning import Binning, Spike, Spikes, bin_column, level_cut
+from sfumato.mechanisms.table.plan import Blueprint
 
 NUMBER = Cells(Column(name="x", kind="numeric", bounds=(0, 100), missing=True))
 CODES = Cells(Column(name="c", kind="categorical", categories=tuple(f"k{i}" for i in range(300))))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato import Column
-from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.common.cells import Cells
 
 COLUMNS = {
     "short": Column(name="x", kind="integer", bounds=(18, 90)),

@@ -8,11 +8,11 @@ import pytest
 
 import sfumato as sf
 from sfumato import Budget, Column, PrivacyUnit, Schema
+from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.learners.rule_blueprint import RuleBlueprint
-from sfumato.mechanisms.table.bins import Binning, Spikes
-from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.codes import CodeTable, added_lifts
+from sfumato.mechanisms.table.columns.binning import Binning, Spikes
+from sfumato.mechanisms.table.columns.code_tables import CodeTable, added_lifts
+from sfumato.mechanisms.table.plan import Blueprint
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.plan.doors import Measured
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table.compiled import codes_and_values, drawn_within, products_at, scale_at, weights_at
-from sfumato.mechanisms.table.layout import Layout
-from sfumato.mechanisms.table.rule import Bins, added
+from sfumato.mechanisms.common.compiled import codes_and_values, drawn_within, products_at, scale_at, weights_at
+from sfumato.mechanisms.common.layout import Layout
+from sfumato.mechanisms.table.target.classifier import Bins, added
 
 SIZES = (3, 2, 4)
 

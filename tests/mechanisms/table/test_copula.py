@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sfumato import PrivacyUnit
-from sfumato.mechanisms.table.copula import _shrunk, correlations, scores_of
-from sfumato.mechanisms.table.ordering import Line
+from sfumato.mechanisms.table.joint.copula import _shrunk, correlations, scores_of
+from sfumato.mechanisms.table.joint.ordering import Line
 
 N_BINS = 16
 ROW, PERSON = PrivacyUnit(), PrivacyUnit(person="who", max_rows=4)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato import Budget, ClustMix, Column, IndependentHistograms, NoiseSource, Schema, Sensitive, ThreeATable, fit
 from sfumato.check import check_mechanism
-from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.plan import Blueprint
 from sfumato.mechanisms.table.wide_path.method import is_wide
 
 pytestmark = pytest.mark.usefixtures("tiny")

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato import Column
-from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.differences import (
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.differences import (
     SCALES,
     Pair,
     comparable,
@@ -19,7 +18,8 @@ from sfumato.mechanisms.table.differences import (
     scale_codes,
     widest,
 )
-from sfumato.mechanisms.table.features import Feature
+from sfumato.mechanisms.table.columns.features import Feature
+from sfumato.mechanisms.table.plan import Blueprint
 
 BUDGET = sf.Budget(epsilon=4.0, delta=1e-6)
 

@@ -8,8 +8,8 @@ import pytest
 
 import schemas
 from sfumato import Budget, PrivacyUnit, Schema
-from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.evidence import Evidence, evidence_of
+from sfumato.mechanisms.table.budget_split import Evidence, evidence_of
+from sfumato.mechanisms.table.plan import Blueprint
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 

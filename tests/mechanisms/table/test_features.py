@@ -3,7 +3,7 @@
 import numpy as np
 
 from sfumato import Column
-from sfumato.mechanisms.table.features import candidate_groups, exactly_one, features_of, one_of
+from sfumato.mechanisms.table.columns.features import candidate_groups, exactly_one, features_of, one_of
 from sfumato.public.schema.one_of import OneOf
 
 

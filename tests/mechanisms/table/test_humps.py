@@ -5,8 +5,8 @@ import pytest
 from counting_noise import mass_of
 
 from sfumato import Column
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.humps import Mixture, Stretches, shapes_of
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.humps import Mixture, Stretches, shapes_of
 
 NUMBER = Column(name="x", kind="numeric", bounds=(-15, 15))
 BELOW = Column(name="x", kind="numeric", bounds=(-30, -5))

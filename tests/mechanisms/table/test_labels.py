@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table.labels import draw_labels
+from sfumato.mechanisms.table.target.labels import draw_labels
 
 
 def draw(

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from sfumato import Column
-from sfumato.mechanisms.table.bins import Binning, Spikes
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.lifts import ClassTable, joint_tables
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.binning import Binning, Spikes
+from sfumato.mechanisms.table.joint.class_tables import ClassTable, joint_tables
 
 SIZES = (9, 4, 9)
 PER_CLASS = np.array([6_000.0, 3_000.0, 1_000.0])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table.links import Link, fine_link, link_coder, link_layout, spanning_tree
-from sfumato.mechanisms.table.ordering import levels_of
-from sfumato.mechanisms.table.pairs import Goal, Levels
+from sfumato.mechanisms.table.joint.ordering import levels_of
+from sfumato.mechanisms.table.joint.pairs import Goal, Levels
+from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, link_coder, link_layout, spanning_tree
 
 TOTAL = 10_000.0
 MARGIN = np.full(12, 1 / 12)

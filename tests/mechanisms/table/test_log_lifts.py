@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato import Column
-from sfumato.mechanisms.table.bins import Binning, Spikes
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.lifts import ClassTable, joint_tables
-from sfumato.mechanisms.table.log_lifts import departures, no_clearer
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.binning import Binning, Spikes
+from sfumato.mechanisms.table.joint.class_tables import ClassTable, joint_tables
+from sfumato.mechanisms.table.joint.rare_class_tables import departures, no_clearer
 
 N_BINS, ROWS, OTHERS = 32, 300.0, 49_700.0
 MARGIN = np.full(N_BINS, 1 / N_BINS)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.table.logistic import error_bound, error_slopes, errors, probabilities
+from sfumato.mechanisms.common.logistic import error_bound, error_slopes, errors, probabilities
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1), st.floats(0.0, 30.0))

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.mechanisms.table.bins import Binning, bin_column
-from sfumato.mechanisms.table.cells import BEND, Cells
-from sfumato.mechanisms.table.ordering import bin_lines
-from sfumato.mechanisms.table.spikes import Spikes
+from sfumato.mechanisms.common.cells import BEND, Cells
+from sfumato.mechanisms.table.columns.binning import Binning, bin_column
+from sfumato.mechanisms.table.columns.point_masses import Spikes
+from sfumato.mechanisms.table.joint.ordering import bin_lines
 from sfumato.private.kernel.randomness import NoiseSource
 
 N = 10_000

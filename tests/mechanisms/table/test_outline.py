@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import schemas
 from sfumato import Budget, Column, IndependentHistograms, Schema, ThreeATable, plan
-from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.outline import _LACKS, outline_table
+from sfumato.mechanisms.table.explain import _LACKS, outline_table
+from sfumato.mechanisms.table.plan import Blueprint
 from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.public.plan.outline import outline_of
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table.ordering import bin_lines, category_levels, class_line, halves, levels_of
-from sfumato.mechanisms.table.pairs import Levels, Sums, all_pairs, departures
+from sfumato.mechanisms.table.joint.ordering import bin_lines, category_levels, class_line, halves, levels_of
+from sfumato.mechanisms.table.joint.pairs import Levels, Sums, all_pairs, departures
 from sfumato.public.plan.doors import Measured
 
 LEVELS = Levels([np.array([0, 0, 1, 2]), np.array([0, 1, 1]), np.arange(4)], np.array([0, 1, 1]))

@@ -8,9 +8,17 @@ import pytest
 
 import sfumato as sf
 from schemas import PERSONS, TABLE
-from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.persons import _NORMS, Number, classes_regained, mean_norm, norm_of, regained, rows_of
-from sfumato.mechanisms.table.to_bins import BinStage
+from sfumato.mechanisms.table.measure_columns import BinStage
+from sfumato.mechanisms.table.person_norms import (
+    _NORMS,
+    Number,
+    classes_regained,
+    mean_norm,
+    norm_of,
+    regained,
+    rows_of,
+)
+from sfumato.mechanisms.table.plan import Blueprint
 from sfumato.public.plan.doors import Measured
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)

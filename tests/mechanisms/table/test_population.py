@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table import population as module
-from sfumato.mechanisms.table.links import Link
-from sfumato.mechanisms.table.ordering import Line
-from sfumato.mechanisms.table.pairs import Levels
-from sfumato.mechanisms.table.population import Population, draw_each, first_population, raked, with_links
+from sfumato.mechanisms.table.joint import population as module
+from sfumato.mechanisms.table.joint.ordering import Line
+from sfumato.mechanisms.table.joint.pairs import Levels
+from sfumato.mechanisms.table.joint.population import Population, draw_each, first_population, raked, with_links
+from sfumato.mechanisms.table.joint.spanning_tree import Link
 
 RATES = np.array([0.7, 0.28, 0.02])
 LINES = [Line(np.arange(5)), Line(np.array([2, 0, 1]))]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.population import Population
-from sfumato.mechanisms.table.rare_class import rare_scores
+from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.target.rare_class import rare_scores
 
 N_ROWS = 40_000
 

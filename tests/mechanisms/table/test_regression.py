@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from sfumato import Column
-from sfumato.mechanisms.table.bins import Binning, Spikes
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.effects import ColumnParts, Effects, PairCells, column_parts
-from sfumato.mechanisms.table.regression import Heard, learn_effects
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.binning import Binning, Spikes
+from sfumato.mechanisms.table.target.effects import ColumnParts, Effects, PairCells, column_parts
+from sfumato.mechanisms.table.target.residuals import Heard, learn_effects
 
 LEVELS = np.arange(6)
 PAIR = PairCells(0, 1, LEVELS, LEVELS)

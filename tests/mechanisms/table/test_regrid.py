@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from sfumato import Column
-from sfumato.mechanisms.table.cells import CELLS, Cells
-from sfumato.mechanisms.table.features import Feature
-from sfumato.mechanisms.table.regrid import Coarse, can_turn
-from sfumato.mechanisms.table.resolution import coarse_parts
+from sfumato.mechanisms.common.cells import CELLS, Cells
+from sfumato.mechanisms.table.columns.adaptive_grid import Coarse, can_turn
+from sfumato.mechanisms.table.columns.features import Feature
+from sfumato.mechanisms.table.columns.resolution import coarse_parts
 
 FAR = Column(name="x", kind="numeric", bounds=(0, 1_000))
 AROUND_ZERO = Column(name="x", kind="numeric", bounds=(-300, 1_000), missing=True)

@@ -5,7 +5,7 @@ import pytest
 from counting_noise import counted, mass_of
 
 from sfumato import Column
-from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.common.cells import Cells
 
 WIDE = Column(name="x", kind="numeric", bounds=(-1000, 1000), missing=True)
 WHOLE = Column(name="x", kind="integer", bounds=(0, 500))

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from sfumato import Column
-from sfumato.mechanisms.table.features import features_of
-from sfumato.mechanisms.table.rhythm import DAY, HOUR, rhythm_code, rhythms_of, with_rhythm
+from sfumato.mechanisms.table.columns.calendar import DAY, HOUR, rhythm_code, rhythms_of, with_rhythm
+from sfumato.mechanisms.table.columns.features import features_of
 
 LOW, HIGH = (pd.Timestamp(day).timestamp() for day in ("2020-01-01", "2020-12-31"))
 VISIT = Column(name="visit", kind="datetime", bounds=(LOW, HIGH), missing=True)

@@ -5,9 +5,9 @@ import pandas as pd
 
 import sfumato as sf
 from sfumato import Column
-from sfumato.mechanisms.table.bins import Spike, Spikes
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.round_values import with_round_values
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.binning import Spike, Spikes
+from sfumato.mechanisms.table.columns.round_values import with_round_values
 
 GRID = Cells(Column(name="x", kind="numeric", bounds=(-10, 10)))
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table import teacher
-from sfumato.mechanisms.table.layout import Layout
-from sfumato.mechanisms.table.logistic import errors, probabilities
-from sfumato.mechanisms.table.prior import Prior
-from sfumato.mechanisms.table.rule import BELIEVED, FARTHEST, Bins, learn_rule
-from sfumato.mechanisms.table.teacher import corrected, no_corrections, pupils, teach
-from sfumato.mechanisms.table.usual import Usual
+from sfumato.mechanisms.common.layout import Layout
+from sfumato.mechanisms.common.logistic import errors, probabilities
+from sfumato.mechanisms.table.target import correction as teacher
+from sfumato.mechanisms.table.target.classifier import BELIEVED, FARTHEST, Bins, learn_rule
+from sfumato.mechanisms.table.target.correction import corrected, no_corrections, pupils, teach
+from sfumato.mechanisms.table.target.prior import Prior
+from sfumato.mechanisms.table.target.usual import Usual
 from sfumato.public.plan.doors import Measured
 
 SIZES = (4, 4, 4)
@@ -179,7 +179,7 @@ def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_th
             return tuple(Measured(one, 1.0) for one in (at_bins[None, :-1], everywhere, of_trees))
 
         with monkeypatch.context() as patch:
-            patch.setattr("sfumato.mechanisms.table.teacher._RADIUS", radius)
+            patch.setattr("sfumato.mechanisms.table.target.correction._RADIUS", radius)
             unseen = np.zeros(bins.layout.width, dtype=np.bool_)
             prior = Prior.of_rule(rule.additive, bins.layout, runs=[(4 * j, 4 * j + 4) for j in range(30)])
             taught = teach(ask, standing, start, prior=prior, unseen=unseen, times=8)

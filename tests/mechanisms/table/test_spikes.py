@@ -5,8 +5,8 @@ import pytest
 from counting_noise import mass_of
 
 from sfumato import Column
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.spikes import LOOKS, has_spikes, heavy_cells, spike_width
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.point_masses import LOOKS, has_spikes, heavy_cells, spike_width
 
 COLUMN = Column(name="x", kind="numeric", bounds=(0, 1_000))
 

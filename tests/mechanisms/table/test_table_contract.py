@@ -11,8 +11,8 @@ from sfumato import Budget, Column, Schema, register
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
-from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.mechanism import ThreeATable
+from sfumato.mechanisms.table.plan import Blueprint
 from sfumato.private.kernel.primitives import Primitives
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
@@ -72,7 +72,7 @@ def test_keeps_the_contract(case: str, monkeypatch) -> None:
     schema, budget = CASES[case]
     if case == "differences":  # made-up rows have no columns that are nearly equal: here all are taken for it
         for name in ("_NEARLY_ALL", "_ENOUGH"):
-            set_constant(monkeypatch, f"sfumato.mechanisms.table.differences.{name}", -1e9)
+            set_constant(monkeypatch, f"sfumato.mechanisms.table.columns.differences.{name}", -1e9)
     check_mechanism(ThreeATable(), schema, n_rows=100, budget=budget)
 
 

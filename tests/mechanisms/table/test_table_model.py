@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from sfumato import Column, PrivacyUnit, Schema
-from sfumato.mechanisms.table.binned import Binned
-from sfumato.mechanisms.table.bins import Binning, Spikes
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.effects import Effects, column_parts
-from sfumato.mechanisms.table.features import Feature
-from sfumato.mechanisms.table.population import Population
-from sfumato.mechanisms.table.regression import Learned
-from sfumato.mechanisms.table.table_model import FittedTable, TableModel
-from sfumato.mechanisms.table.to_labels import Labels
-from sfumato.mechanisms.table.to_numbers import TaughtNumbers
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.binned import Binned
+from sfumato.mechanisms.table.columns.binning import Binning, Spikes
+from sfumato.mechanisms.table.columns.features import Feature
+from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.measure_classes import Labels
+from sfumato.mechanisms.table.measure_number import TaughtNumbers
+from sfumato.mechanisms.table.model import FittedTable, TableModel
+from sfumato.mechanisms.table.target.effects import Effects, column_parts
+from sfumato.mechanisms.table.target.residuals import Learned
 from sfumato.public.plan.doors import Measured
 
 X = Column(name="x", kind="integer", bounds=(0, 1))

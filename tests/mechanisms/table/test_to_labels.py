@@ -9,7 +9,7 @@ import pytest
 
 import sfumato as sf
 import twins
-from sfumato.mechanisms.table.logistic import error_bound
+from sfumato.mechanisms.common.logistic import error_bound
 
 LETTERS = tuple("abcdef")
 

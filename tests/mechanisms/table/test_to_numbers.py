@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.effects import ColumnParts, Effects, PairCells
-from sfumato.mechanisms.table.to_numbers import _departure, _SomeTables
+from sfumato.mechanisms.table.measure_number import _departure, _SomeTables
+from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.target.effects import ColumnParts, Effects, PairCells
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.step import Step
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.table.triples import sign_products, sign_tables, strongest_triples
+from sfumato.mechanisms.table.joint.triples import sign_products, sign_tables, strongest_triples
 
 N_ROWS, K = 20_000, 7
 

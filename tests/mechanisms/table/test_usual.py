@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sfumato.mechanisms.table.population import Population
-from sfumato.mechanisms.table.usual import usual_bins
+from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.target.usual import usual_bins
 
 
 def population(rows, weights):

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.layout import Layout
+from sfumato.mechanisms.common.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.learners.progress import PROGRESS, Look, Watched, judged, look_of
 from sfumato.mechanisms.learners.rule_blueprint import RuleBlueprint
-from sfumato.mechanisms.table.binned import bins_and_labels
-from sfumato.mechanisms.table.features import Feature
-from sfumato.mechanisms.table.layout import Layout
-from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
-from sfumato.mechanisms.table.rule import Bins, GeneratorRule, added
-from sfumato.mechanisms.table.teacher import Ask, no_corrections, rate_corrections
-from sfumato.mechanisms.table.to_bins import BinStage
-from sfumato.mechanisms.table.to_generator import Generator, GeneratorStage
-from sfumato.mechanisms.table.to_labels import LabelStage
-from sfumato.mechanisms.table.usual import Usual
+from sfumato.mechanisms.table.columns.binned import bins_and_labels
+from sfumato.mechanisms.table.columns.features import Feature
+from sfumato.mechanisms.table.measure_classes import LabelStage
+from sfumato.mechanisms.table.measure_columns import BinStage
+from sfumato.mechanisms.table.measure_joint import Generator, GeneratorStage
+from sfumato.mechanisms.table.target.classifier import Bins, GeneratorRule, added
+from sfumato.mechanisms.table.target.correction import Ask, no_corrections, rate_corrections
+from sfumato.mechanisms.table.target.usual import Usual
 from sfumato.model import Weights
 from sfumato.public.plan.doors import Doors, Measured
 from sfumato.public.schema.schema import Batch

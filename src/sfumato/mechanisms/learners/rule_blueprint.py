@@ -1,7 +1,7 @@
 """The stages of `3a-table` that a rule for the classes needs, and what each gets of the budget."""
 
 from sfumato.mechanisms.learners.progress import SHARE, progress_step
-from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.plan import Blueprint
 from sfumato.public.plan.step import Step
 
 #: Bins, what classes and correlations say of them (a first rule, and rows that stand for private ones), and gradients.

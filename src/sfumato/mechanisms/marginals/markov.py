@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from sfumato.mechanisms.marginals.binned import Columns, codes_in
-from sfumato.mechanisms.table.population import draw_each
+from sfumato.mechanisms.table.joint.population import draw_each
 
 Table = NDArray[np.float64]
 

@@ -9,11 +9,11 @@ from typing import ClassVar
 from sfumato.errors import SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.alpha import check_alpha
-from sfumato.mechanisms.table.blueprint import Blueprint
+from sfumato.mechanisms.table.explain import outline_table
 from sfumato.mechanisms.table.method import measure_table
-from sfumato.mechanisms.table.outline import outline_table
+from sfumato.mechanisms.table.model import TableModel
+from sfumato.mechanisms.table.plan import Blueprint
 from sfumato.mechanisms.table.readings import table_readings, wide_readings
-from sfumato.mechanisms.table.table_model import TableModel
 from sfumato.mechanisms.table.wide_path.method import Wide, is_wide
 from sfumato.model import Model
 from sfumato.public.budget import Budget

@@ -3,12 +3,12 @@
 cells -> categories by class -> bins -> classes -> correlations -> pairs -> links -> triples -> population -> rule -> teacher -> judge
 """
 
-from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.table_model import FittedTable
-from sfumato.mechanisms.table.to_bins import BinStage
-from sfumato.mechanisms.table.to_generator import GeneratorStage
-from sfumato.mechanisms.table.to_labels import LabelStage
-from sfumato.mechanisms.table.to_numbers import NumberStage
+from sfumato.mechanisms.table.measure_classes import LabelStage
+from sfumato.mechanisms.table.measure_columns import BinStage
+from sfumato.mechanisms.table.measure_joint import GeneratorStage
+from sfumato.mechanisms.table.measure_number import NumberStage
+from sfumato.mechanisms.table.model import FittedTable
+from sfumato.mechanisms.table.plan import Blueprint
 from sfumato.public.plan.doors import Doors
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sfumato.mechanisms.table.binned import Binned
-from sfumato.mechanisms.table.bins import Binning
-from sfumato.mechanisms.table.features import Feature
-from sfumato.mechanisms.table.to_labels import Labels
-from sfumato.mechanisms.table.to_numbers import TaughtNumbers
+from sfumato.mechanisms.table.columns.binned import Binned
+from sfumato.mechanisms.table.columns.binning import Binning
+from sfumato.mechanisms.table.columns.features import Feature
+from sfumato.mechanisms.table.measure_classes import Labels
+from sfumato.mechanisms.table.measure_number import TaughtNumbers
 
 #: Columns that are told of one by one.
 _NAMED = 20

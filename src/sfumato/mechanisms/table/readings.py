@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from sfumato.mechanisms.table.blueprint import TARGET
-from sfumato.mechanisms.table.cells import Cells
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.plan import TARGET
 from sfumato.public.plan.reading import Reading
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Column, Schema

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.binned import Binned, bins_and_labels
-from sfumato.mechanisms.table.blueprint import Blueprint
-from sfumato.mechanisms.table.counting import padded
-from sfumato.mechanisms.table.layout import Layout, side_by_side
-from sfumato.mechanisms.table.lifts import ClassTable
-from sfumato.mechanisms.table.ordering import levels_of
-from sfumato.mechanisms.table.persons import Number, regained
-from sfumato.mechanisms.table.rule import Bins
+from sfumato.mechanisms.common.counting import padded
+from sfumato.mechanisms.common.layout import Layout, side_by_side
+from sfumato.mechanisms.table.columns.binned import Binned, bins_and_labels
+from sfumato.mechanisms.table.joint.class_tables import ClassTable
+from sfumato.mechanisms.table.joint.ordering import levels_of
+from sfumato.mechanisms.table.person_norms import Number, regained
+from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.target.classifier import Bins
 from sfumato.public.plan.doors import Doors
 from sfumato.public.schema.schema import Batch
 

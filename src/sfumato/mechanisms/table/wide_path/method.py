@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements
+from sfumato.mechanisms.common.logistic import error_bound, errors, probabilities
 from sfumato.mechanisms.common.measured import scaled
-from sfumato.mechanisms.table.logistic import error_bound, errors, probabilities
 from sfumato.mechanisms.table.wide_path.frame import Frame
 from sfumato.mechanisms.table.wide_path.gauss import (
     INTERCEPT,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.labels import draw_labels
+from sfumato.mechanisms.table.target.labels import draw_labels
 from sfumato.mechanisms.table.wide_path.betas import fit_betas
 from sfumato.mechanisms.table.wide_path.frame import Frame
 from sfumato.mechanisms.table.wide_path.gauss import Gauss

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from sfumato.mechanisms.table.smooth import to_simplex
+from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.table.wide_path.gauss import Gauss
 
 CELLS = 64

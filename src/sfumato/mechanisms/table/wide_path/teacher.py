@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from sfumato.mechanisms.table.logistic import error_slopes, probabilities
+from sfumato.mechanisms.common.logistic import error_slopes, probabilities
 from sfumato.public.plan.doors import Measured
 
 #: How many gradients are asked for. The noise of all together does not depend on it.

@@ -1,0 +1,101 @@
+"""Labels drawn by scores, at the rates that the classes should have."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.logistic import probabilities
+from sfumato.mechanisms.table.balanced_sampling import balanced_walk
+
+_ROUNDS = 200
+#: Parts of the rows in the order of their scores.
+_STRETCHES = 64
+
+
+def balanced_intercepts(scores: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What to add to each class's score so that classes come out at the given rates on average."""
+    shift = np.zeros(scores.shape[1])
+    wanted = np.maximum(rates, 1e-9)
+    for _ in range(_ROUNDS):
+        reached = probabilities(scores + shift).mean(axis=0)
+        shift += np.log(wanted / np.maximum(reached, 1e-12))
+        if np.abs(reached - wanted).max() < 1e-7:
+            break
+    return np.asarray(shift - shift[0])
+
+
+def expected_labels(scores: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The chance of every class for each row, the rates of the classes kept; a single score is that of the second of two."""
+    if scores.shape[1] == 1:
+        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+    return probabilities(scores + balanced_intercepts(scores, rates))
+
+
+def draw_labels(
+    scores: NDArray[np.float64],
+    rates: NDArray[np.float64],
+    rng: np.random.Generator,
+    *,
+    alike: NDArray[np.int32],
+    same: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """A label for each row by its scores, with intercepts that keep the rates of the classes.
+
+    Rows that are alike share the chance: of those with one category, of one stretch of a number, of one stretch of scores, about
+    as many have a label as should. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the
+    rarest class has fewer rows than there are categories and stretches, it is dealt out among coarser parts of them; where it has not
+    even two rows for each column, rows with like scores alone share the chance.
+
+    Args:
+        scores: By row and class; a single score is that of the second of two classes.
+        rates: Of the classes.
+        rng: Of the labels.
+        alike: By row and column, a code: rows are alike in a column where they share it.
+        same: The kind of each row: rows of a kind share everything.
+    """
+    p = expected_labels(scores, rates)
+    order = np.argsort(_along(p - p.mean(axis=0)), kind="stable")
+    rarest, n_columns = len(p) * float(p.mean(axis=0).min()), alike.shape[1]
+    if not 0 < 2 * n_columns <= rarest:
+        labels = np.empty(len(p), dtype=np.int64)
+        labels[order] = _spread_evenly(p[order], rng)
+        return labels
+    place = np.empty(len(p), dtype=np.int64)
+    place[order] = np.arange(len(p))
+    if sum(np.count_nonzero(np.bincount(codes)) for codes in alike.T) < rarest:
+        stretch = place * _STRETCHES // len(p)
+    else:
+        weight = (p / np.maximum(p.mean(axis=0), 1e-12)).sum(axis=1)  # every class counts alike, however rare it is
+        alike = np.column_stack([_parts(codes, weight, int(rarest / n_columns)) for codes in alike.T])
+        stretch = _parts(place, weight, min(_STRETCHES, int(rarest)))
+    return balanced_walk(p, np.column_stack([alike, same, stretch]), rng)
+
+
+def _parts(codes: NDArray[np.integer], weight: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """The part of each row, at most so many: neighbouring codes together, with about the same weight in each part."""
+    mass = np.bincount(codes, weights=weight)
+    middle = np.cumsum(mass) - mass / 2
+    return np.asarray(np.minimum(middle / mass.sum() * most, most - 1).astype(np.int64)[codes])
+
+
+def _along(spread: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where each row lies along the direction in which rows differ most.
+
+    Which of its two ends comes first is for us to say: another processor may find the opposite direction.
+    """
+    direction = np.linalg.eigh(spread.T @ spread)[1][:, -1]
+    largest = int(np.argmax(np.round(np.abs(direction), 6)))
+    return np.asarray(spread @ direction * np.sign(direction[largest]))
+
+
+def _spread_evenly(p: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """A label for each row with the given probabilities, of any stretch of rows as many as expected (systematic sampling)."""
+    labels = np.full(len(p), p.shape[1] - 1, dtype=np.int64)
+    left, free = np.ones(len(p)), np.arange(len(p))
+    for c in range(p.shape[1] - 1):
+        chance = np.clip(p[free, c] / np.maximum(left[free], 1e-12), 0.0, 1.0)
+        upto = np.cumsum(chance) + rng.random()
+        chosen = np.floor(upto) > np.floor(upto - chance)
+        labels[free[chosen]] = c
+        left[free] -= p[free, c]
+        free = free[~chosen]
+    return labels
