@@ -15,12 +15,6 @@ from numpy.typing import NDArray
 
 from sfumato.public.schema.schema import Column
 
-#: Cells of a number that has no short list of values.
-CELLS = 1024
-
-#: The grid turns from even to logarithmic at one part in so many of the range.
-BEND = 2000.0
-
 
 @dataclass(frozen=True)
 class Cells:
@@ -36,11 +30,13 @@ class Cells:
         column: The column.
         bend: The grid turns from even to logarithmic at one part in so many of the range.
         turns: How many cells each of some even parts of the grid has got; of the grid that follows, the next; and so on.
+        n_places: Cells of a number that has no short list of values.
     """
 
     column: Column
-    bend: float = BEND
+    bend: float = 2000.0
     turns: tuple[tuple[int, ...], ...] = ()
+    n_places: int = 1024
 
     def __post_init__(self) -> None:
         """Work out at once what is kept: a release must hold the same whatever was asked of its cells before."""
@@ -57,7 +53,7 @@ class Cells:
     def whole(self) -> bool:
         """Whether every whole number of the range has its own cell."""
         c = self.column
-        return c.kind == "integer" and 0 <= math.floor(c.high) - math.ceil(c.low) < CELLS
+        return c.kind == "integer" and 0 <= math.floor(c.high) - math.ceil(c.low) < self.n_places
 
     @cached_property
     def inner(self) -> int:
@@ -66,7 +62,7 @@ class Cells:
             return self.column.size
         if self.whole:
             return math.floor(self.column.high) - math.ceil(self.column.low) + 1
-        return CELLS + len(self._atoms)
+        return self.n_places + len(self._atoms)
 
     @property
     def count(self) -> int:
@@ -80,10 +76,10 @@ class Cells:
 
     @cached_property
     def grid(self) -> NDArray[np.int64]:
-        """For each cell of a number its place on the grid of CELLS, or -1 for one that is a single value."""
+        """For each cell of a number its place on the grid, or -1 for one that is a single value."""
         if self.column.is_coded or self.whole:
             return np.full(self.inner, -1)
-        places = np.arange(CELLS)
+        places = np.arange(self.n_places)
         for at in self._atoms:
             places = np.insert(places, at, -1)
         return places
@@ -145,7 +141,7 @@ class Cells:
         atoms = {0: low}
         if low < 0 < high:
             atoms[int(self._place_of(np.zeros(1))[0]) + 1] = 0.0
-        return atoms | {CELLS + len(atoms): high}
+        return atoms | {self.n_places + len(atoms): high}
 
     @cached_property
     def _after_atoms(self) -> NDArray[np.int64]:
@@ -169,24 +165,40 @@ class Cells:
         """Where on the grid each value lies."""
         low, high = self._range
         even = (self._bend(values) - low) / (high - low)
-        place = np.searchsorted(self._edges, even, side="right") - 1 if self.turns else np.floor(even * CELLS)
-        return np.clip(place, 0, CELLS - 1).astype(np.int64)
+        place = np.searchsorted(self._edges, even, side="right") - 1 if self.turns else np.floor(even * self.n_places)
+        return np.clip(place, 0, self.n_places - 1).astype(np.int64)
 
     def _value_at(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
         low, high = self._range
-        even = np.interp(place, np.arange(CELLS + 1), self._edges) if self.turns else place / CELLS
+        even = np.interp(place, np.arange(self.n_places + 1), self._edges) if self.turns else place / self.n_places
         values: NDArray[np.float64] = self._origin + self._scale * np.sinh(low + even * (high - low))
         return np.clip(values, self.column.low, self.column.high)
 
     @cached_property
     def _edges(self) -> NDArray[np.float64]:
         """Where the cells of the grid begin and end on the even one, as parts of it."""
-        edges = np.arange(CELLS + 1) / CELLS
+        edges = np.arange(self.n_places + 1) / self.n_places
         for counts in reversed(self.turns):
-            edges = np.interp(edges, np.append(0, np.cumsum(counts)) / CELLS, np.linspace(0.0, 1.0, len(counts) + 1))
+            edges = np.interp(
+                edges, np.append(0, np.cumsum(counts)) / self.n_places, np.linspace(0.0, 1.0, len(counts) + 1)
+            )
         return np.asarray(edges)
 
     @cached_property
     def _range(self) -> tuple[float, float]:
         low, high = self._bend(np.array([self.column.low, self.column.high]))
         return float(low), float(high)
+
+
+def coarse_parts(cells: Cells, *, n_parts: int) -> NDArray[np.int64]:
+    """The coarse part of each cell: single values, categories and missing ones alone, the grid in even parts."""
+    if cells.column.is_coded:
+        return np.arange(cells.inner)
+    if cells.whole:
+        part = np.arange(cells.inner) * min(n_parts, cells.inner) // cells.inner
+    else:
+        alone = cells.grid < 0
+        starts = alone | np.append(False, alone[:-1])
+        starts |= np.append(-1, np.diff(np.maximum(cells.grid, 0) * n_parts // cells.n_places)) != 0
+        part = np.unique(np.cumsum(starts), return_inverse=True)[1]
+    return np.append(part, part.max() + 1) if cells.has_missing_cell else part

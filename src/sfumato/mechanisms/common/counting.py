@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,19 @@ from sfumato.public.schema.schema import Batch
 
 Codes = Callable[[Batch], NDArray[np.integer]]
 Signs = Callable[[Batch], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class HotRows:
+    """Rows of some blocks that count codes, each with its codes and what a code weighs."""
+
+    blocks: tuple[tuple[Hot, Codes, float], ...]
+    signs: Signs | None
+
+    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+        """A row of each block."""
+        signs = None if self.signs is None else self.signs(batch)
+        return {block.name: weighed(block, codes(batch), weight, signs) for block, codes, weight in self.blocks}
 
 
 def count_codes(
@@ -35,16 +49,9 @@ def count_each(
     view: Doors, step: str, blocks: Sequence[tuple[Hot, Codes, int]], *, signs: Signs | None = None
 ) -> list[Measured]:
     """The same for a step of several blocks, each with its codes and how many a row has of them."""
-    weights = [weight_of(block, n_codes) for block, _, n_codes in blocks]
-
-    def counted(batch: Batch) -> dict[str, NDArray[np.float64]]:
-        return {
-            block.name: weighed(block, codes(batch), weight, None if signs is None else signs(batch))
-            for (block, codes, _), weight in zip(blocks, weights, strict=True)
-        }
-
-    noisy = view.noisy_sum(step, counted)
-    return [scaled(noisy[block.name], 1 / weight) for (block, _, _), weight in zip(blocks, weights, strict=True)]
+    rows = HotRows(tuple((block, codes, weight_of(block, n_codes)) for block, codes, n_codes in blocks), signs)
+    noisy = view.noisy_sum(step, rows)
+    return [scaled(noisy[block.name], 1 / weight) for block, _, weight in rows.blocks]
 
 
 def weight_of(block: Hot, n_codes: int) -> float:
@@ -53,14 +60,14 @@ def weight_of(block: Hot, n_codes: int) -> float:
 
 
 def weighed(
-    block: Hot, found: NDArray[np.integer], weight: float, signs: NDArray[np.float64] | None
+    block: Hot, codes: NDArray[np.integer], weight: float, signs: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """Rows of a block: codes, unused ones at their end, and what a row weighs; `signs` may be any numbers within [-1, 1]."""
-    unused = np.full((len(found), block.n_hot - found.shape[1]), -1, dtype=found.dtype)
+    unused = np.full((len(codes), block.n_hot - codes.shape[1]), -1, dtype=codes.dtype)
     if not block.weighted:
-        return np.concatenate([found, unused], axis=1)
-    weights = np.full(len(found), weight) if signs is None else weight * signs
-    return np.concatenate([found, unused, weights[:, None]], axis=1)
+        return np.concatenate([codes, unused], axis=1)
+    weights = np.full(len(codes), weight) if signs is None else weight * signs
+    return np.concatenate([codes, unused, weights[:, None]], axis=1)
 
 
 def count_stddev(view: Doors, step: str, block: Hot, *, n_codes: int) -> float:

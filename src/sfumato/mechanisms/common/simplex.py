@@ -3,12 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-#: A difference between two halves below this many standard deviations is taken for noise.
-_KEEP = 3.0
 
-
-def haar_within(counts: NDArray[np.float64], *, noise: float, total: float) -> NDArray[np.float64]:
+def haar_within(counts: NDArray[np.float64], *, noise: float, total: float, kept: float = 3.0) -> NDArray[np.float64]:
     """Noisy counts of ordered cells that hold `total` in all, flat wherever the noise explains the difference (Haar).
+
+    A difference between two halves below `kept` standard deviations is taken for noise.
 
     >>> haar_within(np.array([10.0, 12.0, 11.0, 90.0]), noise=5.0, total=123.0)
     array([11., 11., 11., 90.])
@@ -18,13 +17,13 @@ def haar_within(counts: NDArray[np.float64], *, noise: float, total: float) -> N
         return np.full(size, max(total, 0.0) / size)
     half = size // 2
     excess = float(counts[:half].sum() - counts.sum() * half / size)
-    if abs(excess) < _KEEP * noise * np.sqrt(half * (size - half) / size):
+    if abs(excess) < kept * noise * np.sqrt(half * (size - half) / size):
         excess = 0.0
     left = float(np.clip(total * half / size + excess, 0.0, total))
     return np.concatenate(
         [
-            haar_within(counts[:half], noise=noise, total=left),
-            haar_within(counts[half:], noise=noise, total=total - left),
+            haar_within(counts[:half], noise=noise, total=left, kept=kept),
+            haar_within(counts[half:], noise=noise, total=total - left, kept=kept),
         ]
     )
 
@@ -74,3 +73,12 @@ def fit_margins(
 
 def _ratio(wanted: NDArray[np.float64], given: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(wanted, given, out=np.zeros_like(wanted), where=given > 0)
+
+
+def draw_each(table: NDArray[np.float64], at: NDArray[np.int64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+    """One column of the table for each row, at the quantile `uniform` of the table's row `at`."""
+    upto = np.cumsum(table, axis=1)
+    # Rows of the table one after another on one line, so that one sorted search serves all.
+    line = (upto / np.maximum(upto[:, -1:], 1e-300) + np.arange(len(table))[:, None]).ravel()
+    drawn = np.searchsorted(line, at + np.clip(uniform, 1e-9, 1 - 1e-9), side="right") - at * table.shape[1]
+    return np.asarray(np.clip(drawn, 0, table.shape[1] - 1))

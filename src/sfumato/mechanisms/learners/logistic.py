@@ -12,7 +12,7 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.learners.binned_rule import binned_rule_from, learn_binned_rule
 from sfumato.mechanisms.learners.linear_rule import LinearPlan, learn_linear_rule, linear_rule_from
 from sfumato.mechanisms.learners.progress import progress_reading
-from sfumato.mechanisms.learners.rule_blueprint import RuleBlueprint
+from sfumato.mechanisms.learners.rule_plan import RulePlan
 from sfumato.mechanisms.learners.targets import require_classes
 from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.model import Classifier, Weights
@@ -55,11 +55,11 @@ class Logistic:
         """What the noise means for a look at the training rows."""
         return (progress_reading(schema),)
 
-    def _plan(self, schema: Schema, budget: Budget) -> RuleBlueprint | LinearPlan:
+    def _plan(self, schema: Schema, budget: Budget) -> RulePlan | LinearPlan:
         require_classes(schema, self.name)
         if schema.images or is_wide(schema):
             return LinearPlan(schema)
-        plan = RuleBlueprint(schema, budget)
+        plan = RulePlan(schema, budget)
         if not plan.has_rule:
             raise PlanError(
                 f"logistic has no weights to learn, or too many: {plan.n_classes:,} classes of {plan.width:,} values. "

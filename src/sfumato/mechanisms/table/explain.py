@@ -1,21 +1,30 @@
-"""What 3a-table does for a schema and a budget, and what it leaves out: for the plan, the report and the page on the method.
+"""What 3a-table does for a schema and a budget, what it leaves out, and what its noisy numbers mean, in sentences.
 
-The stages are those of the blueprint: nothing here decides, it only says why.
+For the plan, the report and the certificate. Nothing here decides: it only says why.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
+from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.precision import ASSUMED_ROWS
+from sfumato.mechanisms.table.columns.binned import BinnedTable
+from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.differences import fewest_rows
 from sfumato.mechanisms.table.columns.features import Feature
-from sfumato.mechanisms.table.joint.triples import MOST_COLUMNS
-from sfumato.mechanisms.table.plan import MOST_PAIRED, NUMBER_BINS, Blueprint
-from sfumato.mechanisms.table.target.classifier import MOST_CLASSES
+from sfumato.mechanisms.table.plan import TARGET, TablePlan
+from sfumato.mechanisms.table.settings.table import TableSettings
+from sfumato.mechanisms.table.target.labels import ClassLabels
+from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
 from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.public.budget import Budget
 from sfumato.public.plan.outline import LeftOut, Outline
-from sfumato.public.schema.schema import Schema
+from sfumato.public.plan.reading import Reading
+from sfumato.public.schema.encoding import Encoder
+from sfumato.public.schema.schema import Column, Schema
 
 #: What a release lacks without a stage. Stages of one name are asked for together.
 _LACKS = {
@@ -27,38 +36,38 @@ _LACKS = {
     "cubes": "Interactions of three columns with the target",
     "teacher": "A teacher that corrects the labels by private rows (so alpha changes nothing above 0)",
 }
-_NAMED = 3
 
 
-def outline_table(schema: Schema, budget: Budget) -> Outline:
+def outline_table(schema: Schema, budget: Budget, settings: TableSettings) -> Outline:
     """The path of a table, and what it leaves out."""
     if is_wide(schema):
         return Outline(_wide_path(schema), tuple(_left_out_of_wide(schema)))
-    plan = Blueprint(schema, budget)
+    plan = TablePlan(schema, budget, settings)
     return Outline(_path(plan), (*_stages_left_out(plan), *_made_coarser(plan)))
 
 
-def _path(plan: Blueprint) -> str:
-    told = "Columns are counted in cells, and rows are drawn that agree with all noisy tables."
+def _path(plan: TablePlan) -> str:
+    path = "Columns are counted in cells, and rows are drawn that agree with all noisy tables."
     if plan.schema.rows is None:
-        told += f" Rows are not declared: the steps are those for {ASSUMED_ROWS:,}."
+        path += f" Rows are not declared: the steps are those for {ASSUMED_ROWS:,}."
     if plan.target is not None and plan.target.cells.column.is_number:
-        told += f" The target is a number: it is modelled in up to {plan.n_classes} levels, and keeps its values."
-    return told
+        path += f" The target is a number: it is modelled in up to {plan.n_classes} levels, and keeps its values."
+    return path
 
 
-def _stages_left_out(plan: Blueprint) -> Iterator[LeftOut]:
+def _stages_left_out(plan: TablePlan) -> Iterator[LeftOut]:
     for stage, what in _LACKS.items():
         if not plan.has(stage) and _makes_sense(plan, stage):
             yield LeftOut(what, _too_few_rows(plan, stage) if stage in plan.possible else _too_large(plan, stage))
     if plan.comparable and not plan.has("differences"):
-        rows = fewest_rows(plan.evidence.mu)
+        rows = fewest_rows(plan.evidence.mu, plan.sizes, share=plan.settings.budget.differences)
         yield LeftOut(
             "How far columns lie apart that are nearly equal", f"too few rows at this budget; from about {rows:,} on"
         )
-    if plan.has("teacher") and plan.n_classes > MOST_CLASSES:
+    most_classes = plan.settings.target.tree_classes
+    if plan.has("teacher") and plan.n_classes > most_classes:
         yield LeftOut(
-            "Trees in the rule for the classes", f"they are learned where no more than {MOST_CLASSES} classes are found"
+            "Trees in the rule for the classes", f"they are learned where no more than {most_classes} classes are found"
         )
     if plan.has("moments") and not plan.moments_by_class:
         yield LeftOut(
@@ -67,7 +76,7 @@ def _stages_left_out(plan: Blueprint) -> Iterator[LeftOut]:
         )
 
 
-def _makes_sense(plan: Blueprint, stage: str) -> bool:
+def _makes_sense(plan: TablePlan, stage: str) -> bool:
     """Whether a table with more rows and fewer columns would have the stage: it may have no numbers, pairs or classes."""
     if stage == "spikes":
         return bool(plan.spiky)
@@ -76,21 +85,22 @@ def _makes_sense(plan: Blueprint, stage: str) -> bool:
     return plan.k >= columns and (plan.n_classes > 1 or not needs_classes)
 
 
-def _too_large(plan: Blueprint, stage: str) -> str:
-    if stage == "teacher" and plan.target_apart:
+def _too_large(plan: TablePlan, stage: str) -> str:
+    if stage == "teacher" and plan.number_target:
         return f"{plan.all_parts:,} values of {plan.k:,} columns are too many to correct a number by"
     if stage == "teacher":
         return f"{plan.n_classes:,} classes of {plan.width:,} values are too many weights to correct"
     if stage == "moments":
         return f"{plan.k:,} columns have too many products"
-    return f"{plan.k:,} columns, and they are asked for up to {MOST_COLUMNS if stage == 'cubes' else MOST_PAIRED}"
+    most = plan.sizes.triple_columns if stage == "cubes" else plan.sizes.most_paired
+    return f"{plan.k:,} columns, and they are asked for up to {most}"
 
 
-def _too_few_rows(plan: Blueprint, stage: str) -> str:
+def _too_few_rows(plan: TablePlan, stage: str) -> str:
     return f"too few rows at this budget; from about {_rows_for(plan, stage):,} on"
 
 
-def _rows_for(plan: Blueprint, stage: str) -> int:
+def _rows_for(plan: TablePlan, stage: str) -> int:
     """From how many rows on a stage is worth its share, to two digits."""
     low, high = plan.evidence.rows, 1e15
     while high > 1.001 * low:
@@ -102,25 +112,25 @@ def _rows_for(plan: Blueprint, stage: str) -> int:
     return round(float(f"{high:.2g}"))
 
 
-def _made_coarser(plan: Blueprint) -> Iterator[LeftOut]:
+def _made_coarser(plan: TablePlan) -> Iterator[LeftOut]:
     pooled = [f for f in plan.joined if f.cells.column.is_coded and f.cells.inner > plan.most_bins(f)]
     if pooled:
         most = plan.most_bins(pooled[0])
-        names = [f"{_name(f)} ({f.cells.inner:,})" for f in pooled]
+        names = [f"{_plain_name(f)} ({f.cells.inner:,})" for f in pooled]
         yield LeftOut(
             f"Rare categories of {_listed(names)}",
             f"pooled where columns are looked at together (at most {most} values of a column); each keeps its own noisy "
             + ("share, and its classes as far as noise allows" if plan.has("codes") else "share and nothing else"),
         )
     numbers = [f for f in plan.joined if f.cells.column.is_number]
-    if numbers and plan.most_bins(numbers[0]) < NUMBER_BINS:
+    if numbers and plan.most_bins(numbers[0]) < plan.sizes.number_bins:
         yield LeftOut(
             "Fine detail of how numbers hang together",
             f"with {len(plan.joined):,} columns each number is cut into at most {plan.most_bins(numbers[0])} bins",
         )
 
 
-def _name(feature: Feature) -> str:
+def _plain_name(feature: Feature) -> str:
     """A column, or a group by its first member and its last."""
     if feature.group is None:
         return feature.cells.column.name
@@ -148,7 +158,114 @@ def _left_out_of_wide(schema: Schema) -> Iterator[LeftOut]:
         )
 
 
-def _listed(names: list[str]) -> str:
-    if len(names) > _NAMED:
-        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED:,} columns more"
+def _listed(names: list[str], *, most: int = 3) -> str:
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most:,} columns more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def table_notes(binned: BinnedTable, labels: ClassLabels | CorrectedNumber | None) -> tuple[str, ...]:
+    """All that is worth a sentence. Names are quoted as Python does, so that each is one printable line."""
+    return (*_joined_groups(binned), *_nearly_equal(binned), *_pooled(binned), *_rejected(labels))
+
+
+def _joined_groups(binned: BinnedTable) -> Iterator[str]:
+    for feature in binned.features:
+        if feature.group is not None and not feature.declared:
+            yield (
+                f"Nearly all rows have exactly one of {_name(feature)} set, by a noisy count: so have the synthetic ones, or none."
+            )
+
+
+def _nearly_equal(binned: BinnedTable) -> Iterator[str]:
+    for feature in binned.features:
+        if feature.reference is not None:
+            yield (
+                f"Nearly all rows have {_name(feature)} close to {feature.reference.name!r}, by a noisy count: it was measured by "
+                "how far it lies from there."
+            )
+
+
+def _pooled(binned: BinnedTable, *, most: int = 20) -> Iterator[str]:
+    columns = zip(binned.features, binned.binnings, strict=True)
+    pools = {
+        _name(f): (_n_pooled(b), b.cells.inner, j in binned.codes)
+        for j, (f, b) in enumerate(columns)
+        if b.cells.column.is_coded and _n_pooled(b)
+    }
+    for name, (pooled, of_all, by_class) in list(pools.items())[:most]:
+        kept = "share, and its classes as far as noise allows" if by_class else "share"
+        yield (
+            f"Categories of {name}: {pooled:,} of {of_all:,} are pooled as too rare, by noisy counts. Each keeps its own noisy "
+            f"{kept}; how it goes with other columns is that of the whole pool."
+        )
+    if len(pools) > most:
+        yield f"Rare categories of {len(pools) - most:,} columns more are pooled likewise."
+
+
+def _n_pooled(binning: Binning) -> int:
+    """Categories that share a bin with others."""
+    members = np.bincount(binning.bin_of, minlength=binning.size)
+    return int(members[members > 1].sum())
+
+
+def _rejected(labels: ClassLabels | CorrectedNumber | None) -> Iterator[str]:
+    if labels is not None and not labels.is_better:
+        yield (
+            "The teacher's corrections of the labels were worse on private rows, by a noisy number: they are left out, and "
+            "alpha changes nothing above 0."
+        )
+
+
+def _name(feature: Feature) -> str:
+    """The same, quoted as Python does."""
+    if feature.group is None:
+        return repr(feature.cells.column.name)
+    return f"{feature.group.members[0]!r} to {feature.group.members[-1]!r}"
+
+
+def table_readings(schema: Schema) -> tuple[Reading, ...]:
+    """Fine counts of every column: a count itself, and the mean that follows from all of them."""
+    readings = []
+    for column in schema.columns:
+        is_target = column.name == schema.target and column.is_number and len(schema.columns) > 1
+        block = TARGET if is_target else "fine"
+        readings.append(Reading(column=column.name, what="a count", step="fine", block=block, unit="rows"))
+        if column.is_number:
+            readings.append(mean_of_cells(column, step="fine", block=block))
+    return tuple(readings)
+
+
+def mean_of_cells(column: Column, *, step: str, block: str) -> Reading:
+    """The mean of a number from noisy counts of its cells, before they are smoothed.
+
+    An error e of a cell's count moves the mean by e (value - mean) / rows. The mean is private; the middle of the
+    bounds stands for it.
+    """
+    per_one = float(np.linalg.norm(Cells(column).middles() - column.centre))
+    return Reading(column=column.name, what="the mean", step=step, block=block, per_one=per_one, over=1.0)
+
+
+def wide_readings(schema: Schema) -> tuple[Reading, ...]:
+    """Means of the encoded columns, which are clipped about the middle of the box at a length that is measured."""
+    longest = math.sqrt(Encoder(schema.features).width) / 2
+    readings = []
+    for column in schema.features:
+        what, unit, scale = (
+            ("the mean", "", column.high - column.low) if column.is_number else ("a share", "share", 1.0)
+        )
+        readings.append(
+            Reading(
+                column=column.name,
+                what=what,
+                step="mean",
+                block="mean",
+                per_one=longest * scale,
+                unit=unit,
+                over=1.0,
+                at_most=True,
+            )
+        )
+    if schema.target:
+        readings.append(Reading(column=schema.target, what="a count", step="lengths", block="classes", unit="rows"))
+    return tuple(readings)

@@ -2,83 +2,48 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from sfumato.mechanisms.common.cells import BEND, Cells
+from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.logistic import error_bound
-from sfumato.mechanisms.table.budget_split import Evidence, evidence_of
-from sfumato.mechanisms.table.columns.adaptive_grid import COARSE_LOOKS
-from sfumato.mechanisms.table.columns.differences import SCALES, SHARE, comparable, most_compared, widest
+from sfumato.mechanisms.table.budget_split import Evidence, evidence_of, without
+from sfumato.mechanisms.table.columns.differences import comparable, most_compared, widest
 from sfumato.mechanisms.table.columns.features import Feature, candidate_groups, features_of
-from sfumato.mechanisms.table.columns.point_masses import LOOKS, has_spikes, spike_width
-from sfumato.mechanisms.table.joint.ordering import LEVELS, category_levels, most_levels
+from sfumato.mechanisms.table.columns.point_masses import may_have_point_masses, zoom_width
+from sfumato.mechanisms.table.joint.ordering import category_levels, most_levels
 from sfumato.mechanisms.table.joint.pairs import all_pairs
-from sfumato.mechanisms.table.joint.triples import CUBE_LEVELS, MOST_COLUMNS, MOST_CUBES
 from sfumato.mechanisms.table.person_norms import planned
+from sfumato.mechanisms.table.settings.sizes import SumSizes
+from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.public.budget import Budget
 from sfumato.public.plan.block import Block, Dense, Hot, Outer
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema
 
-#: At most so many bins of a number and of a category, and of all columns together.
-NUMBER_BINS = 32
-CATEGORY_BINS = 64
-#: Where classes are few, a category has more: so many for all classes together.
-_BINS_BY_CLASS = 512
-_ALL_BINS = 1536
-_FEWEST_BINS = 4
-#: Categories for each bin: from the first number on they are counted one by one, and at the second with all that is given up for it.
-_PER_BIN = (2.0, 16.0)
-
-#: Levels of a numeric target: one for so much of rho, within a range.
-_RHO_PER_LEVEL = 225.0
-_LEVELS = (6, 16)
-
-#: With more columns there are too many pairs to share the precision.
-MOST_PAIRED = 64
-#: Sums with more entries than this are left out or made smaller.
-_MOST_NUMBERS = 1 << 22
-_MOST_WEIGHTS = 1 << 16
-#: Class tables are centred, row by row, while that takes less than this many numbers.
-_MOST_CENTRED = 1 << 26
-
-#: Gradients that a teacher asks for: so many weights in all of them together, within a range.
-_GRADIENT_WEIGHTS = 1 << 14
-_GRADIENTS = (2, 10)
-
-#: A number as target is corrected twice: by parts of columns, each category a part up to so many, and by pairs of columns.
-_NUMBER_LOOKS = 2
-_MOST_PARTS, _ALL_PARTS, _MOST_EFFECTS = 512, 2048, 2560
-_PAIRS_SHARE = 0.4
-#: Precision is shared among columns by their parts. Of no column more count than rows times mu over this.
-_ROWS_PER_PART = 32.0
-#: The blocks of the teacher of numbers: parts of columns, those of long categories, and cells of pairs.
+#: The blocks of the corrections of a number: parts of columns, those of long categories, and cells of pairs.
 PARTS, LONG_PARTS, PAIRS = "parts", "long parts", "pairs"
-#: Cells of the pairs that are looked at more closely: so many pairs, and so many levels of either column.
-MOST_FOUND, FINE_LEVELS = 4, 12
-
 #: What the first stages give to a number as target, which has a block of its own there under this name.
 TARGET = "target"
 
-_GROUPS_SHARE = 0.01
-_SIZES_SHARE = 0.02
-_TREES_SHARE = 0.03
-_EVERYWHERE_SHARE = 0.01
-_COARSEST = 32 + 5  # parts of a number, of which zero may split one; with three single values and missing ones
-
 
 @dataclass(frozen=True)
-class Blueprint:
+class TablePlan:
     """All that follows from the schema and the budget."""
 
     schema: Schema
     budget: Budget
+    settings: TableSettings = field(default_factory=TableSettings)
+
+    @property
+    def sizes(self) -> SumSizes:
+        """Bounds on the sizes of sums."""
+        return self.settings.sizes
 
     @cached_property
     def groups(self) -> list[tuple[str, ...]]:
         """Candidates for one-hot groups, besides those that are declared."""
-        return candidate_groups(self.schema.features, declared=self.schema.groups)
+        return candidate_groups(self.schema.features, declared=self.schema.groups, smallest=self.sizes.smallest_group)
 
     @cached_property
     def plain(self) -> tuple[Feature, ...]:
@@ -92,27 +57,26 @@ class Blueprint:
 
     def features(self, groups: Sequence[tuple[str, ...]], *, bend: float) -> tuple[Feature, ...]:
         """The columns with declared groups and some candidates joined."""
-        return features_of(self.schema.features, groups, bend=bend, declared=self.schema.groups)
+        return features_of(self.schema.features, groups, self.sizes, bend=bend, declared=self.schema.groups)
 
     @cached_property
     def target(self) -> Feature | None:
         """The column of the classes."""
-        return (
-            None if self.schema.target_column is None else Feature(Cells(self.schema.target_column, self.evidence.bend))
-        )
+        column = self.schema.target_column
+        return None if column is None else Feature(Cells(column, self.evidence.bend, n_places=self.sizes.cells))
 
     @cached_property
     def evidence(self) -> Evidence:
-        """How much the rows can tell."""
-        n_columns = len(self.features(self.groups, bend=BEND))
-        return evidence_of(self.schema, self.budget, n_columns=n_columns)
+        """How much the rows can show."""
+        n_columns = len(self.features(self.groups, bend=self.settings.budget.bends[-1]))
+        return evidence_of(self.schema, self.budget, self.settings.budget, self.settings.norms, n_columns=n_columns)
 
     @cached_property
     def comparable(self) -> list[tuple[int, int]]:
         """Pairs of columns that may be nearly equal, by their places."""
-        if not 2 <= self.k <= MOST_PAIRED:
+        if not 2 <= self.k <= self.sizes.most_paired:
             return []
-        return comparable(self.plain, most_bins=NUMBER_BINS)
+        return comparable(self.plain, self.sizes)
 
     @cached_property
     def _widest(self) -> list[Feature]:
@@ -122,7 +86,10 @@ class Blueprint:
     @cached_property
     def most_compared(self) -> int:
         """How many of them can be compared at this budget."""
-        return most_compared(len(self.comparable), rows=self.evidence.rows, mu=self.evidence.mu)
+        share = self.settings.budget.differences
+        return most_compared(
+            len(self.comparable), self.sizes, share=share, rows=self.evidence.rows, mu=self.evidence.mu
+        )
 
     @cached_property
     def n_classes(self) -> int:
@@ -131,7 +98,8 @@ class Blueprint:
             return 1
         if self.target.cells.column.is_coded:
             return self.target.cells.count
-        levels = int(min(max(self.evidence.rho / _RHO_PER_LEVEL, _LEVELS[0]), _LEVELS[1]))
+        fewest, most = self.sizes.target_levels
+        levels = int(min(max(self.evidence.rho / self.sizes.rho_per_level, fewest), most))
         return levels + int(self.target.cells.has_missing_cell)
 
     @property
@@ -142,27 +110,29 @@ class Blueprint:
     @property
     def has_rule(self) -> bool:
         """Whether a rule for the classes is learned, on the generator's own rows: not where it has too many weights."""
-        if self.target_apart:
-            return self.n_classes > 1 and self.all_parts <= _MOST_EFFECTS
-        return self.n_classes > 1 and self.k > 0 and self.n_sets * (self.width + 1) <= _MOST_WEIGHTS
+        if self.number_target:
+            return self.n_classes > 1 and self.all_parts <= self.sizes.most_effects
+        return self.n_classes > 1 and self.k > 0 and self.n_sets * (self.width + 1) <= self.sizes.most_weights
 
     @property
     def has_trees(self) -> bool:
-        """Whether a teacher also learns how far to believe the trees."""
-        return True
+        """Whether corrections also learn how far to believe the trees."""
+        return self.settings.target.trees
 
     @property
     def gradients(self) -> int:
-        """How often the teacher asks: less often where each answer takes long to think about. The noise is the same."""
-        if self.target_apart:
-            return 1 if self.evidence.is_small else _NUMBER_LOOKS
-        return int(min(max(_GRADIENT_WEIGHTS // (self.n_sets * (self.width + 1)), _GRADIENTS[0]), _GRADIENTS[1]))
+        """How many gradients are asked for: less often where each answer takes long to think about. The noise is the same."""
+        if self.number_target:
+            return 1 if self.evidence.is_small else self.sizes.number_looks
+        fewest, most = self.sizes.gradients
+        return int(min(max(self.sizes.gradient_weights // (self.n_sets * (self.width + 1)), fewest), most))
 
     def most_bins(self, feature: Feature) -> int:
         """The largest number of bins of a column, the one for missing numbers not counted."""
-        of_category = max(CATEGORY_BINS, _BINS_BY_CLASS // self.evidence.n_classes)
-        most = of_category if feature.cells.column.is_coded else NUMBER_BINS
-        return max(_FEWEST_BINS, min(most, _ALL_BINS // max(len(self.joined), 1)))
+        sizes = self.sizes
+        of_category = max(sizes.category_bins, sizes.bins_by_class // self.evidence.n_classes)
+        most = of_category if feature.cells.column.is_coded else sizes.number_bins
+        return max(sizes.fewest_bins, min(most, sizes.all_bins // max(len(self.joined), 1)))
 
     @cached_property
     def width(self) -> int:
@@ -174,7 +144,7 @@ class Blueprint:
         """How far a column has more categories than bins, from 0 to 1."""
         if not feature.cells.column.is_coded:
             return 0.0
-        fewest, most = _PER_BIN
+        fewest, most = self.sizes.categories_per_bin
         return min(
             max(math.log(feature.cells.count / self.most_bins(feature) / fewest) / math.log(most / fewest), 0.0), 1.0
         )
@@ -187,11 +157,15 @@ class Blueprint:
     def codes_block(self) -> Hot | None:
         """Counts of every category of long columns by class; None where there is none, or too much of it."""
         # Of persons with several rows gradients have less noise than tables.
-        if self.target_apart or self.n_classes < 2 or self.schema.unit.max_rows > 1:
+        if self.number_target or self.n_classes < 2 or self.schema.unit.max_rows > 1:
             return None
         long = [[f.cells.count for f in features if self.is_long(f)] for features in (self.plain, self.joined)]
         width = self.n_classes * max(map(sum, long))
-        return self._counts("codes", width=width, n_hot=max(map(len, long))) if 0 < width <= _MOST_NUMBERS else None
+        return (
+            self._counts("codes", width=width, n_hot=max(map(len, long)))
+            if 0 < width <= self.sizes.most_numbers
+            else None
+        )
 
     def _bins(self, feature: Feature) -> int:
         return min(feature.cells.inner, self.most_bins(feature)) + int(feature.cells.has_missing_cell)
@@ -204,47 +178,60 @@ class Blueprint:
     @cached_property
     def centred(self) -> bool:
         """Whether class tables are centred: less noise for few bins, more work for many rows."""
-        return self.evidence.rows * self.width <= _MOST_CENTRED
+        return self.evidence.rows * self.width <= self.sizes.most_centred
 
     @cached_property
     def moments_by_class(self) -> bool:
         """Whether every class has second moments of its own."""
-        return self.n_classes * self.k**2 <= _MOST_NUMBERS
+        return self.n_classes * self.k**2 <= self.sizes.most_numbers
 
     @property
     def spiky(self) -> tuple[Feature, ...]:
         """Columns that may have single heavy values."""
         every = (*self.plain, *(() if self.target is None else (self.target,)))
-        apart = {feature.cells.column.name for feature in self._widest if has_spikes(feature.cells)}
-        return tuple(f for f in every if has_spikes(f.cells) or f.cells.column.name in apart)
+        wide = {feature.cells.column.name for feature in self._widest if may_have_point_masses(feature.cells)}
+        return tuple(f for f in every if may_have_point_masses(f.cells) or f.cells.column.name in wide)
 
     def steps(self) -> tuple[Step, ...]:
         """Every sum that is asked for."""
-        steps = []
+        steps, unit, norms, budget = [], self.schema.unit, self.settings.norms, self.settings.budget
         if self.groups:
             group_counts = Hot(name="groups", width=2 * len(self.groups), n_hot=len(self.groups))
-            steps.append(planned("groups", self.schema.unit, group_counts, share=_GROUPS_SHARE))
+            steps.append(planned("groups", unit, norms, group_counts, share=budget.groups))
         if self.most_compared:
-            width = SCALES * self.most_compared
+            width = self.sizes.difference_scales * self.most_compared
             scales = Hot(name="differences", width=width, n_hot=self.most_compared, weighted=True)
-            steps.append(planned("differences", self.schema.unit, scales, share=SHARE))
-        if self.schema.unit.max_rows > 1:
+            steps.append(planned("differences", unit, norms, scales, share=budget.differences))
+        if unit.max_rows > 1:
             sizes = Hot(name="sizes", width=self.n_classes)
-            steps.append(planned("sizes", self.schema.unit, sizes, share=_SIZES_SHARE))
+            steps.append(planned("sizes", unit, norms, sizes, share=budget.person_sizes))
         shares = self.shares()
         for name, blocks in self._blocks().items():
             if name in shares and blocks:
-                steps.append(planned(name, self.schema.unit, *blocks, share=shares[name], uses=self.uses_of(name)))
+                steps.append(planned(name, unit, norms, *blocks, share=shares[name], uses=self.uses_of(name)))
         return tuple(steps)
 
     def shares(self) -> dict[str, float]:
         """What each stage gets of the precision."""
+        shares = self._worthwhile
+        return shares if self.settings.target.corrections else without(shares, "teacher", "judge")
+
+    @cached_property
+    def _worthwhile(self) -> dict[str, float]:
+        """The same, with the corrections whether or not they are switched off."""
         pooled = 0.0 if self.codes_block is None else max(map(self.pooled, (*self.plain, *self.joined)))
         return self.evidence.shares(has_target=self.n_classes > 1, pooled=pooled)
 
+    @property
+    def is_worth_correcting(self) -> bool:
+        """Whether there are rows enough for gradients, and so for trees: switching corrections off leaves the trees."""
+        return self.has_rule and "teacher" in self._worthwhile
+
     def uses_of(self, stage: str) -> int:
         """How often a stage asks."""
-        return {"coarse": COARSE_LOOKS, "spikes": LOOKS, "teacher": self.gradients}.get(stage, 1)
+        return {"coarse": self.sizes.coarse_looks, "spikes": self.sizes.zoom_looks, "teacher": self.gradients}.get(
+            stage, 1
+        )
 
     @cached_property
     def possible(self) -> frozenset[str]:
@@ -262,10 +249,10 @@ class Blueprint:
     def hots(self, stage: str) -> list[Hot]:
         """The blocks of a stage that count codes, which are the first ones."""
         blocks = next(step for step in self._planned if step.name == stage).blocks
-        found = [block for block in blocks if isinstance(block, Hot)]
-        if not found:
+        hots = [block for block in blocks if isinstance(block, Hot)]
+        if not hots:
             raise TypeError(stage)
-        return found
+        return hots
 
     @cached_property
     def _planned(self) -> tuple[Step, ...]:
@@ -274,36 +261,41 @@ class Blueprint:
     def _blocks(self) -> dict[str, tuple[Block, ...]]:
         """The blocks of every stage that makes sense for these columns; which of them are planned, shares decide."""
         every = [*self.plain, *self.joined, *(() if self.target is None else (self.target,))]
+        # Parts of a number, of which zero may split one; with three single values and missing ones.
+        coarsest = self.sizes.coarse_parts[1] + 5
         blocks: dict[str, tuple[Block, ...]] = {
-            "coarse": self._cells("coarse", lambda c: c.count if c.column.is_coded else min(c.count, _COARSEST)),
+            "coarse": self._cells("coarse", lambda c: c.count if c.column.is_coded else min(c.count, coarsest)),
             "fine": self._cells("fine", lambda c: c.count),
         }
         if self.codes_block is not None:
             blocks["codes"] = (self.codes_block,)
         if self.spiky:
             n_spiky = len(self.spiky)
-            blocks["spikes"] = (Hot(name="spikes", width=spike_width(n_spiky), n_hot=n_spiky, weighted=True),)
+            blocks["spikes"] = (
+                Hot(name="spikes", width=zoom_width(n_spiky, self.sizes), n_hot=n_spiky, weighted=True),
+            )
         if self.n_classes > 1 and self.k:
             blocks["classes"] = (self._class_tables(),)
-        if self.k >= 2 and self.k**2 <= _MOST_NUMBERS:
+        if self.k >= 2 and self.k**2 <= self.sizes.most_numbers:
             groups = self.n_classes if self.moments_by_class else 1
             blocks["moments"] = (Outer(name="moments", shape=(self.k, self.k), l2_bound=1.0, groups=groups),)
-        if 2 <= self.k <= MOST_PAIRED:
+        if 2 <= self.k <= self.sizes.most_paired:
             n_pairs = len(all_pairs(self.k))
-            width = self._pair_cells(LEVELS)
+            width = self._pair_cells(self.sizes.pair_levels)
             blocks["pairs"] = (self._counts("pairs", width=width, n_hot=n_pairs),)
             if self.n_classes > 1:
                 blocks["contrasts"] = (Hot(name="contrasts", width=width, n_hot=n_pairs, weighted=True),)
             most = max(self._bins(feature) for feature in every)
             blocks["links"] = (Hot(name="links", width=(self.k - 1) * most**2, n_hot=self.k - 1, weighted=True),)
-        if 3 <= self.k <= MOST_COLUMNS and self.n_classes > 1:
+        if 3 <= self.k <= self.sizes.triple_columns and self.n_classes > 1:
             blocks["triples"] = (Outer(name="triples", shape=(len(all_pairs(self.k)), self.k), l2_bound=1.0),)
-            cubes = MOST_CUBES * 2 * CUBE_LEVELS**3
-            blocks["cubes"] = (Hot(name="cubes", width=cubes, n_hot=MOST_CUBES, weighted=True),)
+            most = self.sizes.most_cubes
+            cubes = most * 2 * self.sizes.cube_levels**3
+            blocks["cubes"] = (Hot(name="cubes", width=cubes, n_hot=most, weighted=True),)
         if self.has_rule:
-            blocks["teacher"] = self._sums_of_errors() if self.target_apart else self._gradient()
+            blocks["teacher"] = self._sums_of_errors() if self.number_target else self._gradient()
             # Of a number, squared errors beside their difference.
-            n_judged = 2 if self.target_apart else 1
+            n_judged = 2 if self.number_target else 1
             blocks["judge"] = (Dense(name="judge", width=n_judged, l2_bound=math.sqrt(n_judged)),)
         return blocks
 
@@ -319,10 +311,10 @@ class Blueprint:
     def category_levels(self) -> int:
         """Levels of categories in the tables of pairs, as many as the counts support."""
         share = self.shares().get("pairs", 0.0) / max(len(all_pairs(self.k)), 1)
-        return category_levels(self.evidence.rows * self.evidence.mu * math.sqrt(share))
+        return category_levels(self.evidence.rows * self.evidence.mu * math.sqrt(share), self.sizes)
 
     @property
-    def target_apart(self) -> bool:
+    def number_target(self) -> bool:
         """Whether the first stages count the target in a block of its own: a number, whose levels all else hangs on."""
         return self.k > 0 and self.target is not None and self.target.cells.column.is_number
 
@@ -331,7 +323,7 @@ class Blueprint:
         columns = [size(feature.cells) for feature in (*self.plain, *self.joined)]
         columns += [size(feature.cells) for feature in self._widest]
         target = [] if self.target is None else [size(self.target.cells)]
-        if not self.target_apart:
+        if not self.number_target:
             width = sum([*columns, *target])
             return (self._counts(stage, width=width, n_hot=self.k + len(target)),)
         share = max(self.evidence.of_target, 1 / (self.k + 1))
@@ -350,12 +342,12 @@ class Blueprint:
     @property
     def most_parts(self) -> int:
         """The largest number of parts of a category, where what it adds to a number as target is asked for."""
-        return min(_MOST_PARTS, _ALL_PARTS // max(len(self.joined), 1))
+        return min(self.sizes.most_parts, self.sizes.all_parts // max(len(self.joined), 1))
 
     @property
     def sums_pairs(self) -> bool:
         """Whether what pairs of columns add to a number as target is asked for."""
-        return 2 <= self.k <= MOST_PAIRED and not self.evidence.is_small
+        return 2 <= self.k <= self.sizes.most_paired and not self.evidence.is_small
 
     def _parts(self, feature: Feature) -> int:
         if not feature.cells.column.is_coded:
@@ -370,21 +362,23 @@ class Blueprint:
     def _sums_of_errors(self) -> tuple[Block, ...]:
         """The error of a number as target at a row's parts, at its cells of pairs, and along what the rule says."""
         pairs: tuple[Block, ...] = ()
-        of_pairs = _PAIRS_SHARE if self.sums_pairs else 0.0
+        of_pairs = self.settings.budget.pairs_of_number if self.sums_pairs else 0.0
         if self.sums_pairs:
             n_pairs = len(all_pairs(self.k))
-            cells = max(self._pair_cells(LEVELS), min(n_pairs, MOST_FOUND) * FINE_LEVELS**2)
+            closer = min(n_pairs, self.sizes.close_pairs) * self.sizes.close_levels**2
+            cells = max(self._pair_cells(self.sizes.pair_levels), closer)
             pairs = (Hot(name=PAIRS, width=cells, n_hot=n_pairs, weighted=True, share=of_pairs),)
-        along = Dense(name="along", width=1, l2_bound=1.0, share=_TREES_SHARE)
-        return *self._parts_blocks(1 - of_pairs - _TREES_SHARE), *pairs, along
+        of_trees = self.settings.budget.trees
+        along = Dense(name="along", width=1, l2_bound=1.0, share=of_trees)
+        return *self._parts_blocks(1 - of_pairs - of_trees), *pairs, along
 
     def _parts_blocks(self, share: float) -> tuple[Hot, ...]:
         """Sums at a row's parts; those of long categories are a block of their own, since they need more.
 
         What noise of one size does to a rule with p parts grows like p squared, so precision as p leaves the least error; but
-        no more of them are reckoned with than the rows can tell apart.
+        no more of them are reckoned with than the rows can distinguish.
         """
-        most = self.evidence.rows * self.evidence.mu / _ROWS_PER_PART
+        most = self.evidence.rows * self.evidence.mu / self.sizes.rows_per_part
         blocks, needs = [], []
         for name, is_long in ((PARTS, False), (LONG_PARTS, True)):
             sizes = [
@@ -399,19 +393,20 @@ class Blueprint:
 
     def has_many_parts(self, cells: Cells) -> bool:
         """Whether a category has so many parts that their sums are a block of their own."""
-        return cells.column.is_coded and min(cells.count, self.most_parts) > CATEGORY_BINS
+        return cells.column.is_coded and min(cells.count, self.most_parts) > self.sizes.category_bins
 
     def _gradient(self) -> tuple[Block, ...]:
         """The errors at a row's bins, one number at all of them or one for each class; the errors; and along the trees."""
         width, hot, bound = self.width + 1, self.k + 1, error_bound(self.n_sets)
-        of_trees = _TREES_SHARE if self.has_trees else 0.0
-        share = 1 - of_trees - _EVERYWHERE_SHARE
+        everywhere_share = self.settings.budget.everywhere
+        of_trees = self.settings.budget.trees if self.has_trees else 0.0
+        share = 1 - of_trees - everywhere_share
         if self.n_sets == 1:
             at_bins: Block = Hot(name="bins", width=width, n_hot=hot, weighted=True, share=share)
         else:
             shape = (self.n_sets, width)
             at_bins = Outer(name="bins", shape=shape, l2_bound=bound * math.sqrt(hot), share=share)
-        everywhere = Dense(name="everywhere", width=self.n_sets, l2_bound=bound, share=_EVERYWHERE_SHARE)
+        everywhere = Dense(name="everywhere", width=self.n_sets, l2_bound=bound, share=everywhere_share)
         if not self.has_trees:
             return at_bins, everywhere
         return at_bins, everywhere, Dense(name="trees", width=self.n_sets, l2_bound=bound, share=of_trees)

@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.prepared import BINS
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.public.plan.doors import Measured
-from sfumato.public.schema.schema import Batch
 
 
 @dataclass(frozen=True)
-class Binned:
+class BinnedTable:
     """The bins of every column, and the classes; `total` rows, with noise `total_stddev`.
 
     Where persons may be shortened, `in_full` holds the rows of each class, every one of them counted.
@@ -53,14 +51,3 @@ class Binned:
             if self.target is None
             else np.bincount(self.target.bin_of, minlength=self.target.size)
         )
-
-
-def bins_and_labels(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The prepared bins of each row, and its class."""
-    prepared = whole_numbers(batch[BINS])
-    return prepared[:, :-1], prepared[:, -1]
-
-
-def whole_numbers(prepared: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Prepared codes, which no row has below 0; what is not a number is the first one."""
-    return np.fmax(prepared, 0).astype(np.int64)

@@ -1,43 +1,24 @@
 """From the mass of fine cells to a few bins a column: the values that later sums can tell apart."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.compiled import drawn_within
-
-#: A category joins the pool of rare ones below this part of what a bin of a number should hold: what noise hides of a category
-#: is taken out later, what is pooled is lost.
-_SEEN = 1 / 16
-
-
-@dataclass(frozen=True)
-class Spike:
-    """One value that holds a part of a cell's rows."""
-
-    value: float
-    part: float
-
-
-@dataclass(frozen=True)
-class Spikes:
-    """The spikes of a column by cell, and the decimals that its values seem to have; None if that is not known."""
-
-    of_cell: dict[int, Spike] = field(default_factory=dict)
-    decimals: int | None = None
+from sfumato.mechanisms.table.columns.point_masses import PointMasses
 
 
 @dataclass(frozen=True)
 class Binning:
-    """A column in `size` bins, what the fine cells of a bin weigh, and the spikes within cells."""
+    """A column in `size` bins, what the fine cells of a bin weigh, and the point masses within cells."""
 
     cells: Cells
     size: int
     bin_of: NDArray[np.int64]
     mass: NDArray[np.float64]
-    spikes: Spikes
+    points: PointMasses
 
     @property
     def margin(self) -> NDArray[np.float64]:
@@ -70,36 +51,40 @@ class Binning:
         )
 
     def values_in(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.generic]:
-        """A value in each cell: a spike by its part, else evenly."""
+        """A value in each cell: a point mass by its part, else evenly."""
         values = self.cells.draw(cells, rng)
-        if self.spikes.decimals is not None:
-            values = np.round(values.astype(np.float64), self.spikes.decimals)
-        for cell, spike in self.spikes.of_cell.items():
+        if self.points.decimals is not None:
+            values = np.round(values.astype(np.float64), self.points.decimals)
+        for cell, point in self.points.of_cell.items():
             at = np.flatnonzero(cells == cell)
-            values[at[rng.random(len(at)) < spike.part]] = spike.value
+            values[at[rng.random(len(at)) < point.part]] = point.value
         return values
 
 
-def bin_column(cells: Cells, mass: NDArray[np.float64], spikes: Spikes, *, least: float, most: int) -> Binning:
+def bin_column(
+    cells: Cells, mass: NDArray[np.float64], points: PointMasses, *, least: float, most: int, category_kept: float
+) -> Binning:
     """Bins from the mass of the cells.
 
     Args:
         cells: The grid.
         mass: Rows in each cell.
-        spikes: By cell.
+        points: By cell.
         least: The smallest mass that a bin of a number should hold, where that is possible.
         most: The largest number of bins, the one for missing numbers not counted.
+        category_kept: A category joins the pool of rare ones below this part of `least`: what noise hides of one is taken
+            out later, what is pooled is lost.
     """
     inner = cells.inner
     if cells.column.is_coded:
-        bin_of = _common_categories(mass, least=_SEEN * least, most=most)
+        bin_of = _common_categories(mass, least=category_kept * least, most=most)
     elif inner <= min(most, float(mass[:inner].sum()) / max(least, 1e-9)):
         bin_of = np.arange(inner)
     else:
         bin_of = _cut(mass[:inner], least=least, most=most)
     if cells.has_missing_cell:
         bin_of = np.append(bin_of, bin_of.max() + 1)
-    return Binning(cells, int(bin_of.max()) + 1, bin_of, mass, spikes)
+    return Binning(cells, int(bin_of.max()) + 1, bin_of, mass, points)
 
 
 def _common_categories(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.int64]:
@@ -132,23 +117,23 @@ def _cut_once(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[
     alone |= mass >= max(2 * even, least)
     rest = float(mass[~alone].sum())
     starts = np.zeros(len(mass), dtype=bool)
-    seen = held = 0.0
+    seen = inside = 0.0
     for at, here in enumerate(mass.tolist()):
         if alone[at]:
             starts[at] = True
             starts[at + 1 : at + 2] = True
-            held = 0.0
+            inside = 0.0
             continue
-        seen, held = seen + here, held + here
+        seen, inside = seen + here, inside + here
         tail = max(least, 0.7 * min(seen, rest - seen))
-        if held >= min(even, tail) * (1 - 1e-9):
+        if inside >= min(even, tail) * (1 - 1e-9):
             starts[at + 1 : at + 2] = True
-            held = 0.0
+            inside = 0.0
     starts[0] = False
     bin_of = np.cumsum(starts)
     # A bin with next to nothing in it joins its left neighbour.
-    held_by = np.bincount(bin_of, weights=mass)
-    small = held_by < 0.2 * min(even, least)
+    mass_of = np.bincount(bin_of, weights=mass)
+    small = mass_of < 0.2 * min(even, least)
     small[0] = False
     return np.asarray((np.cumsum(~small) - 1)[bin_of])
 
@@ -173,10 +158,10 @@ def level_cut(cells: Cells, mass: NDArray[np.float64], *, most: int, least: floa
     level = np.minimum((at * most).astype(np.int64), most - 1)
     # Levels with too few rows join the one below; the lowest joins the one above.
     level = np.unique(level, return_inverse=True)[1]
-    held = np.bincount(level, weights=mass)
-    starts, kept = np.zeros(len(held), dtype=bool), 0.0
-    for i in range(len(held) - 1):
-        kept += float(held[i])
-        if kept >= least and float(held[i + 1 :].sum()) >= least:
+    rows = np.bincount(level, weights=mass)
+    starts, kept = np.zeros(len(rows), dtype=bool), 0.0
+    for i in range(len(rows) - 1):
+        kept += float(rows[i])
+        if kept >= least and float(rows[i + 1 :].sum()) >= least:
             starts[i + 1], kept = True, 0.0
     return np.asarray(np.cumsum(starts)[level])

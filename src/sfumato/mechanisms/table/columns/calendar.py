@@ -12,21 +12,18 @@ from sfumato.public.schema.schema import Column
 
 HOUR, DAY = 3_600, 86_400
 
-#: A rhythm is modelled from this many of its periods on.
-_PERIODS = 3
 
-
-def rhythms_of(column: Column) -> dict[str, Cells]:
-    """The columns of a date's rhythm: those that its public range has room for."""
+def rhythms_of(column: Column, *, periods: int) -> dict[str, Cells]:
+    """The columns of a date's rhythm: those of which its public range has room for so many periods."""
     if column.kind != "datetime":
         return {}
-    found = {}
+    rhythms = {}
     # Even cells for whole hours, odd ones for times within: many tables hold whole hours, or dates alone.
     for name, period, high in (("hour", DAY, 47), ("weekday", 7 * DAY, 6)):
-        if column.high - column.low >= _PERIODS * period:
+        if column.high - column.low >= periods * period:
             part = Column(name=f"{column.name} {name}", kind="integer", bounds=(0, high), missing=column.missing)
-            found[name] = Cells(part)
-    return found
+            rhythms[name] = Cells(part)
+    return rhythms
 
 
 def rhythm_code(rhythm: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,22 +9,19 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.columns.calendar import rhythm_code, rhythms_of
+from sfumato.mechanisms.table.settings.sizes import SumSizes
 from sfumato.public.schema.one_of import OneOf, is_yes_or_no
 from sfumato.public.schema.schema import Batch, Column
 
 #: What follows the stem of a name: a number, or the last word.
 _ENDING = re.compile(r"([_ .=-][^_ .=-]*|\d+)$")
-_SMALLEST_GROUP = 3
-
-#: Nearly all rows must have exactly one of a group, or it is none.
-_EXACTLY_ONE = 0.95
 
 
 @dataclass(frozen=True)
 class Feature:
     """A column; or, with `group`, the category of which each member is one value. With `date`, a rhythm of that column.
 
-    A group that is `declared` has a place for every row; in one that was found, the last value is none or several. With a
+    A group that is `declared` has a place for every row; in one that was discovered, the last value is none or several. With a
     `reference`, the difference of a column from that one.
     """
 
@@ -59,17 +56,19 @@ class Feature:
 
 
 def or_centre(values: NDArray[np.float64], column: Column) -> NDArray[np.float64]:
-    """The centre of the bounds in the place of missing numbers, so that whatever is told from there can be told."""
+    """The centre of the bounds in the place of missing numbers, so that a distance from there is always known."""
     return np.where(np.isnan(values), column.centre, values)
 
 
 def one_of(members: Sequence[str], batch: Batch) -> NDArray[np.int64]:
     """Which member is set, where exactly one is; else the number of members."""
-    held = np.stack([batch[name] for name in members], axis=1) == 1
-    return np.where(held.sum(axis=1) == 1, held.argmax(axis=1), len(members))
+    is_set = np.stack([batch[name] for name in members], axis=1) == 1
+    return np.where(is_set.sum(axis=1) == 1, is_set.argmax(axis=1), len(members))
 
 
-def candidate_groups(columns: Sequence[Column], *, declared: Sequence[OneOf] = ()) -> list[tuple[str, ...]]:
+def candidate_groups(
+    columns: Sequence[Column], *, declared: Sequence[OneOf] = (), smallest: int = 3
+) -> list[tuple[str, ...]]:
     """Neighbouring yes-or-no columns whose names differ in their ending only: public, whatever the rows hold.
 
     Columns of a declared group need no finding.
@@ -87,17 +86,25 @@ def candidate_groups(columns: Sequence[Column], *, declared: Sequence[OneOf] = (
             runs[-1][1].append(column.name)
         else:
             runs.append((stem, [column.name]))
-    return [tuple(names) for stem, names in runs if stem and len(names) >= _SMALLEST_GROUP]
+    return [tuple(names) for stem, names in runs if stem and len(names) >= smallest]
 
 
-def exactly_one(counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which candidates are groups, from noisy counts of rows with another number and with exactly one member."""
+def exactly_one(counts: NDArray[np.float64], *, least: float) -> NDArray[np.bool_]:
+    """Which candidates are groups, from noisy counts of rows with another number and with exactly one member.
+
+    Of a group at least this part of all rows has exactly one.
+    """
     others, ones = counts.reshape(-1, 2).T
-    return np.asarray(ones > _EXACTLY_ONE * (ones + others))
+    return np.asarray(ones > least * (ones + others))
 
 
 def features_of(
-    columns: Sequence[Column], groups: Sequence[tuple[str, ...]], *, bend: float, declared: Sequence[OneOf] = ()
+    columns: Sequence[Column],
+    groups: Sequence[tuple[str, ...]],
+    sizes: SumSizes,
+    *,
+    bend: float,
+    declared: Sequence[OneOf] = (),
 ) -> tuple[Feature, ...]:
     """The columns in their order, each group in the place of its first member; numbers on a grid with this bend."""
     joined = [*declared, *(OneOf(group, or_none=True) for group in groups)]
@@ -106,8 +113,9 @@ def features_of(
     for column in columns:
         group = of_group.get(column.name)
         if group is None:
-            features.append(Feature(Cells(column, bend)))
-            features += [Feature(c, date=column.name, rhythm=name) for name, c in rhythms_of(column).items()]
+            features.append(Feature(Cells(column, bend, n_places=sizes.cells)))
+            rhythms = rhythms_of(column, periods=sizes.calendar_periods)
+            features += [Feature(c, date=column.name, rhythm=name) for name, c in rhythms.items()]
         elif column.name == group.members[0]:
             # Members may have any names; their numbers are sure to differ.
             categories = tuple(map(str, range(group.size)))

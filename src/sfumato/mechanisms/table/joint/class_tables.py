@@ -1,11 +1,11 @@
-"""How far each class departs from all rows, bin by bin: noisy class tables with the noise taken out.
+"""Class-conditional ratios: how far each class departs from all rows, bin by bin: noisy class tables with the noise taken out.
 
 A class's probabilities are those of all rows times 1 + a, where a is a Gaussian process: along numbers a slope, a smooth
 curve and something of every bin's own; among categories each its own, rare ones more. Of what shape and how large a is was
 learned over all columns: a class that no column tells apart stays with all rows, and one that few tell apart gets those few
 (a mixture of shapes and sizes whose weights are fitted by EM, empirical Bayes). Levels of a number and ordered classes depart
 together: what a column says of one it says in part of its neighbours, so they are looked at along their own modes. A class that
-was counted again is an exception, and departs as `log_lifts` says.
+was counted again is an exception, and departs as `rare_class_tables` says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,13 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.simplex import rows_to_simplex
 from sfumato.mechanisms.table.columns.binning import Binning
-from sfumato.mechanisms.table.joint.rare_class_tables import departures, no_clearer
-
-_SIZES = np.array([0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])
-_ROUNDS = 30
-_COUNT_PRIOR = 0.3  # of each size, so that none is ruled out
+from sfumato.mechanisms.table.joint.rare_class_tables import no_clearer, rare_ratios
+from sfumato.mechanisms.table.settings.joint import JointSettings
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A Gaussian process: the parts of a number's departure, and how much more the rarer of two categories departs."""
+class RatioKernel:
+    """A Gaussian process: the parts of a number's ratio, and how much more the rarer of two categories departs."""
 
     slope: float
     curve: float
@@ -34,30 +31,11 @@ class Shape:
     rarer: float  # the variance of a is in proportion to a category's probability to minus this
 
 
-_SHAPES = (
-    Shape(slope=0.8, curve=0.18, own=0.02, length=0.15, rarer=0.0),
-    Shape(slope=0.2, curve=0.5, own=0.3, length=0.08, rarer=1.0),
-)
-
-#: How ordered classes depart together: in proportion to their place, along a smooth curve, and each by itself.
-_ACROSS = Shape(slope=0.6, curve=0.3, own=0.1, length=0.2, rarer=0.0)
-
-#: No bin is impossible in a class: this part of every class looks like all rows, and no bin has less than _LEAST of that.
-_FLOOR = 0.005
-_LEAST = 0.02
-
-#: Departures are made longer by no more than this.
-_MOST_STRETCH = 2.0
-
-#: Classes that are worked on together: more would take more memory and no less time.
-_AT_ONCE = 256
-
-
 @dataclass(frozen=True)
 class ClassTable:
     """A column's noisy counts by class, centred: what each class has beyond its mean over the bins.
 
-    Where a class was counted in stretches of several bins too, its noise hangs together: `precision` is the inverse of the
+    Where a class was counted in intervals of several bins too, its noise hangs together: `precision` is the inverse of the
     covariance, and `stddev` is not asked.
     """
 
@@ -71,31 +49,31 @@ class ClassTable:
         expected: NDArray[np.float64],
         bins: NDArray[np.float64],
         bins_stddev: float,
-        stretches: NDArray[np.float64],
-        stretches_stddev: float,
-        stretch_of: NDArray[np.int64],
+        intervals: NDArray[np.float64],
+        intervals_stddev: float,
+        interval_of: NDArray[np.int64],
     ) -> "ClassTable":
-        """With two more counts of a class: of its bins, and of stretches of several bins.
+        """With two more counts of a class: of its bins, and of intervals of several bins.
 
         Args:
             c: The class.
             expected: What it would have in every bin, if it were like all rows.
             bins: Noisy counts of bins.
             bins_stddev: The noise in each.
-            stretches: Noisy counts of stretches.
-            stretches_stddev: The noise in each.
-            stretch_of: The stretch of each bin.
+            intervals: Noisy counts of intervals.
+            intervals_stddev: The noise in each.
+            interval_of: The interval of each bin.
         """
         size = len(expected)
         middle = expected.sum() / size  # tables are centred
         seen = [self.counts[c] + middle - expected, bins - bins.mean() + middle - expected]
-        held = stretches - np.bincount(stretch_of, weights=expected)
+        beyond = intervals - np.bincount(interval_of, weights=expected)
         precisions = [self.stddev[c] ** -2, bins_stddev**-2]
-        joins = (stretch_of == np.arange(len(stretches))[:, None]).astype(np.float64)
-        precision = np.eye(size) * sum(precisions) + joins.T @ joins / stretches_stddev**2
-        told = precisions[0] * seen[0] + precisions[1] * seen[1] + held @ joins / stretches_stddev**2
+        joins = (interval_of == np.arange(len(intervals))[:, None]).astype(np.float64)
+        precision = np.eye(size) * sum(precisions) + joins.T @ joins / intervals_stddev**2
+        pull = precisions[0] * seen[0] + precisions[1] * seen[1] + beyond @ joins / intervals_stddev**2
         counts = self.counts.copy()
-        counts[c] = np.linalg.solve(precision, told) - middle + expected
+        counts[c] = np.linalg.solve(precision, pull) - middle + expected
         return ClassTable(counts, self.stddev, {c: precision})
 
 
@@ -104,9 +82,10 @@ def joint_tables(
     binnings: Sequence[Binning],
     margins: Sequence[NDArray[np.float64]],
     per_class: NDArray[np.float64],
+    settings: JointSettings,
     *,
     ordered: int = 0,
-    as_long: bool = False,
+    lengthened: bool = False,
 ) -> list[NDArray[np.float64]]:
     """The probabilities of (class, bin) of every column.
 
@@ -115,41 +94,45 @@ def joint_tables(
         binnings: The columns.
         margins: The probability of each bin.
         per_class: Rows of each class.
+        settings: Which ratios are likely.
         ordered: How many of the classes lie along a line, from the first on: all but the one for missing numbers, or none.
-        as_long: Whether departures are as long as the true ones are expected to be, which makes classes as easy to tell apart;
+        lengthened: Whether ratios are as large as the true ones are expected to be, which makes classes as easy to tell apart;
             but for those of a class that was counted again, which noise shortens less.
     """
-    modes = [_modes(binning, margin) for binning, margin in zip(binnings, margins, strict=True)]
+    modes = [_modes(binning, margin, settings) for binning, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
-    for start in range(0, len(per_class), _AT_ONCE):
-        some = slice(start, start + _AT_ONCE)
+    for start in range(0, len(per_class), settings.ratio_at_once):
+        some = slice(start, start + settings.ratio_at_once)
         rows = per_class[some, None]
-        across = _across_classes(per_class[some], ordered=min(max(ordered - start, 0), len(rows)))
+        in_order = min(max(ordered - start, 0), len(rows))
+        across = _across_classes(per_class[some], RatioKernel(*settings.ratio_across), ordered=in_order)
         looks = [
             _Look.at(
                 across.vectors.T @ (table.counts[some] + rows / len(margin) - rows * margin),
                 of_column,
                 across.values[:, None],
                 table.stddev[some],
+                sizes=np.array(settings.ratio_sizes),
             )
             for table, margin, of_column in zip(tables, margins, modes, strict=True)
         ]
-        weights = _learned_weights(np.stack([look.log_likelihood for look in looks]))
-        aparts = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
-        if as_long:
+        weights = _learned_weights(np.stack([look.log_likelihood for look in looks]), settings)
+        beyond = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
+        if lengthened and settings.lengthens_ratios:
             doubts = [across.vectors**2 @ look.variance(w) for look, w in zip(looks, weights, strict=True)]
-            stretch = _stretches(aparts, doubts, margins)
-            aparts = [stretch[:, None] * apart for apart in aparts]
+            longer = _lengthening(beyond, doubts, margins, most=settings.most_lengthened)
+            beyond = [longer[:, None] * of_column for of_column in beyond]
         for c in tables[0].precision:
-            for apart, own in zip(aparts, _of_exception(c, tables, binnings, margins, per_class), strict=True):
-                apart[c] = own
-        for j, (apart, margin) in enumerate(zip(aparts, margins, strict=True)):
-            estimate = np.maximum(rows * margin + apart, _LEAST * rows * margin)
+            of_rare = _of_exception(c, tables, binnings, margins, per_class, settings)
+            for of_column, own in zip(beyond, of_rare, strict=True):
+                of_column[c] = own
+        for j, (of_column, margin) in enumerate(zip(beyond, margins, strict=True)):
+            estimate = np.maximum(rows * margin + of_column, settings.ratio_least * rows * margin)
             shrunk[j][some] = rows_to_simplex(estimate, totals=np.maximum(per_class[some], 1e-9))
     total = float(per_class.sum())
-    joints = []
+    joints, floor = [], settings.ratio_floor
     for table, margin in zip(shrunk, margins, strict=True):
-        joint = (1 - _FLOOR) * table / total + _FLOOR * per_class[:, None] / total * margin
+        joint = (1 - floor) * table / total + floor * per_class[:, None] / total * margin
         joints.append(np.asarray(joint / joint.sum()))
     return joints
 
@@ -162,22 +145,22 @@ class _Modes:
     vectors: NDArray[np.float64]
 
 
-def _modes(binning: Binning, margin: NDArray[np.float64]) -> list[_Modes]:
-    """Of every shape."""
-    return [_modes_of(shape, binning, margin) for shape in _SHAPES]
+def _modes(binning: Binning, margin: NDArray[np.float64], settings: JointSettings) -> list[_Modes]:
+    """Of every kind of curve."""
+    return [_modes_of(RatioKernel(*kernel), binning, margin) for kernel in settings.ratio_shapes]
 
 
-def _across_classes(per_class: NDArray[np.float64], *, ordered: int) -> _Modes:
+def _across_classes(per_class: NDArray[np.float64], along: RatioKernel, *, ordered: int) -> _Modes:
     """The directions in which classes depart together, and the variance along each; each by itself where there is no order."""
     if not ordered:
         return _Modes(per_class**2, np.eye(len(per_class)))
     rates = per_class / max(float(per_class.sum()), 1e-300)
-    kernel = per_class[:, None] * _kernel_along(_ACROSS, rates, ordered) * per_class
+    kernel = per_class[:, None] * _kernel_along(along, rates, ordered) * per_class
     values, vectors = np.linalg.eigh(kernel)
     return _Modes(np.maximum(values, 0.0), vectors)
 
 
-def _modes_of(shape: Shape, binning: Binning, margin: NDArray[np.float64]) -> _Modes:
+def _modes_of(shape: RatioKernel, binning: Binning, margin: NDArray[np.float64]) -> _Modes:
     kernel = margin[:, None] * _kernel_along(shape, margin, binning.ordered) * margin
     # What a class has beyond all rows in some bins it lacks in others: the process given that all of it adds up to zero.
     across = kernel.sum(axis=1)
@@ -185,7 +168,7 @@ def _modes_of(shape: Shape, binning: Binning, margin: NDArray[np.float64]) -> _M
     return _Modes(np.maximum(values, 0.0), vectors)
 
 
-def _kernel_along(shape: Shape, margin: NDArray[np.float64], along: int) -> NDArray[np.float64]:
+def _kernel_along(shape: RatioKernel, margin: NDArray[np.float64], along: int) -> NDArray[np.float64]:
     """The covariance of departures, of mean size one over the rows: the first `along` lie on a line, the others alone."""
     own = np.maximum(margin, 1e-12) ** -shape.rarer
     kernel = np.diag(own / max(float(margin @ own), 1e-300))
@@ -213,13 +196,15 @@ class _Look:
         modes: Sequence[_Modes],
         squares: NDArray[np.float64],
         stddev: NDArray[np.float64],
+        *,
+        sizes: NDArray[np.float64],
     ) -> "_Look":
         """Of what was seen, by class and in coordinates of which each has noise of its own."""
         likely, means, variances = [], [], []
         noise = stddev[:, None, None] ** 2
         for mode in modes:
             along = (seen @ mode.vectors)[:, None]
-            signal = (_SIZES**2)[:, None] * (squares * mode.values)[:, None]
+            signal = (sizes**2)[:, None] * (squares * mode.values)[:, None]
             variance = signal + noise
             likely.append(-0.5 * (along**2 / variance + np.log(variance)).sum(axis=2))
             means.append((signal / variance * along) @ mode.vectors.T)
@@ -242,44 +227,55 @@ def _of_exception(
     binnings: Sequence[Binning],
     margins: Sequence[NDArray[np.float64]],
     per_class: NDArray[np.float64],
+    settings: JointSettings,
 ) -> list[NDArray[np.float64]]:
     """How a class departs in every column that was counted again."""
     rows = float(per_class[c])
-    found = [
-        departures(
-            binning, margin, rows=rows, counts=table.counts[c] + rows / len(margin), precision=table.precision[c]
+    likely = [
+        rare_ratios(
+            binning,
+            margin,
+            settings,
+            rows=rows,
+            counts=table.counts[c] + rows / len(margin),
+            precision=table.precision[c],
         )
         for table, binning, margin in zip(tables, binnings, margins, strict=True)
     ]
-    weights = _learned_weights(np.stack([one.log_likelihood for one in found])[:, None])[:, 0]
-    shares = [margin + w @ one.mean / rows for margin, w, one in zip(margins, weights, found, strict=True)]
-    return [rows * (share - margin) for share, margin in zip(no_clearer(shares, margins), margins, strict=True)]
+    weights = _learned_weights(np.stack([one.log_likelihood for one in likely])[:, None], settings)[:, 0]
+    shares = [margin + w @ one.mean / rows for margin, w, one in zip(margins, weights, likely, strict=True)]
+    shares = no_clearer(shares, margins, settings)
+    return [rows * (share - margin) for share, margin in zip(shares, margins, strict=True)]
 
 
-def _stretches(
-    aparts: Sequence[NDArray[np.float64]], doubts: Sequence[NDArray[np.float64]], margins: Sequence[NDArray[np.float64]]
+def _lengthening(
+    beyond: Sequence[NDArray[np.float64]],
+    doubts: Sequence[NDArray[np.float64]],
+    margins: Sequence[NDArray[np.float64]],
+    *,
+    most: float,
 ) -> NDArray[np.float64]:
     """By what to multiply the departures of each class, so that all of them together are as large as they should be.
 
     A mean over what is possible is smaller than what is true: by as much as noise hides. Rows drawn by it have classes that
-    can be told apart less well than real ones, and the chance in them is as large as ever. So departures are as long
+    are harder to distinguish than real ones, and the chance in them is as large as ever. So departures are as long
     as the true ones are expected to be, in the direction that is known (constrained Bayes: Louis 1984, Ghosh 1992); but no
     more than twice as long, beyond which they would be farther from the truth, on average, than none at all.
     """
     known = sum(
-        (apart**2 / np.maximum(margin, 1e-12)).sum(axis=1) for apart, margin in zip(aparts, margins, strict=True)
+        (ratio**2 / np.maximum(margin, 1e-12)).sum(axis=1) for ratio, margin in zip(beyond, margins, strict=True)
     )
     hidden = sum((doubt / np.maximum(margin, 1e-12)).sum(axis=1) for doubt, margin in zip(doubts, margins, strict=True))
-    return np.asarray(np.minimum(np.sqrt(1 + hidden / np.maximum(known, 1e-300)), _MOST_STRETCH))
+    return np.asarray(np.minimum(np.sqrt(1 + hidden / np.maximum(known, 1e-300)), most))
 
 
-def _learned_weights(log_likelihood: NDArray[np.float64]) -> NDArray[np.float64]:
+def _learned_weights(log_likelihood: NDArray[np.float64], settings: JointSettings) -> NDArray[np.float64]:
     """By column and class the probability of every shape and size, with the class's odds that go best with all columns."""
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True))
     odds = np.full(likelihood.shape[1:], 1 / likelihood.shape[2])
-    for _ in range(_ROUNDS):
+    for _ in range(settings.ratio_rounds):
         of_column = likelihood * odds
         of_column /= of_column.sum(axis=2, keepdims=True)
-        odds = of_column.sum(axis=0) + _COUNT_PRIOR
+        odds = of_column.sum(axis=0) + settings.ratio_prior
         odds /= odds.sum(axis=1, keepdims=True)
     return np.asarray(of_column)

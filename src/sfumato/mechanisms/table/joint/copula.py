@@ -15,32 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from sfumato.mechanisms.table.columns.shortened_persons import Number, regained
 from sfumato.mechanisms.table.joint.ordering import Line
-from sfumato.mechanisms.table.person_norms import Number, regained
+from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.budget import PrivacyUnit
-
-#: Rows longer than this multiple of the mean square are shortened to it: less noise for all against some bias in few.
-_CLIP = 1.5
-_FARTHEST = 3.0
-
-#: A correlation is at most this; a matrix of them keeps eigenvalues of at least the second.
-_LARGEST = 0.98
-_LEAST_EIGENVALUE = 0.02
-
-#: A correlation that stands out by itself is kept from this many standard deviations on.
-_SURE = 4.0
-#: Numbers that are drawn to see what shortening does, in so many rows; and how often the correlations follow: until about so much
-#: of what they have lost is still to be found.
-_SIMULATED, _FEWEST_SIMULATED, _MOST_SIMULATED = 1_000_000, 4_000, 40_000
-_TURNS = (3, 12)
-_STILL_LOST = 0.01
-
-#: How large correlations may be, as variances.
-_VARIANCES = np.array([0.0, *np.geomspace(1e-4, 0.3, 24)])
 
 
 @dataclass(frozen=True)
-class Scores:
+class NormalScores:
     """For every column a table (class, bin) of normal scores, in units in which no row is longer than 1."""
 
     tables: list[NDArray[np.float64]]
@@ -67,28 +49,32 @@ class _Along:
     known: float
 
     @classmethod
-    def of(cls, joint: NDArray[np.float64], order: NDArray[np.int64]) -> "_Along":
+    def of(cls, joint: NDArray[np.float64], order: NDArray[np.int64], *, farthest: float) -> "_Along":
         margin = joint.sum(axis=0, keepdims=True)
         upto = np.cumsum(margin[0, order])
         known = float(upto[-1] / max(float(margin.sum()), 1e-300))
-        return cls(upto / max(float(upto[-1]), 1e-300), _normal_scores(margin, order)[0, order], known)
+        scores = _normal_scores(margin, order, farthest=farthest)
+        return cls(upto / max(float(upto[-1]), 1e-300), scores[0, order], known)
 
     def at(self, quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores at these quantiles."""
         return self.score[np.minimum(np.searchsorted(self.upto, quantiles), len(self.score) - 1)]
 
 
-def scores_of(joints: Sequence[NDArray[np.float64]], lines: Sequence[Line], rates: NDArray[np.float64]) -> Scores:
+def scores_of(
+    joints: Sequence[NDArray[np.float64]], lines: Sequence[Line], rates: NDArray[np.float64], settings: JointSettings
+) -> NormalScores:
     """From the probabilities of (class, bin), along the known bins of each column."""
-    tables = [_normal_scores(joint, line.known) for joint, line in zip(joints, lines, strict=True)]
+    farthest = settings.score_farthest
+    tables = [_normal_scores(joint, line.known, farthest=farthest) for joint, line in zip(joints, lines, strict=True)]
     given = [joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300) for joint in joints]
     variances = np.stack([(p * z**2).sum(axis=1) for p, z in zip(given, tables, strict=True)], axis=1) + 1e-3
-    longest_square = max(_CLIP * float(rates @ variances.sum(axis=1)), 1e-6)
-    of_all = [_Along.of(joint, line.known) for joint, line in zip(joints, lines, strict=True)]
-    return Scores(tables, variances, longest_square, of_all)
+    longest_square = max(settings.score_clip * float(rates @ variances.sum(axis=1)), 1e-6)
+    of_all = [_Along.of(joint, line.known, farthest=farthest) for joint, line in zip(joints, lines, strict=True)]
+    return NormalScores(tables, variances, longest_square, of_all)
 
 
-def _normal_scores(joint: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+def _normal_scores(joint: NDArray[np.float64], order: NDArray[np.int64], *, farthest: float) -> NDArray[np.float64]:
     """Among the bins that have a place in the order; 0 of the others."""
     known = np.zeros_like(joint)
     known[:, order] = joint[:, order]
@@ -98,7 +84,7 @@ def _normal_scores(joint: NDArray[np.float64], order: NDArray[np.int64]) -> NDAr
     middle = ndtri(np.clip((lower + upper) / 2, 1e-3, 1 - 1e-3))
     mean = (_density(lower) - _density(upper)) / np.maximum(p, 1e-9)
     scores = np.zeros_like(joint)
-    scores[:, order] = np.clip(np.where(p > 1e-9, mean, middle), -_FARTHEST, _FARTHEST)
+    scores[:, order] = np.clip(np.where(p > 1e-9, mean, middle), -farthest, farthest)
     return np.asarray(scores)
 
 
@@ -111,8 +97,9 @@ def _density(quantile: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def correlations(
     moments: NDArray[np.float64],
-    scores: Scores,
+    scores: NormalScores,
     per_class: NDArray[np.float64],
+    settings: JointSettings,
     *,
     stddev: float,
     by_class: bool,
@@ -124,9 +111,10 @@ def correlations(
         moments: For every class (or all together) the noisy sum of products of scores.
         scores: The scores.
         per_class: Rows of each class.
+        settings: Which correlations are likely.
         stddev: The noise of an entry of `moments`.
         by_class: Whether there is a sum for every class.
-        unit: Where it is a person with several rows, rows may count less here than in `per_class`: squares tell.
+        unit: Where it is a person with several rows, rows may count less here than in `per_class`, as squares show.
     """
     k, n_classes = moments.shape[1], len(per_class)
     upper = np.triu_indices(k, 1)
@@ -141,51 +129,55 @@ def correlations(
     noise_over_all = np.sqrt(len(products)) * noise / expected.sum(axis=0)
     size, of_rows = scores.longest_square, float(per_class @ scores.variances.sum(axis=1))
     squares = Number(size * float(np.trace(moments.sum(axis=0))), size * stddev * float(np.sqrt(moments.shape[0] * k)))
-    in_common, gain = _shrunk(over_all, noise_over_all), 1.0
-    fewest, most = _TURNS
+    in_common, gain = _shrunk(over_all, noise_over_all, settings), 1.0
+    fewest, most = settings.shortening_rounds
     for turn in range(1, most + 1):
         # Long rows are those along the strongest correlations: these have lost more than others.
-        seen = _shortening(_matrix(in_common, k), scores)
+        seen = _shortening(_matrix(in_common, k, settings), scores, settings)
         gain = regained(unit, rows=Number(seen.squares_left * of_rows, 0.0), counted=squares)
-        in_common = np.clip(_shrunk(gain * over_all + seen.lost, gain * noise_over_all), -_LARGEST, _LARGEST)
-        if turn >= fewest and (1 - seen.products_left) ** turn < _STILL_LOST:
+        in_common = _shrunk(gain * over_all + seen.lost, gain * noise_over_all, settings)
+        in_common = np.clip(in_common, -settings.largest_correlation, settings.largest_correlation)
+        if turn >= fewest and (1 - seen.products_left) ** turn < settings.still_lost:
             break
     left = seen.products_left / gain
     if not by_class or n_classes == 1:
-        return np.broadcast_to(_matrix(in_common, k), (n_classes, k, k))
-    # From the mean before it was shrunk: else what a large class has regained of it would set the classes apart.
-    apart = _shrunk((products / expected - over_all) / left, noise / expected / left)
-    return _matrix(in_common + apart, k)
+        return np.broadcast_to(_matrix(in_common, k, settings), (n_classes, k, k))
+    # From the mean before it was shrunk: else what a large class has regained of it would divide the classes.
+    of_class = _shrunk((products / expected - over_all) / left, noise / expected / left, settings)
+    return _matrix(in_common + of_class, k, settings)
 
 
-def _shrunk(values: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shrunk(values: NDArray[np.float64], noise: NDArray[np.float64], settings: JointSettings) -> NDArray[np.float64]:
     """Towards 0 as far as the noise explains their size; less where one alone is far above it. Each line by itself."""
-    size = _likeliest(values, noise)
+    size = _likeliest(values, noise, settings)
     among_all = size / (size + noise**2 + 1e-300)
-    alone = np.where(np.abs(values) > _SURE * noise, 1 - (noise / np.maximum(np.abs(values), 1e-9)) ** 2, 0.0)
+    alone = np.where(
+        np.abs(values) > settings.correlation_sure * noise, 1 - (noise / np.maximum(np.abs(values), 1e-9)) ** 2, 0.0
+    )
     return np.asarray(values * np.maximum(among_all, alone))
 
 
-def _likeliest(values: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float64]:
+def _likeliest(values: NDArray[np.float64], noise: NDArray[np.float64], settings: JointSettings) -> NDArray[np.float64]:
     """The variance that goes best with all values of a line: those with much noise in them say little of it."""
+    sizes = np.array([0.0, *np.geomspace(*settings.correlation_variances, settings.n_correlation_variances)])
     fits = []
-    for size in _VARIANCES:
+    for size in sizes:
         variance = size + noise**2 + 1e-12
         fits.append(-0.5 * (values**2 / variance + np.log(variance)).sum(axis=-1, keepdims=True))
-    return np.asarray(_VARIANCES[np.argmax(fits, axis=0)])
+    return np.asarray(sizes[np.argmax(fits, axis=0)])
 
 
-def _matrix(correlation: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+def _matrix(correlation: NDArray[np.float64], k: int, settings: JointSettings) -> NDArray[np.float64]:
     """The nearest matrix that correlations can have, roughly: eigenvalues lifted, then ones on the diagonal.
 
     One for each line of correlations.
     """
     full = np.zeros((*correlation.shape[:-1], k, k))
     upper = np.triu_indices(k, 1)
-    full[..., upper[0], upper[1]] = np.clip(correlation, -_LARGEST, _LARGEST)
+    full[..., upper[0], upper[1]] = np.clip(correlation, -settings.largest_correlation, settings.largest_correlation)
     full += np.swapaxes(full, -1, -2) + np.eye(k)
     values, vectors = np.linalg.eigh(full)
-    lifted = (vectors * np.maximum(values, _LEAST_EIGENVALUE)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    lifted = (vectors * np.maximum(values, settings.least_eigenvalue)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
     deviation = np.sqrt(np.diagonal(lifted, axis1=-2, axis2=-1))
     return np.asarray(lifted / (deviation[..., :, None] * deviation[..., None, :]))
 
@@ -199,12 +191,12 @@ class _Shortening:
     lost: NDArray[np.float64]
 
 
-def _shortening(matrix: NDArray[np.float64], scores: Scores) -> _Shortening:
+def _shortening(matrix: NDArray[np.float64], scores: NormalScores, settings: JointSettings) -> _Shortening:
     """On drawn rows with these correlations."""
     k = len(matrix)
     if k < 2:
         return _Shortening(1.0, 1.0, np.zeros(0))
-    n_rows = int(np.clip(_SIMULATED // k, _FEWEST_SIMULATED, _MOST_SIMULATED))
+    n_rows = int(np.clip(settings.simulated // k, *settings.simulated_rows))
     quantiles = ndtr(np.random.default_rng(0).standard_normal((n_rows, k)) @ np.linalg.cholesky(matrix).T)
     rows = np.stack([along.at(column) for along, column in zip(scores.of_all, quantiles.T, strict=True)], axis=1)
     rows *= np.random.default_rng(1).random(rows.shape) <= np.array([along.known for along in scores.of_all])

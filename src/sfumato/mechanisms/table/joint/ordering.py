@@ -8,13 +8,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.columns.binning import Binning
-
-#: Levels of a column with an order in the table of a pair, and the most of categories; these only where a cell would hold so many
-#: standard deviations of its count.
-LEVELS, CATEGORY_LEVELS = 6, 12
-_LEAST_IN_CELL = 4.0
-
-_DIGITS = 9  # values that differ by rounding alone count as equal, so that every processor finds the same order
+from sfumato.mechanisms.table.settings.sizes import SumSizes
 
 
 def class_line(joints: Sequence[NDArray[np.float64]], rates: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -22,9 +16,10 @@ def class_line(joints: Sequence[NDArray[np.float64]], rates: NDArray[np.float64]
 
     The leading direction of correspondence analysis over all columns.
     """
-    lifts = [joint / np.maximum(np.outer(rates, joint.sum(axis=0)), 1e-300) - 1 for joint in joints]
+    ratios = [joint / np.maximum(np.outer(rates, joint.sum(axis=0)), 1e-300) - 1 for joint in joints]
     weighted = [
-        np.sqrt(rates)[:, None] * lift * np.sqrt(joint.sum(axis=0)) for lift, joint in zip(lifts, joints, strict=True)
+        np.sqrt(rates)[:, None] * ratio * np.sqrt(joint.sum(axis=0))
+        for ratio, joint in zip(ratios, joints, strict=True)
     ]
     if not weighted:
         return np.arange(len(rates), dtype=np.float64)
@@ -57,8 +52,9 @@ def bin_lines(
             lines.append(Line(np.arange(binning.size), binning.has_missing_bin))
             continue
         margin = joint.sum(axis=0)
+        # Values that differ by rounding alone count as equal, so that every processor has the same order.
         place = line @ joint / np.maximum(margin, 1e-12) if len(line) > 1 else -margin
-        lines.append(Line(np.argsort(np.round(place, _DIGITS), kind="stable")))
+        lines.append(Line(np.argsort(np.round(place, 9), kind="stable")))
     return lines
 
 
@@ -70,7 +66,7 @@ def halves(line: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.
     """
     if len(line) == 1:
         return np.zeros(1, dtype=np.int64)
-    order = np.argsort(np.round(line, _DIGITS), kind="stable")
+    order = np.argsort(np.round(line, 9), kind="stable")
     upto = np.cumsum(rates[order])
     first = int(np.clip(np.abs(upto[:-1] - 0.5).argmin() + 1, 1, len(line) - 1))
     half = np.ones(len(line), dtype=np.int64)
@@ -78,9 +74,11 @@ def halves(line: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.
     return half
 
 
-def category_levels(rows_over_noise: float) -> int:
+def category_levels(rows_over_noise: float, sizes: SumSizes) -> int:
     """Levels of categories: as many as keep so many rows in a cell, if they are spread evenly, that noise does not explain them."""
-    return int(np.clip(rows_over_noise / (_LEAST_IN_CELL * LEVELS), LEVELS, CATEGORY_LEVELS))
+    return int(
+        np.clip(rows_over_noise / (sizes.cell_least * sizes.pair_levels), sizes.pair_levels, sizes.category_levels)
+    )
 
 
 def most_levels(cells: Cells, ordered: int, *, of_categories: int) -> int:

@@ -1,9 +1,10 @@
-"""Coarse tables of all pairs of columns, and what sets the two halves of the classes apart in them: kept where they
-depart from the population so far.
+"""Coarse tables of all pairs of columns, and how the two halves of the classes differ in them.
+
+What stands out of the noise is kept: the residual from what the population holds so far.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,18 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.layout import Layout, side_by_side
+from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.plan.doors import Measured
-
-#: How large departures may be, in units of their scale.
-_FACTORS = np.geomspace(0.005, 2.0, 14)
-#: No entry loses more than all but this part of its rows.
-_LEAST_LEFT = 0.01
-#: Of an entry of average size: what is added to each before it is asked whose its rows are.
-_FEW = 0.01
-
-
-#: From rows of bins and their classes to rows of codes.
-Coder = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int32]]
 
 
 def all_pairs(n_columns: int) -> list[tuple[int, int]]:
@@ -58,29 +49,47 @@ class Levels:
         """The same levels, with all classes in one half."""
         return Levels(self.of_bin, np.zeros_like(self.of_class))
 
-    def coder(self, groups: Sequence[tuple[int, ...]]) -> Coder:
+    def coder(self, groups: Sequence[tuple[int, ...]]) -> "LevelCoder":
         """For each row its place in the table of every group, all of one length: what no row changes is worked out once."""
         small = np.int32  # hundreds of codes a row: half the memory is half the time
-        columns, every = np.array(groups), np.arange(len(self.of_bin))
+        columns = np.array(groups)
         sizes, starts = np.array(self.sizes, dtype=small)[columns.T], self.layout(groups).starts.astype(small)
         # An entry's place in its table: so many steps for each level of a column, and for each half before all of them.
         steps = np.cumprod(np.append(sizes, np.ones_like(sizes[:1]), axis=0)[::-1], axis=0, dtype=small)[::-1].copy()
-        of_bin, of_class = side_by_side(self.of_bin).astype(small), self.of_class.astype(small)
         ends = _ends_of_runs(columns)
         firsts = np.append(0, ends[:-1])
         # Compiled loops look at a signed index twice, because it may be below 0; a difference of unsigned ones comes round.
         runs = (firsts, ends, columns[firsts, :-1], columns[firsts, -1] - firsts)
-        first, end, same, shift = (part.astype(np.uint64) for part in runs)
-
-        def codes(bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int32]:
-            return np.asarray(_places(of_bin[every, bins], of_class[labels], first, end, same, shift, steps, starts))
-
-        return codes
+        return LevelCoder(
+            side_by_side(self.of_bin).astype(small),
+            self.of_class.astype(small),
+            tuple(part.astype(np.uint64) for part in runs),
+            steps,
+            starts,
+        )
 
     def of_rows(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> "Levelled":
         """Rows as levels."""
         columns = [level.astype(np.int32)[column] for level, column in zip(self.of_bin, bins.T, strict=True)]
         return Levelled(self.sizes, columns, self.of_class.astype(np.int32)[labels])
+
+
+@dataclass(frozen=True)
+class LevelCoder:
+    """From rows of bins and their classes to the place of each in the tables of some groups of columns."""
+
+    of_bin: NDArray[np.int32]
+    of_class: NDArray[np.int32]
+    runs: tuple[NDArray[np.uint64], ...]
+    steps: NDArray[np.int32]
+    starts: NDArray[np.int32]
+
+    def __call__(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int32]:
+        """By row and group."""
+        levels = self.of_bin[np.arange(len(self.of_bin)), bins]
+        first, end, same, shift = self.runs
+        codes = _places(levels, self.of_class[labels], first, end, same, shift, self.steps, self.starts)
+        return np.asarray(codes)
 
 
 @dataclass(frozen=True)
@@ -163,77 +172,79 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Sums:
+class PairSums:
     """Noisy tables of groups, one after another: both halves together, and the second less the first where there are two."""
 
     together: Measured
-    apart: Measured | None
+    contrast: Measured | None
 
     @staticmethod
-    def of_halves(levels: Levels, groups: Sequence[tuple[int, ...]], counted: Measured) -> "Sums":
+    def of_halves(levels: Levels, groups: Sequence[tuple[int, ...]], counted: Measured) -> "PairSums":
         """From counts of each half."""
         if levels.n_halves == 1:
-            return Sums(counted, None)
+            return PairSums(counted, None)
         tables = [flat.reshape(2, -1) for flat in levels.layout(groups).split(counted.values)]
         stddev = counted.stddev * float(np.sqrt(2.0))
-        together, apart = (np.concatenate([sign @ table for table in tables]) for sign in _SIGNS)
-        return Sums(Measured(together, stddev), Measured(apart, stddev))
+        signs = np.array([[1.0, 1.0], [-1.0, 1.0]])
+        together, contrast = (np.concatenate([sign @ table for table in tables]) for sign in signs)
+        return PairSums(Measured(together, stddev), Measured(contrast, stddev))
 
 
-_SIGNS = np.array([[1.0, 1.0], [-1.0, 1.0]])
-
-
-def departures(
+def residual_goals(
     levels: Levels,
     groups: Sequence[tuple[int, ...]],
-    sums: Sums,
+    sums: PairSums,
     expected: Sequence[NDArray[np.float64]],
+    settings: JointSettings,
     *,
     total: float,
 ) -> list[Goal]:
     """The tables that stand out, the strongest first: expectation plus what is sure of the difference.
 
-    What both halves have in common is judged first, then what tells them apart beyond that (empirical Bayes).
+    What both halves have in common is taken first, then how they differ beyond that (empirical Bayes).
 
     Args:
         levels: Of columns and classes.
         groups: Columns of each table.
         sums: What was counted.
         expected: The tables by half in the population, as probabilities.
+        settings: How large residuals may be.
         total: Rows in all.
     """
     together = levels.layout(groups, halves=1).split(sums.together.values)
-    apart = None if sums.apart is None else levels.layout(groups, halves=1).split(sums.apart.values)
+    contrast = None if sums.contrast is None else levels.layout(groups, halves=1).split(sums.contrast.values)
     least = math.log(max(len(groups), 1))  # as many false tables as one would expect of one (Bonferroni)
-    goals = []
+    goals, factors = [], np.geomspace(*settings.pair_factors, settings.n_pair_factors)
     for i, (group, share) in enumerate(zip(groups, expected, strict=True)):
         before = total * share.reshape(levels.n_halves, -1)
         sizes = [levels.sizes[j] for j in group]
         known = before.sum(axis=0)
-        sure = _sure_part(together[i] - known, _scale(known, sizes), noise=sums.together.stddev, least=least)
-        after, kept = before + _part_of_half(before) * sure, float((sure**2).sum())
-        if apart is not None and sums.apart is not None:
+        sure = _sure_part(together[i] - known, _scale(known, sizes), factors, noise=sums.together.stddev, least=least)
+        shared = _part_of_half(before, some=settings.pair_some)
+        after, kept = before + shared * sure, float((sure**2).sum())
+        if contrast is not None and sums.contrast is not None:
             scale = 2 * np.minimum(*(_scale(half, sizes) for half in after))
-            sure = _sure_part(apart[i] - (after[1] - after[0]), scale, noise=sums.apart.stddev, least=least)
+            residual = contrast[i] - (after[1] - after[0])
+            sure = _sure_part(residual, scale, factors, noise=sums.contrast.stddev, least=least)
             after, kept = after + np.outer([-0.5, 0.5], sure), kept + float((sure**2).sum())
         if kept > 0:
-            goal = np.maximum(after, _LEAST_LEFT * before + 1e-9) / total
+            goal = np.maximum(after, settings.pair_left * before + 1e-9) / total
             goals.append(Goal(group, goal.ravel() / goal.sum(), float(np.sqrt(kept * before.size)) / total))
     return sorted(goals, key=lambda goal: -goal.strength)
 
 
-def _part_of_half(held: NDArray[np.float64]) -> NDArray[np.float64]:
+def _part_of_half(rows: NDArray[np.float64], *, some: float) -> NDArray[np.float64]:
     """Whose the rows of every entry are: as they lie there, and where few lie, as all of them.
 
     What is known of both halves together says nothing of how they differ: a rare class gets no more of it than its part.
     """
-    with_some = held + held.sum(axis=1, keepdims=True) / held.shape[1] * _FEW
+    with_some = rows + rows.sum(axis=1, keepdims=True) / rows.shape[1] * some
     return np.asarray(with_some / np.maximum(with_some.sum(axis=0), 1e-300))
 
 
-def _scale(held: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+def _scale(rows: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
     """By how many rows each entry may depart, up to a factor for the whole table: as a correlation moves rows."""
-    table = np.maximum(held, 0.0).reshape(tuple(sizes))
+    table = np.maximum(rows, 0.0).reshape(tuple(sizes))
     total = max(float(table.sum()), 1e-9)
     product = np.ones(())
     for axis in range(table.ndim):
@@ -242,17 +253,22 @@ def _scale(held: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float6
 
 
 def _sure_part(
-    apart: NDArray[np.float64], scale: NDArray[np.float64], *, noise: float, least: float
+    residual: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    *,
+    noise: float,
+    least: float,
 ) -> NDArray[np.float64]:
-    """A difference without what noise explains; nothing where noise may be all of it.
+    """A residual without what noise explains; nothing where noise may be all of it.
 
-    Departures are taken for Gaussian, each of its own scale, all times one factor: the likeliest. Nothing is kept where
+    Residuals are taken for Gaussian, each of its own scale, all times one factor: the likeliest. Nothing is kept where
     that factor's log-likelihood is not above that of none by `least`.
     """
-    signal = (_FACTORS[:, None] * scale / noise) ** 2
-    seen = (apart / noise) ** 2
+    signal = (factors[:, None] * scale / noise) ** 2
+    seen = (residual / noise) ** 2
     gain = 0.5 * (seen * signal / (1 + signal) - np.log1p(signal)).sum(axis=1)
     best = int(np.argmax(gain))
     if gain[best] <= least:
-        return np.zeros_like(apart)
-    return np.asarray(apart * signal[best] / (1 + signal[best]))
+        return np.zeros_like(residual)
+    return np.asarray(residual * signal[best] / (1 + signal[best]))

@@ -9,33 +9,24 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from sfumato.mechanisms.common.compiled import scale_at, weights_at
-from sfumato.mechanisms.common.simplex import fit_margins
+from sfumato.mechanisms.common.simplex import draw_each, fit_margins
 from sfumato.mechanisms.table.balanced_sampling import balanced_walk
 from sfumato.mechanisms.table.joint.ordering import Line
 from sfumato.mechanisms.table.joint.pairs import Levels
 from sfumato.mechanisms.table.joint.spanning_tree import Link
-
-#: Rows of the population at most; so many for each private row, and no fewer than that, make the chance in it small.
-ROWS = 100_000
-_FEWEST_ROWS = 20_000
-_ROWS_FOR_EACH = 4
+from sfumato.mechanisms.table.settings.joint import JointSettings
+from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 
 
-def population_rows(private_rows: float) -> int:
+def population_rows(private_rows: float, settings: JointSettings) -> int:
     """How many rows stand for about so many private ones.
 
-    >>> population_rows(500), population_rows(10_000), population_rows(1_000_000)
-    (20000, 40000, 100000)
+    >>> [population_rows(rows, JointSettings()) for rows in (500, 10_000, 1_000_000)]
+    [20000, 40000, 100000]
     """
-    return int(min(max(_ROWS_FOR_EACH * private_rows, _FEWEST_ROWS), ROWS))
-
-
-_ROUNDS = 10
-#: No row weighs more than this many times what it weighed at first.
-_LARGEST_WEIGHT = 30.0
-#: So many rows of the population, more or less in an entry of a class, are taken for chance.
-_CHANCE = 4.0
-_MARGIN_ROUNDS = 10
+    return int(
+        min(max(settings.population_per_row * private_rows, settings.population_fewest), settings.population_rows)
+    )
 
 
 #: Of every row its code in a table, and the probability of every code.
@@ -57,8 +48,10 @@ class Population:
         places = (np.arange(n_rows) + rng.random()) / n_rows * upto[-1]
         return rng.permutation(np.minimum(np.searchsorted(upto, places), len(upto) - 1))
 
-    def draw_evenly(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def draw_balanced(self, n_rows: int, rng: np.random.Generator, settings: SamplingSettings) -> NDArray[np.int64]:
         """Places of rows by their weights, in random order: of every class and of every bin about as many as weigh so much."""
+        if not settings.balances_rows:
+            return self.draw(n_rows, rng)
         share = self.weights / float(self.weights.sum())
         often = n_rows * share
         times = np.floor(often).astype(np.int64)
@@ -66,7 +59,7 @@ class Population:
         alike = np.column_stack([self.rows, self.labels, np.zeros_like(self.labels)])[
             order
         ]  # all are alike in the last
-        times[order] += balanced_walk(np.column_stack([1 - part, part])[order], alike, rng)
+        times[order] += balanced_walk(np.column_stack([1 - part, part])[order], alike, rng, settings)
         drawn = rng.permutation(np.repeat(np.arange(len(times)), times))
         missing = rng.choice(len(often), size=max(n_rows - len(drawn), 0), p=share)
         return np.concatenate([drawn[:n_rows], missing])
@@ -74,15 +67,6 @@ class Population:
     def share_of(self, codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.float64]:
         """The weight at every code, in all 1."""
         return np.asarray(weights_at(codes, self.weights, size) / float(self.weights.sum()))
-
-
-def draw_each(table: NDArray[np.float64], at: NDArray[np.int64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
-    """One column of the table for each row, at the quantile `uniform` of the table's row `at`."""
-    upto = np.cumsum(table, axis=1)
-    # Rows of the table one after another on one line, so that one sorted search serves all.
-    line = (upto / np.maximum(upto[:, -1:], 1e-300) + np.arange(len(table))[:, None]).ravel()
-    drawn = np.searchsorted(line, at + np.clip(uniform, 1e-9, 1 - 1e-9), side="right") - at * table.shape[1]
-    return np.asarray(np.clip(drawn, 0, table.shape[1] - 1))
 
 
 def draw_along(
@@ -136,6 +120,7 @@ def with_links(
     lines: Sequence[Line],
     correlation: NDArray[np.float64],
     levels: Levels,
+    settings: JointSettings,
 ) -> Population:
     """Every column of a tree drawn anew, given its parent's bin and the class.
 
@@ -147,8 +132,10 @@ def with_links(
         if link is None:
             continue
         table = link.given(parent)
-        by_class = table * _dependence_by_class(before, levels, parent, j, n_classes=len(joints[j]))
-        by_class = fit_margins(by_class, joints[parent], joints[j], rounds=_MARGIN_ROUNDS)
+        by_class = table * _dependence_by_class(
+            before, levels, parent, j, n_classes=len(joints[j]), chance=settings.tree_chance
+        )
+        by_class = fit_margins(by_class, joints[parent], joints[j], rounds=settings.margin_rounds)
         given = by_class.reshape(-1, table.shape[1])
         own = correlation[before.labels, j, parent]
         left = (before.gauss[:, j] - own * before.gauss[:, parent]) / np.sqrt(1 - np.minimum(own**2, 0.98))
@@ -157,18 +144,18 @@ def with_links(
 
 
 def _dependence_by_class(
-    population: Population, levels: Levels, parent: int, child: int, *, n_classes: int
+    population: Population, levels: Levels, parent: int, child: int, *, n_classes: int, chance: float
 ) -> NDArray[np.float64]:
     """How much more two bins go together in a class than in all: for (class, parent's bin, child's bin)."""
     shape = n_classes, levels.sizes[parent], levels.sizes[child]
     of_parent, of_child = levels.of_bin[parent], levels.of_bin[child]
     code = (population.labels * shape[1] + of_parent[population.rows[:, parent]]) * shape[2]
-    held = population.share_of(code + of_child[population.rows[:, child]], int(np.prod(shape))).reshape(shape)
-    of_class = np.maximum(held.sum(axis=(1, 2), keepdims=True), 1e-300)
-    expected = held.sum(axis=2, keepdims=True) * held.sum(axis=1, keepdims=True) / of_class
-    expected = expected * _dependence(held.sum(axis=0))
-    some = _CHANCE * of_class / np.maximum(np.bincount(population.labels, minlength=n_classes), 1)[:, None, None]
-    ratio = (held + some) / (expected + some)
+    share = population.share_of(code + of_child[population.rows[:, child]], int(np.prod(shape))).reshape(shape)
+    of_class = np.maximum(share.sum(axis=(1, 2), keepdims=True), 1e-300)
+    expected = share.sum(axis=2, keepdims=True) * share.sum(axis=1, keepdims=True) / of_class
+    expected = expected * _dependence(share.sum(axis=0))
+    some = chance * of_class / np.maximum(np.bincount(population.labels, minlength=n_classes), 1)[:, None, None]
+    ratio = (share + some) / (expected + some)
     return np.asarray(ratio[:, of_parent][:, :, of_child])
 
 
@@ -195,22 +182,23 @@ def _from_the_roots(n_columns: int, tree: Sequence[Link]) -> list[tuple[int, int
     return order
 
 
-def raked(population: Population, goals: Sequence[Table]) -> Population:
+def raked(population: Population, goals: Sequence[Table], settings: JointSettings) -> Population:
     """Weights with which the population holds what each goal says, as far as the goals agree among themselves.
 
     Args:
         population: The rows.
         goals: For each table the code of every row in it, and the probability of every code.
+        settings: How often, and how far a weight may grow.
     """
     start = population.weights / population.weights.sum()
     weights, tiny = start.copy(), 1e-2 / len(start)
     tables = [(codes.astype(np.int32), goal) for codes, goal in goals]
-    for turn in range(_ROUNDS):
+    for turn in range(settings.raking_rounds):
         # Noisy tables contradict each other a little: smaller and smaller steps settle between them.
-        power = 1.0 if turn < _ROUNDS // 2 else 0.5
+        power = 1.0 if turn < settings.raking_rounds // 2 else 0.5
         for codes, goal in tables:
             reached = weights_at(codes, weights, goal.size)
             scale_at(weights, codes, ((goal + tiny) / (reached + tiny)) ** power)
-        weights = np.minimum(weights / weights.sum(), _LARGEST_WEIGHT * start)
-        weights = np.minimum(weights / weights.sum(), _LARGEST_WEIGHT * start)
+        weights = np.minimum(weights / weights.sum(), settings.largest_weight * start)
+        weights = np.minimum(weights / weights.sum(), settings.largest_weight * start)
     return Population(population.labels, population.rows, weights, population.gauss)

@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato.mechanisms.table.columns.binning import Binning
-
-#: Standard deviations of the logarithm, in a mean over rows.
-_LOG_SIZES = np.array([0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.1, 1.6, 2.4])
+from sfumato.mechanisms.table.settings.joint import JointSettings
 
 
 @dataclass(frozen=True)
-class LogShape:
+class LogRatioKernel:
     """The parts of a number's departure."""
 
     line: float
@@ -32,81 +30,71 @@ class LogShape:
     length: float  # over which a curve is smooth, in normal scores
 
 
-_LOG_SHAPES = (
-    LogShape(line=0.9, parabola=0.0, curve=0.08, own=0.02, length=1.0),
-    LogShape(line=0.3, parabola=0.5, curve=0.15, own=0.05, length=0.7),
-)
-
-#: By so much the mean log-odds of the class may lie above those of all rows, if every column departed by itself.
-_CLEAREST = 20.0
-_LEAST_LIFT = 1e-3
-
-_STEPS = 40
-_SETTLED = 1e-4  # less than this gained in the logarithm of the likelihood
-_OUTERMOST = 1e-4  # normal scores of nearer ends are those of this part of all rows
-
-
 @dataclass(frozen=True)
-class Departures:
+class RareRatios:
     """Of a class in one column, by shape and size: how likely it is, and the departure if it is that, in rows of each bin."""
 
     log_likelihood: NDArray[np.float64]
     mean: NDArray[np.float64]
 
 
-def departures(
+def rare_ratios(
     binning: Binning,
     margin: NDArray[np.float64],
+    settings: JointSettings,
     *,
     rows: float,
     counts: NDArray[np.float64],
     precision: NDArray[np.float64],
-) -> Departures:
+) -> RareRatios:
     """What noisy counts say of a class.
 
     Args:
         binning: The column.
         margin: The probability of each bin.
+        settings: Which curves are likely.
         rows: Of the class.
         counts: Its noisy counts.
         precision: The inverse of the covariance of their noise.
     """
-    roots = [_root(_kernel(shape, margin, binning.ordered)) for shape in _LOG_SHAPES]
-    curves = _Curves(
-        np.concatenate([_LOG_SIZES[:, None, None] * root for root in roots]), margin, rows, counts, precision
-    )
-    at = curves.most_likely()
+    kernels = [LogRatioKernel(*parts) for parts in settings.rare_shapes]
+    outermost = settings.rare_outermost
+    roots = [_root(_kernel(one, margin, binning.ordered, outermost=outermost)) for one in kernels]
+    sizes = np.array(settings.rare_sizes)[:, None, None]
+    curves = _Curves(np.concatenate([sizes * root for root in roots]), margin, rows, counts, precision)
+    at = curves.most_likely(steps=settings.rare_steps, least_gain=settings.rare_settled)
     log_likelihood = -curves.cost(at) - 0.5 * np.linalg.slogdet(curves.bend(at))[1]
-    return Departures(np.asarray(log_likelihood), curves.expected(at) - rows * margin)
+    return RareRatios(np.asarray(log_likelihood), curves.expected(at) - rows * margin)
 
 
 def no_clearer(
-    shares: Sequence[NDArray[np.float64]], margins: Sequence[NDArray[np.float64]]
+    shares: Sequence[NDArray[np.float64]], margins: Sequence[NDArray[np.float64]], settings: JointSettings
 ) -> list[NDArray[np.float64]]:
-    """Shares of a class, column by column, with shorter logarithms where all columns together would tell it too well.
+    """Shares of a class, column by column, with shorter logarithms where all columns together would show it too well.
 
     Rows are drawn as if a class departed in all columns at once. Real ones depart in some of them, and trees that learn from such
     rows would keep to the column that noise has made the clearest.
     """
     logs = [
-        np.log(np.maximum(share / np.maximum(margin, 1e-300), _LEAST_LIFT))
+        np.log(np.maximum(share / np.maximum(margin, 1e-300), settings.rare_least))
         for share, margin in zip(shares, margins, strict=True)
     ]
-    apart = sum(float((share - margin) @ log) for share, margin, log in zip(shares, margins, logs, strict=True))
-    if apart <= _CLEAREST:
+    clear = sum(float((share - margin) @ log) for share, margin, log in zip(shares, margins, logs, strict=True))
+    if clear <= settings.rare_clearest:
         return list(shares)
     shorter = [
-        margin * np.exp(np.sqrt(_CLEAREST / apart) * log) for margin, log in zip(margins, logs, strict=True)
+        margin * np.exp(np.sqrt(settings.rare_clearest / clear) * log)
+        for margin, log in zip(margins, logs, strict=True)
     ]  # the sum is of the second order in the logarithms
     return [np.asarray(share / share.sum()) for share in shorter]
 
 
-def _kernel(shape: LogShape, margin: NDArray[np.float64], along: int) -> NDArray[np.float64]:
+def _kernel(shape: LogRatioKernel, margin: NDArray[np.float64], along: int, *, outermost: float) -> NDArray[np.float64]:
     """The covariance of the logarithm: the first `along` bins lie on a line, the others alone."""
     kernel = np.eye(len(margin))
     if along:
         shares = margin[:along] / max(float(margin[:along].sum()), 1e-9)
-        score = ndtri(np.clip(np.cumsum(shares) - shares / 2, _OUTERMOST, 1 - _OUTERMOST))
+        score = ndtri(np.clip(np.cumsum(shares) - shares / 2, outermost, 1 - outermost))
         bow = (score**2 - 1) / np.sqrt(2)
         near = np.exp(-((score[:, None] - score) ** 2) / (2 * shape.length**2))
         smooth = shape.line * np.outer(score, score) + shape.parabola * np.outer(bow, bow) + shape.curve * near
@@ -142,21 +130,21 @@ class _Curves:
 
     def slopes(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
         """How expected rows change with every coordinate."""
-        held = self.expected(at)
-        mean = np.einsum("kb,kbi->ki", held / max(self.rows, 1e-300), self.root)
-        return np.asarray(held[:, :, None] * (self.root - mean[:, None]))
+        rows = self.expected(at)
+        mean = np.einsum("kb,kbi->ki", rows / max(self.rows, 1e-300), self.root)
+        return np.asarray(rows[:, :, None] * (self.root - mean[:, None]))
 
     def bend(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
         """The second derivative of the cost, without that of expected rows (Gauss-Newton)."""
         slopes = self.slopes(at)
         return np.asarray(np.swapaxes(slopes, 1, 2) @ (self.precision @ slopes) + np.eye(self.root.shape[2]))
 
-    def most_likely(self) -> NDArray[np.float64]:
+    def most_likely(self, *, steps: int, least_gain: float) -> NDArray[np.float64]:
         """The coordinates of least cost, from those of all rows on."""
         at = np.zeros((len(self.root), self.root.shape[2]))
         cost, damping = self.cost(at), np.full(len(at), 1e-3)
         settled = np.zeros(len(at), dtype=np.bool_)
-        for _ in range(_STEPS):
+        for _ in range(steps):
             downhill = np.einsum("kbi,kb->ki", self.slopes(at), (self.counts - self.expected(at)) @ self.precision) - at
             damped = self.bend(at) + damping[:, None, None] * np.eye(at.shape[1])
             there = at + np.linalg.solve(damped, downhill[:, :, None])[:, :, 0]
@@ -164,7 +152,7 @@ class _Curves:
             better = gain >= 0
             at, cost = np.where(better[:, None], there, at), np.where(better, cost - gain, cost)
             damping = np.where(better, damping / 5, damping * 8)
-            settled |= better & (gain < _SETTLED)
+            settled |= better & (gain < least_gain)
             if settled.all():
                 break
         return at

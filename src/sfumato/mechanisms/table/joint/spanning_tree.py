@@ -1,6 +1,6 @@
 """Fine tables for a tree of the strongest pairs: columns that determine each other keep doing so."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.common.simplex import fit_margins
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels
-
-#: A cell counts when it is this many standard deviations from what is expected.
-_CELL_SURE = 3.5
-#: What is expected of a cell: mostly what the population has, and something of independence.
-_POPULATION = 0.9
+from sfumato.mechanisms.table.settings.joint import JointSettings
 
 
 @dataclass(frozen=True)
@@ -55,13 +51,18 @@ def link_layout(pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Layou
     return Layout(tuple(sizes[i] * sizes[j] for i, j in pairs))
 
 
-def link_coder(
-    pairs: Sequence[tuple[int, int]], sizes: Sequence[int]
-) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
-    """For each row of bins its place in every table."""
-    left, right = np.array(pairs).T
-    widths, starts = np.array(sizes)[right], link_layout(pairs, sizes).starts
-    return lambda bins: bins.take(left, axis=1) * widths + bins.take(right, axis=1) + starts
+@dataclass(frozen=True)
+class LinkCoder:
+    """For each row of bins its place in the table of every pair."""
+
+    pairs: tuple[tuple[int, int], ...]
+    sizes: tuple[int, ...]
+
+    def __call__(self, bins: NDArray[np.int64]) -> NDArray[np.int64]:
+        """By row and pair."""
+        left, right = np.array(self.pairs).T
+        widths, starts = np.array(self.sizes)[right], link_layout(self.pairs, self.sizes).starts
+        return np.asarray(bins.take(left, axis=1) * widths + bins.take(right, axis=1) + starts)
 
 
 def fine_link(
@@ -70,6 +71,7 @@ def fine_link(
     counted: NDArray[np.float64],
     population: NDArray[np.float64],
     margins: Sequence[NDArray[np.float64]],
+    settings: JointSettings,
     *,
     total: float,
     stddev: float,
@@ -82,6 +84,7 @@ def fine_link(
         counted: Noisy counts of pairs of bins.
         population: The same in the population, as probabilities.
         margins: The probability of each bin of both columns.
+        settings: What stands out.
         total: Rows in all.
         stddev: The noise of a count.
     """
@@ -89,10 +92,12 @@ def fine_link(
     left, right = levels.of_bin[i], levels.of_bin[j]
     shape = levels.sizes[i], levels.sizes[j]
     coarse = goal.table.reshape(levels.n_halves, *shape).sum(axis=0)
-    expected = _POPULATION * population + (1 - _POPULATION) * np.outer(margins[0], margins[1])
-    held = np.zeros(shape)
-    np.add.at(held, (left[:, None], right[None]), expected)
-    expected = total * expected * (coarse / np.maximum(held, 1e-12))[np.ix_(left, right)]
-    apart = counted - expected
-    kept = np.maximum(expected + np.where(np.abs(apart) > _CELL_SURE * stddev, apart, 0.0), 1e-3 * expected)
+    own = settings.tree_population
+    expected = own * population + (1 - own) * np.outer(margins[0], margins[1])
+    level_mass = np.zeros(shape)
+    np.add.at(level_mass, (left[:, None], right[None]), expected)
+    expected = total * expected * (coarse / np.maximum(level_mass, 1e-12))[np.ix_(left, right)]
+    residual = counted - expected
+    sure = np.where(np.abs(residual) > settings.tree_sure * stddev, residual, 0.0)
+    kept = np.maximum(expected + sure, 1e-3 * expected)
     return Link(i, j, fit_margins(kept / total, margins[0], margins[1]))

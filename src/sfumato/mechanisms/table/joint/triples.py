@@ -1,4 +1,4 @@
-"""Three columns that tell the classes apart together, though no two of them do.
+"""Three columns that determine the class together, though no two of them do.
 
 Each column is cut in two at its median. For every triple of columns, a row adds the product of its three signs and of the
 sign of its class's half: the sum is large where the three decide together. All triples at once are the products of pairs
@@ -11,13 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.joint.pairs import all_pairs
-
-#: With more columns there are too many triples to tell chance from evidence, and to add up in time.
-MOST_COLUMNS = 32
-#: So many triples get a table of their own.
-MOST_CUBES = 4
-CUBE_LEVELS = 4
-_SURE = 5.0
 
 
 def sign_tables(margins: list[NDArray[np.float64]], orders: list[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
@@ -40,7 +33,13 @@ def sign_products(signs: NDArray[np.float64], half: NDArray[np.int64]) -> NDArra
 
 
 def strongest_triples(
-    products: NDArray[np.float64], expected: NDArray[np.float64], *, stddev: float, total: float
+    products: NDArray[np.float64],
+    expected: NDArray[np.float64],
+    *,
+    stddev: float,
+    total: float,
+    most: int,
+    sure: float,
 ) -> list[tuple[int, int, int]]:
     """Triples that stand out of the noise and of what the population has already, the strongest first.
 
@@ -49,16 +48,18 @@ def strongest_triples(
         expected: The same sums over the population, scaled to all rows.
         stddev: The noise of an entry.
         total: Rows in all.
+        most: How many are given, at most.
+        sure: By so many standard deviations they must stand out.
     """
     k = products.shape[1]
     at = {pair: i for i, pair in enumerate(all_pairs(k))}
-    apart = products - expected
-    found = []
+    residual = products - expected
+    sizes = []
     for i, j, m in combinations(range(k), 3):
-        mean = (apart[at[i, j], m] + apart[at[i, m], j] + apart[at[j, m], i]) / 3
-        found.append((-abs(mean), (i, j, m)))
-    n_triples = max(len(found), 2)
+        mean = (residual[at[i, j], m] + residual[at[i, m], j] + residual[at[j, m], i]) / 3
+        sizes.append((-abs(mean), (i, j, m)))
+    n_triples = max(len(sizes), 2)
     # Against the largest of so many noises, and against what chance alone makes of so many rows.
     chance = np.sqrt(total) / np.sqrt(len(at) * k)
-    least = max(_SURE, np.sqrt(2 * np.log(n_triples)) + 1) * np.hypot(stddev / np.sqrt(3), chance)
-    return [triple for size, triple in sorted(found)[:MOST_CUBES] if -size > least]
+    least = max(sure, np.sqrt(2 * np.log(n_triples)) + 1) * np.hypot(stddev / np.sqrt(3), chance)
+    return [triple for size, triple in sorted(sizes)[:most] if -size > least]

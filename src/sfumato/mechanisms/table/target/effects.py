@@ -13,11 +13,9 @@ from scipy import linalg
 
 from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.table.columns.binning import Binning
+from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.joint.ordering import levels_of, most_levels
-from sfumato.mechanisms.table.measure_joint import Generator
-
-#: Neighbouring parts of a number, and neighbouring cells of a pair, add nearly the same: so many times the precision.
-_ALIKE, _ALIKE_CELLS = 10.0, 2.0
+from sfumato.mechanisms.table.settings.target import TargetSettings
 
 
 @dataclass(frozen=True)
@@ -71,12 +69,13 @@ class Effects:
         of_pairs = [pair.codes(cells) for pair in self.pairs]
         return np.asarray(np.stack([*of_columns, *of_pairs], axis=1) + self.layout.starts)
 
-    def precisions(self) -> list[NDArray[np.float64]]:
-        """What is thought of each table before anything is heard, for numbers of size one: neighbours are alike."""
-        of_columns = [np.eye(c.size) + _ALIKE * _steps(c.ordered, of=c.size) for c in self.columns]
+    def precisions(self, settings: TargetSettings) -> list[NDArray[np.float64]]:
+        """What is assumed of each table before any sum, for numbers of size one: neighbours are alike."""
+        along, among = settings.effect_neighbours, settings.effect_cells
+        of_columns = [np.eye(c.size) + along * _steps(c.ordered, of=c.size) for c in self.columns]
         of_pairs = [
             np.eye(rows * columns)
-            + _ALIKE_CELLS * (np.kron(_steps(rows), np.eye(columns)) + np.kron(np.eye(rows), _steps(columns)))
+            + among * (np.kron(_steps(rows), np.eye(columns)) + np.kron(np.eye(rows), _steps(columns)))
             for rows, columns in (pair.shape for pair in self.pairs)
         ]
         return [*of_columns, *of_pairs]

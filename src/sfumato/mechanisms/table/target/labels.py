@@ -1,21 +1,50 @@
-"""Labels drawn by scores, at the rates that the classes should have."""
+"""Labels drawn by scores, at the rates that the classes should have.
+
+A class that has too few rows for gradients gets steeper scores: where noise hides much of what is true of it, scores hardly
+distinguish it from the others, and from few labels that look like chance a learner learns chance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.logistic import probabilities
 from sfumato.mechanisms.table.balanced_sampling import balanced_walk
+from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
+from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.settings.sampling import SamplingSettings
+from sfumato.mechanisms.table.settings.target import TargetSettings
+from sfumato.public.plan.doors import Measured
 
-_ROUNDS = 200
-#: Parts of the rows in the order of their scores.
-_STRETCHES = 64
+
+@dataclass(frozen=True)
+class ClassLabels:
+    """What two rules say of every row of the population, and how much smaller the loss of the second was: noisy."""
+
+    generator: NDArray[np.float64]
+    corrected: NDArray[np.float64]
+    gain: Measured | None
+    codes: CodeScores = field(default_factory=dict)  # by the places of columns; both rules have them besides
+
+    def of_codes(self, cells: Sequence[NDArray[np.int64]]) -> NDArray[np.float64] | float:
+        """What the categories of rows add to their scores, from the cells of every column."""
+        return code_scores(self.codes, cells)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the second rule is believed: it follows private rows, so unless these speak clearly against it."""
+        return self.gain is None or float(self.gain.values[0]) > -self.gain.stddev
 
 
-def balanced_intercepts(scores: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
+def balanced_intercepts(
+    scores: NDArray[np.float64], rates: NDArray[np.float64], settings: SamplingSettings
+) -> NDArray[np.float64]:
     """What to add to each class's score so that classes come out at the given rates on average."""
     shift = np.zeros(scores.shape[1])
     wanted = np.maximum(rates, 1e-9)
-    for _ in range(_ROUNDS):
+    for _ in range(settings.rate_rounds):
         reached = probabilities(scores + shift).mean(axis=0)
         shift += np.log(wanted / np.maximum(reached, 1e-12))
         if np.abs(reached - wanted).max() < 1e-7:
@@ -23,11 +52,13 @@ def balanced_intercepts(scores: NDArray[np.float64], rates: NDArray[np.float64])
     return np.asarray(shift - shift[0])
 
 
-def expected_labels(scores: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.float64]:
+def expected_labels(
+    scores: NDArray[np.float64], rates: NDArray[np.float64], settings: SamplingSettings
+) -> NDArray[np.float64]:
     """The chance of every class for each row, the rates of the classes kept; a single score is that of the second of two."""
     if scores.shape[1] == 1:
         scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
-    return probabilities(scores + balanced_intercepts(scores, rates))
+    return probabilities(scores + balanced_intercepts(scores, rates, settings))
 
 
 def draw_labels(
@@ -37,12 +68,13 @@ def draw_labels(
     *,
     alike: NDArray[np.int32],
     same: NDArray[np.int64],
+    settings: SamplingSettings | None = None,
 ) -> NDArray[np.int64]:
     """A label for each row by its scores, with intercepts that keep the rates of the classes.
 
-    Rows that are alike share the chance: of those with one category, of one stretch of a number, of one stretch of scores, about
+    Rows that are alike share the chance: of those with one category, of one interval of a number, of one interval of scores, about
     as many have a label as should. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the
-    rarest class has fewer rows than there are categories and stretches, it is dealt out among coarser parts of them; where it has not
+    rarest class has fewer rows than there are categories and intervals, it is balanced among coarser parts of them; where it has not
     even two rows for each column, rows with like scores alone share the chance.
 
     Args:
@@ -51,23 +83,25 @@ def draw_labels(
         rng: Of the labels.
         alike: By row and column, a code: rows are alike in a column where they share it.
         same: The kind of each row: rows of a kind share everything.
+        settings: How chance is shared; the default where none is given.
     """
-    p = expected_labels(scores, rates)
+    settings = settings or SamplingSettings()
+    p = expected_labels(scores, rates, settings)
     order = np.argsort(_along(p - p.mean(axis=0)), kind="stable")
     rarest, n_columns = len(p) * float(p.mean(axis=0).min()), alike.shape[1]
-    if not 0 < 2 * n_columns <= rarest:
+    if not (settings.balances_rows and 0 < 2 * n_columns <= rarest):
         labels = np.empty(len(p), dtype=np.int64)
         labels[order] = _spread_evenly(p[order], rng)
         return labels
     place = np.empty(len(p), dtype=np.int64)
     place[order] = np.arange(len(p))
     if sum(np.count_nonzero(np.bincount(codes)) for codes in alike.T) < rarest:
-        stretch = place * _STRETCHES // len(p)
+        interval = place * settings.score_intervals // len(p)
     else:
         weight = (p / np.maximum(p.mean(axis=0), 1e-12)).sum(axis=1)  # every class counts alike, however rare it is
         alike = np.column_stack([_parts(codes, weight, int(rarest / n_columns)) for codes in alike.T])
-        stretch = _parts(place, weight, min(_STRETCHES, int(rarest)))
-    return balanced_walk(p, np.column_stack([alike, same, stretch]), rng)
+        interval = _parts(place, weight, min(settings.score_intervals, int(rarest)))
+    return balanced_walk(p, np.column_stack([alike, same, interval]), rng, settings)
 
 
 def _parts(codes: NDArray[np.integer], weight: NDArray[np.float64], most: int) -> NDArray[np.int64]:
@@ -80,7 +114,7 @@ def _parts(codes: NDArray[np.integer], weight: NDArray[np.float64], most: int) -
 def _along(spread: NDArray[np.float64]) -> NDArray[np.float64]:
     """Where each row lies along the direction in which rows differ most.
 
-    Which of its two ends comes first is for us to say: another processor may find the opposite direction.
+    Which of its two ends comes first is fixed here: another processor may give the opposite direction.
     """
     direction = np.linalg.eigh(spread.T @ spread)[1][:, -1]
     largest = int(np.argmax(np.round(np.abs(direction), 6)))
@@ -88,7 +122,7 @@ def _along(spread: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _spread_evenly(p: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """A label for each row with the given probabilities, of any stretch of rows as many as expected (systematic sampling)."""
+    """A label for each row with the given probabilities, of any interval of rows as many as expected (systematic sampling)."""
     labels = np.full(len(p), p.shape[1] - 1, dtype=np.int64)
     left, free = np.ones(len(p)), np.arange(len(p))
     for c in range(p.shape[1] - 1):
@@ -99,3 +133,31 @@ def _spread_evenly(p: NDArray[np.float64], rng: np.random.Generator) -> NDArray[
         left[free] -= p[free, c]
         free = free[~chosen]
     return labels
+
+
+def rare_scores(
+    learned: NDArray[np.float64], population: Population, settings: TargetSettings, *, rare: int
+) -> NDArray[np.float64]:
+    """Scores of the second of two classes for every row of the population.
+
+    Args:
+        learned: By the rule, one for each row.
+        population: The rows, each with the class that it was drawn for.
+        settings: When and how much steeper.
+        rare: The rarer class.
+    """
+    if np.average(population.labels == rare, weights=population.weights) >= settings.rare_exception:
+        return learned
+    gap = _gap(learned[:, 0] if rare == 1 else -learned[:, 0], population, rare)
+    if gap <= 0:  # noise has hidden the class altogether
+        return learned
+    return learned * float(np.clip(settings.rare_near / gap, 1.0, settings.rare_steeper))
+
+
+def _gap(scores: NDArray[np.float64], population: Population, rare: int) -> float:
+    """How far the mean score of a class lies above that of the other."""
+    is_rare = population.labels == rare
+    if not is_rare.any() or is_rare.all():
+        return 0.0
+    means = [float(np.average(scores[of], weights=population.weights[of])) for of in (is_rare, ~is_rare)]
+    return means[0] - means[1]

@@ -12,32 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from sfumato.mechanisms.table.settings.target import TargetSettings
 from sfumato.mechanisms.table.target.effects import Effects
-
-#: The size of a table's effects before it is learned, in units of the largest error; their range; how often they are learned.
-_FIRST_SIZE = 0.15
-_SIZES = (0.01, 2.0)
-_ROUNDS = 5
-#: Tables are thought to be of one size, as surely as if so many of its numbers had told it: a few columns among many that noise
-#: favours would otherwise be believed. All of them together are not thought larger than errors are.
-_POOLED = 2.0
-_ALL_TABLES = 0.4
-#: How far the rule's own deviations from the mean may be off, relative to themselves.
-_SLOPE = 0.5
 
 
 @dataclass(frozen=True)
-class Heard:
+class ResidualSums:
     """Noisy sums of errors: at every entry of the effects, and along the rule's own deviations from the mean."""
 
-    sums: NDArray[np.float64]
+    values: NDArray[np.float64]
     stddevs: NDArray[np.float64]
     along: float
     along_stddev: float
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedEffects:
     """What to add: to the rows of every entry, and in proportion to the rule's deviations."""
 
     effects: Effects
@@ -51,35 +41,37 @@ class Learned:
 
 def learn_effects(
     effects: Effects,
-    heard: Heard,
+    sums: ResidualSums,
     cells: NDArray[np.int64],
     deviations: NDArray[np.float64],
+    settings: TargetSettings,
     *,
     total: float,
     scale: float,
-) -> Learned:
+) -> LearnedEffects:
     """The posterior mean.
 
     Args:
         effects: What may be added.
-        heard: What private rows say of it.
+        sums: What private rows say of it.
         cells: Rows of the generator that stand for private ones.
         deviations: What the rule says of them, less its mean, within [-1, 1].
+        settings: How large effects may be.
         total: How many private rows there are.
         scale: The largest deviation, in units of the largest error.
     """
     gram = _gram(effects.codes(cells), deviations, width=effects.layout.width) * (total / len(cells))
-    trust = 1 / np.append(heard.stddevs, heard.along_stddev) ** 2
+    trust = 1 / np.append(sums.stddevs, sums.along_stddev) ** 2
     known = (gram * trust) @ gram
-    pull = gram @ (trust * np.append(heard.sums, heard.along))
-    precisions = effects.precisions()
-    most = _ALL_TABLES / np.sqrt(len(precisions))
-    sizes = np.full(len(precisions), min(_FIRST_SIZE, most))
-    for _ in range(_ROUNDS):
-        amounts, covariance = _posterior(known, pull, precisions, sizes, slope=_SLOPE * scale)
-        sizes = _sizes(amounts, covariance, precisions, sizes, effects.layout.starts, most=most)
-    amounts, _ = _posterior(known, pull, precisions, sizes, slope=_SLOPE * scale)
-    return Learned(effects, amounts[:-1], float(amounts[-1]))
+    pull = gram @ (trust * np.append(sums.values, sums.along))
+    precisions = effects.precisions(settings)
+    most = settings.effect_all / np.sqrt(len(precisions))
+    sizes = np.full(len(precisions), min(settings.effect_size, most))
+    for _ in range(settings.effect_rounds):
+        amounts, covariance = _posterior(known, pull, precisions, sizes, slope=settings.effect_slope * scale)
+        sizes = _sizes(amounts, covariance, precisions, sizes, effects.layout.starts, settings, most=most)
+    amounts, _ = _posterior(known, pull, precisions, sizes, slope=settings.effect_slope * scale)
+    return LearnedEffects(effects, amounts[:-1], float(amounts[-1]))
 
 
 def _gram(codes: NDArray[np.int64], deviations: NDArray[np.float64], *, width: int) -> NDArray[np.float64]:
@@ -99,8 +91,8 @@ def _posterior(
     *,
     slope: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    thought = [one / size**2 for one, size in zip(precisions, sizes, strict=True)]
-    covariance = linalg.inv(known + linalg.block_diag(*thought, [[max(slope, 1e-6) ** -2]]), overwrite_a=True)
+    prior = [one / size**2 for one, size in zip(precisions, sizes, strict=True)]
+    covariance = linalg.inv(known + linalg.block_diag(*prior, [[max(slope, 1e-6) ** -2]]), overwrite_a=True)
     return covariance @ pull, covariance
 
 
@@ -110,6 +102,7 @@ def _sizes(
     precisions: Sequence[NDArray[np.float64]],
     sizes: NDArray[np.float64],
     starts: NDArray[np.int64],
+    settings: TargetSettings,
     *,
     most: float,
 ) -> NDArray[np.float64]:
@@ -117,11 +110,11 @@ def _sizes(
 
     What tables have in common is settled first, and counts in each of them.
     """
-    settled, energies = [], []
+    pooling, settled, energies = settings.effect_pooled, [], []
     for start, precision, size in zip(starts, precisions, sizes, strict=True):
         table = slice(start, start + len(precision))
         settled.append(max(len(precision) - float((precision * covariance[table, table]).sum()) / size**2, 0.0))
         energies.append(float(amounts[table] @ precision @ amounts[table]))
-    pooled = min(sum(energies) / (sum(settled) + _POOLED), most**2)
-    new = (np.array(energies) + _POOLED * pooled) / (np.array(settled) + _POOLED)
-    return np.asarray(np.clip(np.sqrt(new), *_SIZES))
+    pooled = min(sum(energies) / (sum(settled) + pooling), most**2)
+    new = (np.array(energies) + pooling * pooled) / (np.array(settled) + pooling)
+    return np.asarray(np.clip(np.sqrt(new), *settings.effect_sizes))

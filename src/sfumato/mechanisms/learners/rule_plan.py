@@ -1,14 +1,14 @@
 """The stages of `3a-table` that a rule for the classes needs, and what each gets of the budget."""
 
 from sfumato.mechanisms.learners.progress import SHARE, progress_step
-from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.step import Step
 
 #: Bins, what classes and correlations say of them (a first rule, and rows that stand for private ones), and gradients.
 _STAGES = ("coarse", "fine", "classes", "moments", "teacher")
 
 
-class RuleBlueprint(Blueprint):
+class RulePlan(TablePlan):
     """Bins and gradients, and nothing that only rows would need; what that frees goes to the gradients."""
 
     @property
