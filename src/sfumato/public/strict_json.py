@@ -109,8 +109,13 @@ def read_fields(body: Any, wanted: Mapping[str, Any], *, what: str) -> dict[str,
         if not _fits(body[key], kind):
             name = getattr(kind, "__name__", str(kind)) if not typing.get_args(kind) else str(kind)
             raise VerificationError(f"{what}: {key} is {_short(body[key])}, which is not of the type {name}.")
-        out[key] = tuple(body[key]) if typing.get_origin(kind) is tuple else body[key]
+        out[key] = _frozen(body[key]) if typing.get_origin(kind) is tuple else body[key]
     return out
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as tuples, also within."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def fields_of(kind: type[Any], body: Any, *, what: str) -> dict[str, Any]:
