@@ -8,8 +8,7 @@ import pytest
 
 import schemas
 import sfumato as sf
-from sfumato.mechanisms.table import measure_classes as to_labels
-from sfumato.mechanisms.table.joint import population
+from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.mechanisms.table.wide_path import method as wide
 from sfumato.public.plan.answers import AnsweredDoors
 from sfumato.public.plan.probe import random_batch, take
@@ -43,16 +42,23 @@ ALIKE = sf.Schema(
 )
 CLUSTMIX = sf.ClustMix(sigma_max=2.0, most_clusters=4, rounds=2, coordinates=7, kernel_width=11)
 REPLACE = sf.PrivacyUnit(relation="replace_one")
+_DEFAULT = TableSettings()
+SMALL = replace(
+    _DEFAULT,
+    joint=replace(_DEFAULT.joint, population_rows=2_000),
+    target=replace(_DEFAULT.target, learning_rows=500, hessian_rows=300),
+)
+
 CASES = {
     "histograms": (sf.IndependentHistograms(), schemas.TABLE),
-    "table": (sf.ThreeATable(), schemas.TABLE),
-    "table-all-stages": (sf.ThreeATable(), replace(schemas.TABLE, rows=20_000)),
-    "table-number": (sf.ThreeATable(), replace(schemas.TABLE, target="pressure", rows=20_000)),
-    "table-classes": (sf.ThreeATable(), ONE_HOT),
-    "table-rare": (sf.ThreeATable(), replace(schemas.TABLE, rows=20_001)),
-    "table-differences": (sf.ThreeATable(), ALIKE),
-    "wide": (sf.ThreeATable(), WIDE),
-    "wide-three": (sf.ThreeATable(), THREE),
+    "table": (sf.ThreeATable(settings=SMALL), schemas.TABLE),
+    "table-all-stages": (sf.ThreeATable(settings=SMALL), replace(schemas.TABLE, rows=20_000)),
+    "table-number": (sf.ThreeATable(settings=SMALL), replace(schemas.TABLE, target="pressure", rows=20_000)),
+    "table-classes": (sf.ThreeATable(settings=SMALL), ONE_HOT),
+    "table-rare": (sf.ThreeATable(settings=SMALL), replace(schemas.TABLE, rows=20_001)),
+    "table-differences": (sf.ThreeATable(settings=SMALL), ALIKE),
+    "wide": (sf.ThreeATable(settings=SMALL), WIDE),
+    "wide-three": (sf.ThreeATable(settings=SMALL), THREE),
     "clustmix": (CLUSTMIX, WIDE),
     "clustmix-em": (replace(CLUSTMIX, approximator="em"), schemas.TABLE),
     "clustmix-images": (CLUSTMIX, COLOUR),
@@ -151,9 +157,6 @@ def frame_of(schema: sf.Schema) -> Any:
 def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf", "dp-syn-network", "p3gm", "pate-gan")):
         pytest.importorskip("torch")
-    monkeypatch.setattr(population, "ROWS", 2_000)
-    monkeypatch.setattr(to_labels, "LEARNING_ROWS", 500)
-    monkeypatch.setattr(to_labels, "HESSIAN_ROWS", 300)
     monkeypatch.setattr(wide, "_MORE_THAN", 20)
     mechanism, schema = CASES[case]
     data = sf.Sensitive.read(frame_of(schema), schema)

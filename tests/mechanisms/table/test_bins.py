@@ -1,12 +1,14 @@
-"""Bins of a column: few enough, full enough, and drawn from by their mass."""
+"""BinCodes of a column: few enough, full enough, and drawn from by their mass."""
 
 import numpy as np
 import pytest
+from small_tables import COLUMNS
 
 from sfumato import Budget, Column, Schema
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.binning import Binning, Spike, Spikes, bin_column, level_cut
-from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.columns.binning import Binning, bin_column, level_cut
+from sfumato.mechanisms.table.columns.point_masses import PointMass, PointMasses
+from sfumato.mechanisms.table.plan import TablePlan
 
 NUMBER = Cells(Column(name="x", kind="numeric", bounds=(0, 100), missing=True))
 CODES = Cells(Column(name="c", kind="categorical", categories=tuple(f"k{i}" for i in range(300))))
@@ -20,7 +22,7 @@ def smooth(total: float = 10_000.0):
 @pytest.mark.parametrize("least", [1.0, 200.0, 3_000.0])
 @pytest.mark.parametrize("most", [4, 32])
 def test_bins_of_a_number_are_few_in_order_and_full(least: float, most: int) -> None:
-    binning = bin_column(NUMBER, smooth(), Spikes(), least=least, most=most)
+    binning = bin_column(NUMBER, smooth(), PointMasses(), least=least, most=most, category_kept=COLUMNS.category_kept)
     assert binning.size <= most + 1
     assert (np.diff(binning.bin_of) >= 0).all()
     assert binning.bin_of[-1] == binning.size - 1, "missing values are the last bin"
@@ -32,7 +34,7 @@ def test_bins_of_a_number_are_few_in_order_and_full(least: float, most: int) -> 
 def test_a_value_that_many_rows_share_stands_alone() -> None:
     mass = smooth()
     mass[500] += 5_000
-    binning = bin_column(NUMBER, mass, Spikes(), least=100.0, most=32)
+    binning = bin_column(NUMBER, mass, PointMasses(), least=100.0, most=32, category_kept=COLUMNS.category_kept)
     assert (binning.bin_of == binning.bin_of[500]).sum() == 1
 
 
@@ -40,7 +42,7 @@ def test_common_categories_have_bins_and_rare_ones_share_one() -> None:
     mass = np.full(300, 1.0)
     mass[[7, 70]] = 1_000.0
     mass[200] = 4.0  # a tenth of what a bin of a number holds: noise in its counts is taken out later
-    binning = bin_column(CODES, mass, Spikes(), least=40.0, most=64)
+    binning = bin_column(CODES, mass, PointMasses(), least=40.0, most=64, category_kept=COLUMNS.category_kept)
     assert binning.size == 4
     assert len({int(binning.bin_of[at]) for at in (7, 70, 200, 0)}) == 4
     assert binning.margin[binning.bin_of[0]] == pytest.approx(297)
@@ -51,18 +53,20 @@ def test_common_categories_have_bins_and_rare_ones_share_one() -> None:
 def test_a_category_has_more_bins_where_classes_and_columns_are_few(classes: int, columns: int, most: int) -> None:
     target = Column(name="y", kind="categorical", categories=tuple(f"y{i}" for i in range(classes)))
     others = (Column(name=f"x{j}", kind="numeric", bounds=(0, 1)) for j in range(columns - 1))
-    plan = Blueprint(Schema(columns=(CODES.column, *others, target), target="y"), Budget(epsilon=1.0, delta=1e-5))
+    plan = TablePlan(Schema(columns=(CODES.column, *others, target), target="y"), Budget(epsilon=1.0, delta=1e-5))
     assert [plan.most_bins(feature) for feature in plan.plain[:2]] == [most, 32]
 
 
 def test_a_column_without_any_mass_still_has_bins() -> None:
-    binning = bin_column(NUMBER, np.zeros(NUMBER.count), Spikes(), least=10.0, most=8)
+    binning = bin_column(
+        NUMBER, np.zeros(NUMBER.count), PointMasses(), least=10.0, most=8, category_kept=COLUMNS.category_kept
+    )
     cells = binning.cells_in(np.arange(binning.size).repeat(50), np.random.default_rng(0))
     assert np.array_equal(binning.bin_of[cells], np.arange(binning.size).repeat(50))
 
 
 def test_cells_are_drawn_within_their_bin_and_by_their_mass() -> None:
-    binning = bin_column(NUMBER, smooth(), Spikes(), least=500.0, most=8)
+    binning = bin_column(NUMBER, smooth(), PointMasses(), least=500.0, most=8, category_kept=COLUMNS.category_kept)
     bins = np.random.default_rng(0).integers(binning.size, size=40_000)
     cells = binning.cells_in(bins, np.random.default_rng(1))
     assert np.array_equal(binning.bin_of[cells], bins)
@@ -76,14 +80,14 @@ def test_no_cell_is_drawn_that_holds_nothing() -> None:
     """One row in a million far from all others is enough to spoil a target of huge numbers."""
     mass = np.zeros(NUMBER.count)
     mass[[3, 900]] = 0.01, 1e6
-    binning = Binning(NUMBER, 2, (np.arange(NUMBER.count) >= 500).astype(np.int64), mass, Spikes())
+    binning = Binning(NUMBER, 2, (np.arange(NUMBER.count) >= 500).astype(np.int64), mass, PointMasses())
     cells = binning.cells_in(np.arange(2).repeat(1_000), np.random.default_rng(0))
     assert set(cells.tolist()) == {3, 900}
 
 
 def test_values_within_a_cell_are_even_but_for_its_spike() -> None:
-    spikes = Spikes({300: Spike(5.5, 0.7)}, 2)
-    binning = bin_column(NUMBER, smooth(), spikes, least=500.0, most=8)
+    spikes = PointMasses({300: PointMass(5.5, 0.7)}, 2)
+    binning = bin_column(NUMBER, smooth(), spikes, least=500.0, most=8, category_kept=COLUMNS.category_kept)
     values = binning.values_in(np.full(5_000, 300), np.random.default_rng(0)).astype(float)
     assert (values == 5.5).mean() == pytest.approx(0.7, abs=0.03)
     assert np.array_equal(values, np.round(values, 2))

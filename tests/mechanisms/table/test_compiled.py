@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sfumato.mechanisms.common.compiled import codes_and_values, drawn_within, products_at, scale_at, weights_at
-from sfumato.mechanisms.common.layout import Layout
-from sfumato.mechanisms.table.target.classifier import Bins, added
+from sfumato.mechanisms.common.layout import BinCodes, Layout, added
 
 SIZES = (3, 2, 4)
 
@@ -15,7 +14,7 @@ def rows_of_bins(n_rows: int = 50) -> np.ndarray:
 
 
 def test_weights_are_added_as_by_a_matrix() -> None:
-    bins, weights = Bins(Layout(SIZES)), np.random.default_rng(1).normal(size=(2, sum(SIZES) + 1))
+    bins, weights = BinCodes(Layout(SIZES)), np.random.default_rng(1).normal(size=(2, sum(SIZES) + 1))
     dense = bins.one_hot(rows_of_bins()).toarray()
     np.testing.assert_allclose(added(weights, bins.codes(rows_of_bins())), dense @ weights.T)
 
@@ -48,7 +47,7 @@ def test_a_place_is_drawn_in_its_bin_by_the_mass_there() -> None:
 
 
 def test_products_are_those_of_a_matrix() -> None:
-    bins, rng = Bins(Layout(SIZES)), np.random.default_rng(2)
+    bins, rng = BinCodes(Layout(SIZES)), np.random.default_rng(2)
     slopes, beyond = rng.random(50), rng.normal(size=50)
     full = np.column_stack([bins.one_hot(rows_of_bins()).toarray(), beyond])
     found = products_at(bins.codes(rows_of_bins()), beyond, slopes, bins.width)

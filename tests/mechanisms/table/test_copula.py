@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from small_tables import JOINT
 
 from sfumato import PrivacyUnit
 from sfumato.mechanisms.table.joint.copula import _shrunk, correlations, scores_of
@@ -26,7 +27,7 @@ def measured(bins_by_class, *, stddev=0.0, by_class=True, seed=1, kept=1.0, unit
     per_class = np.array([float(len(bins)) for bins in bins_by_class])
     rates, k = per_class / per_class.sum(), bins_by_class[0].shape[1]
     joints = [np.outer(rates, np.full(N_BINS, 1 / N_BINS)) for _ in range(k)]
-    scores = scores_of(joints, [Line(np.arange(N_BINS))] * k, rates)
+    scores = scores_of(joints, [Line(np.arange(N_BINS))] * k, rates, JOINT)
     moments = []
     for c, bins in enumerate(bins_by_class):
         z = scores(bins, np.full(len(bins), c))
@@ -34,7 +35,7 @@ def measured(bins_by_class, *, stddev=0.0, by_class=True, seed=1, kept=1.0, unit
         moments.append(z.T @ z)
     moments = np.stack(moments) if by_class else np.sum(moments, axis=0)[None]
     moments = kept * moments + stddev * np.random.default_rng(seed).standard_normal(moments.shape)
-    return correlations(moments, scores, per_class, stddev=max(stddev, 1e-9), by_class=by_class, unit=unit)
+    return correlations(moments, scores, per_class, JOINT, stddev=max(stddev, 1e-9), by_class=by_class, unit=unit)
 
 
 def off_diagonal(matrix):
@@ -94,7 +95,7 @@ def test_entries_full_of_noise_do_not_speak_for_the_others() -> None:
     rng = np.random.default_rng(8)
     noise = np.where(np.arange(60) < 10, 5.0, 0.1)
     values = noise * rng.standard_normal(60)
-    assert np.abs(_shrunk(values, noise)[10:]).max() < 0.1
+    assert np.abs(_shrunk(values, noise, JOINT)[10:]).max() < 0.1
 
 
 @pytest.mark.parametrize(("known", "within"), [(0.9, 0.03), (0.5, 0.05), (0.2, 0.16)])
@@ -104,9 +105,9 @@ def test_missing_values_hide_no_correlation(known: float, within: float) -> None
     bins = planted(0.6, k=3, n_rows=n)
     bins = np.where(rng.random(bins.shape) < known, bins, N_BINS)
     joint = np.append(np.full(N_BINS, known / N_BINS), 1 - known)[None]
-    scores = scores_of([joint] * 3, [Line(np.arange(N_BINS + 1), has_missing=True)] * 3, np.ones(1))
+    scores = scores_of([joint] * 3, [Line(np.arange(N_BINS + 1), has_missing=True)] * 3, np.ones(1), JOINT)
     assert (scores.tables[0][:, -1] == 0).all()
     z = scores(bins, np.zeros(n, dtype=np.int64))
     assert np.linalg.norm(z, axis=1).max() <= 1 + 1e-12
-    found = correlations((z.T @ z)[None], scores, np.array([float(n)]), stddev=1.0, by_class=False, unit=ROW)[0]
+    found = correlations((z.T @ z)[None], scores, np.array([float(n)]), JOINT, stddev=1.0, by_class=False, unit=ROW)[0]
     assert found[np.triu_indices(3, 1)] == pytest.approx(np.full(3, 0.6), abs=within)

@@ -7,13 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from small_tables import TINY_TABLE
 
-from sfumato import Budget, ClustMix, Column, IndependentHistograms, NoiseSource, Schema, Sensitive, ThreeATable, fit
+from sfumato import Budget, ClustMix, Column, IndependentHistograms, NoiseSource, Schema, Sensitive, fit
 from sfumato.check import check_mechanism
-from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.wide_path.method import is_wide
-
-pytestmark = pytest.mark.usefixtures("tiny")
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 SOIL, AREA = tuple(f"soil_{i}" for i in range(5)), ("area_x", "area_y", "area_z")
@@ -47,7 +46,7 @@ def sums(table: pd.DataFrame) -> tuple[set[int], set[int]]:
 
 
 def test_they_take_no_budget_and_make_fewer_columns() -> None:
-    found, declared = Blueprint(SCHEMA, BUDGET), Blueprint(DECLARED, BUDGET)
+    found, declared = TablePlan(SCHEMA, BUDGET), TablePlan(DECLARED, BUDGET)
     assert found.has("groups")
     assert not declared.has("groups")
     assert declared.groups == []
@@ -57,7 +56,7 @@ def test_they_take_no_budget_and_make_fewer_columns() -> None:
 
 
 @pytest.mark.parametrize("n_rows", [2, 3_000])
-@pytest.mark.parametrize("mechanism", [ThreeATable(), IndependentHistograms(), ClustMix(sigma_max=10.0)])
+@pytest.mark.parametrize("mechanism", [TINY_TABLE, IndependentHistograms(), ClustMix(sigma_max=10.0)])
 def test_every_released_row_obeys(mechanism, n_rows: int) -> None:
     data = Sensitive.read(forest(n_rows), replace(DECLARED, rows=None))
     table = fit(mechanism, data, BUDGET, seed=0, source=NoiseSource(research_seed=0)).model.sample(2_000, seed=1).table
@@ -68,7 +67,7 @@ def test_every_released_row_obeys(mechanism, n_rows: int) -> None:
 
 def test_members_keep_their_rates_and_follow_the_class() -> None:
     data = Sensitive.read(forest(20_000), replace(DECLARED, rows=20_000))
-    table = fit(ThreeATable(), data, BUDGET, seed=0, source=NoiseSource(research_seed=0)).sample().table
+    table = fit(TINY_TABLE, data, BUDGET, seed=0, source=NoiseSource(research_seed=0)).sample().table
     rates = table[list(SOIL)].astype(float).mean().to_numpy()
     assert rates == pytest.approx([1 / 4, 1 / 4, 1 / 6, 1 / 6, 1 / 6], abs=0.03)
     assert (table[list(AREA)].sum(axis=1) == 0).mean() == pytest.approx(1 / 4, abs=0.03)
@@ -84,7 +83,7 @@ def test_rows_that_are_not_as_declared_are_mapped_and_never_refused(cells, swap:
     schema = replace(SCHEMA, rows=None, one_of=AREA if swap else SOIL, at_most_one_of=SOIL if swap else AREA)
     values = np.array(cells)
     frame = pd.DataFrame({name: values[:, at] for at, name in enumerate((*SOIL, *AREA))}).assign(height=0.5, kind="p")
-    made = fit(ThreeATable(), Sensitive.read(frame, schema), BUDGET, seed=0, source=NoiseSource(research_seed=1))
+    made = fit(TINY_TABLE, Sensitive.read(frame, schema), BUDGET, seed=0, source=NoiseSource(research_seed=1))
     soil, area = sums(made.model.sample(200, seed=0).table)
     exactly, at_most = (area, soil) if swap else (soil, area)
     assert exactly == {1}
@@ -97,11 +96,11 @@ def test_wide_tables_obey_too() -> None:
     schema = replace(DECLARED, columns=(*numbers, *DECLARED.columns))
     assert is_wide(schema)
     frame = pd.concat([pd.DataFrame(rng.random((400, 120)), columns=[c.name for c in numbers]), forest(400)], axis=1)
-    made = fit(ThreeATable(), Sensitive.read(frame, schema), BUDGET, seed=0, source=NoiseSource(research_seed=0))
+    made = fit(TINY_TABLE, Sensitive.read(frame, schema), BUDGET, seed=0, source=NoiseSource(research_seed=0))
     soil, area = sums(made.model.sample(500, seed=0).table)
     assert soil == {1}
     assert area <= {0, 1}
 
 
 def test_the_contract_with_declared_groups() -> None:
-    check_mechanism(ThreeATable(), replace(DECLARED, rows=3_000), n_rows=60)
+    check_mechanism(TINY_TABLE, replace(DECLARED, rows=3_000), n_rows=60)

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_tables import COLUMNS, SIZES, TINY_TABLE
 
 import sfumato as sf
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.columns.differences import (
-    SCALES,
-    Pair,
+    ComparedPair,
     comparable,
     difference,
     nearly_equal,
@@ -19,8 +19,9 @@ from sfumato.mechanisms.table.columns.differences import (
     widest,
 )
 from sfumato.mechanisms.table.columns.features import Feature
-from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.plan import TablePlan
 
+SCALES = SIZES.difference_scales
 BUDGET = sf.Budget(epsilon=4.0, delta=1e-6)
 
 
@@ -40,16 +41,16 @@ def test_numbers_are_comparable_where_their_bounds_are_of_one_kind() -> None:
         whole("few", 0, 9),
         number("c", 0, 90),
     ]
-    assert comparable(features, most_bins=32) == [(0, 1), (0, 4), (1, 4)]
+    assert comparable(features, SIZES) == [(0, 1), (0, 4), (1, 4)]
     date = Feature(Cells(Column(name="d", kind="datetime", bounds=(0, 1e9))))
-    assert comparable([date, number("x", 0, 1e9), date], most_bins=32) == [(0, 2)]
+    assert comparable([date, number("x", 0, 1e9), date], SIZES) == [(0, 2)]
     follows = number("b", 0, 100, depends_on=("a",))
-    assert comparable([features[0], follows], most_bins=32) == []
+    assert comparable([features[0], follows], SIZES) == []
 
 
 def test_a_difference_has_the_cells_that_were_planned_for_it() -> None:
     features = [whole("a", 0, 600), whole("b", 0, 900), whole("c", 0, 250)]
-    pairs = comparable(features, most_bins=32)
+    pairs = comparable(features, SIZES)
     assert pairs == [(0, 1), (0, 2), (1, 2)]
     most = {feature.cells.column.name: feature.cells.count for feature in widest(features, pairs)}
     for i, j in pairs:
@@ -57,7 +58,7 @@ def test_a_difference_has_the_cells_that_were_planned_for_it() -> None:
         assert made.cells.count <= most[made.cells.column.name]
     # 0 to 900 has a cell for each number and no spikes to look for; -600 to 900 has.
     schema = sf.Schema(columns=tuple(feature.cells.column for feature in features), rows=20_000)
-    plan = Blueprint(schema, BUDGET)
+    plan = TablePlan(schema, BUDGET)
     assert [feature.cells.column.name for feature in plan.spiky] == ["b", "c"]
     fine = next(step for step in plan.steps() if step.name == "fine").blocks[0]
     assert fine.width >= features[0].cells.count + sum(most.values())
@@ -67,7 +68,7 @@ def test_a_difference_has_the_cells_that_were_planned_for_it() -> None:
 def test_numbers_too_large_to_be_subtracted_are_not_compared(kind: str) -> None:
     large = 1.5e308 if kind == "numeric" else 2.0**53 - 1
     columns = tuple(Column(name=name, kind=kind, bounds=(-large, large)) for name in "ab")
-    plan = Blueprint(sf.Schema(columns=columns, rows=20_000), BUDGET)
+    plan = TablePlan(sf.Schema(columns=columns, rows=20_000), BUDGET)
     assert plan.comparable == []
     assert not plan.has("differences")
 
@@ -76,7 +77,7 @@ def test_scales_count_halvings_and_leave_out_what_says_nothing() -> None:
     features = [number("a", 0, 100, missing=True), number("b", 0, 100, missing=True)]
     a = np.array([50.0, 50.0, 50.0, 50.0, 50.0, 0.0, 100.0, np.nan, 50.0, 0.0])
     b = np.array([90.0, 58.0, 55.0, 46.0, 50.0, 0.0, 100.0, 50.0, np.nan, 4.0])
-    codes = scale_codes(features, [Pair(0, 1, 16.0)], {"a": a, "b": b})[:, 0]
+    codes = scale_codes(features, [ComparedPair(0, 1, 16.0)], {"a": a, "b": b}, scales=SCALES)[:, 0]
     # 40 is more than all of 16; 8 is a half and less than all; 5 lies between a quarter and a half; 4 is a quarter.
     assert codes.tolist() == [0, 0, 1, 1, SCALES - 1, -1, -1, -1, -1, 1]
 
@@ -89,9 +90,9 @@ def counts_of(*pairs: dict[int, float]) -> np.ndarray:
 
 
 def test_the_closest_pair_decides_and_what_others_are_compared_with_stays() -> None:
-    pairs = [Pair(0, 1, 16.0), Pair(1, 2, 16.0), Pair(0, 2, 16.0)]
+    pairs = [ComparedPair(0, 1, 16.0), ComparedPair(1, 2, 16.0), ComparedPair(0, 2, 16.0)]
     counts = counts_of({4: 900.0, 0: 100.0}, {7: 950.0, 0: 50.0}, {5: 990.0})
-    found = nearly_equal(pairs, counts, stddev=1.0, rows=1_000.0)
+    found = nearly_equal(pairs, counts, COLUMNS, scales=SCALES, stddev=1.0, rows=1_000.0)
     assert found == {2: (1, 16.0 / 2**7)}  # 1 is what 2 is compared with, so it is not itself a difference
 
 
@@ -105,7 +106,10 @@ def test_the_closest_pair_decides_and_what_others_are_compared_with_stays() -> N
     ],
 )
 def test_columns_that_are_not_surely_close_stay_as_they_are(counts, stddev: float, rows: float) -> None:
-    assert nearly_equal([Pair(0, 1, 16.0)], counts_of(counts), stddev=stddev, rows=rows) == {}
+    assert (
+        nearly_equal([ComparedPair(0, 1, 16.0)], counts_of(counts), COLUMNS, scales=SCALES, stddev=stddev, rows=rows)
+        == {}
+    )
 
 
 @given(st.lists(st.tuples(st.floats(0, 100) | st.just(float("nan")), st.floats(-20, 80)), min_size=1, max_size=20))
@@ -132,9 +136,8 @@ def flights(n_rows: int, *, late: float, seed: int = 0) -> sf.Sensitive:
     return sf.Sensitive.read(frame, sf.Schema(columns=columns, rows=n_rows))
 
 
-@pytest.mark.usefixtures("tiny")
 def test_released_columns_differ_as_much_as_real_ones() -> None:
-    fitted = sf.fit("3a-table", flights(20_000, late=10), BUDGET, seed=0)
+    fitted = sf.fit(TINY_TABLE, flights(20_000, late=10), BUDGET, seed=0)
     (note,) = fitted.model.notes
     assert note.startswith("Nearly all rows have 'actual' close to 'planned', by a noisy count")
     rows = fitted.model.sample(5_000, seed=1).table
@@ -146,9 +149,8 @@ def test_released_columns_differ_as_much_as_real_ones() -> None:
     assert (rows["actual"] % 1 == 0).all()
 
 
-@pytest.mark.usefixtures("tiny")
 def test_columns_that_differ_by_much_are_measured_as_they_are() -> None:
-    fitted = sf.fit("3a-table", flights(20_000, late=500), BUDGET, seed=0)
+    fitted = sf.fit(TINY_TABLE, flights(20_000, late=500), BUDGET, seed=0)
     assert fitted.model.notes == ()
     assert all(feature.reference is None for feature in fitted.model.fitted.binned.features)
 
@@ -158,13 +160,12 @@ def test_few_rows_are_not_compared_and_the_plan_says_so() -> None:
     few, many = (
         sf.Schema(columns=schema.columns, rows=rows) for rows in (200, 20_000)
     )  # fmt: skip
-    assert not Blueprint(few, sf.Budget(epsilon=1.0, delta=1e-6)).has("differences")
-    assert Blueprint(many, sf.Budget(epsilon=1.0, delta=1e-6)).has("differences")
+    assert not TablePlan(few, sf.Budget(epsilon=1.0, delta=1e-6)).has("differences")
+    assert TablePlan(many, sf.Budget(epsilon=1.0, delta=1e-6)).has("differences")
     left_out = [left.what for left in sf.ThreeATable().outline(few, sf.Budget(epsilon=1.0, delta=1e-6)).left_out]
     assert "How far columns lie apart that are nearly equal" in left_out
 
 
-@pytest.mark.usefixtures("tiny")
 def test_two_dates_keep_the_days_between_them() -> None:
     rng, n, day = np.random.default_rng(1), 20_000, 86_400.0
     ordered, days = day * rng.integers(0, 700, n), rng.geometric(0.15, n)
@@ -172,7 +173,7 @@ def test_two_dates_keep_the_days_between_them() -> None:
     schema = sf.Schema(columns=(*columns, Column(name="late", kind="boolean")), target="late", rows=n)
     frame = pd.DataFrame({"ordered": ordered, "due": ordered + day * days, "late": days > 6})
     frame = frame.assign(**{name: pd.to_datetime(frame[name], unit="s") for name in ("ordered", "due")})
-    model = sf.fit("3a-table", sf.Sensitive.read(frame, schema), BUDGET, seed=0).model
+    model = sf.fit(TINY_TABLE, sf.Sensitive.read(frame, schema), BUDGET, seed=0).model
     assert any("'due' close to 'ordered'" in note for note in model.notes)
     rows = model.sample(n, seed=0).table
     assert (rows["due"].dt.normalize() == rows["due"]).mean() > 0.9

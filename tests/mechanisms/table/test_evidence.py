@@ -5,11 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from small_tables import BUDGETS, NORMS
 
 import schemas
 from sfumato import Budget, PrivacyUnit, Schema
 from sfumato.mechanisms.table.budget_split import Evidence, evidence_of
-from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.plan import TablePlan
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 
@@ -37,17 +38,20 @@ def test_more_evidence_plans_no_fewer_stages() -> None:
 
 
 def test_evidence_counts_rows_budget_and_unit() -> None:
-    one = evidence_of(schemas.TABLE, BUDGET, n_columns=5)
+    one = evidence_of(schemas.TABLE, BUDGET, BUDGETS, NORMS, n_columns=5)
     assert one.rows == 300
-    assert evidence_of(replace(schemas.TABLE, rows=None), BUDGET, n_columns=5).rows == 20_000
-    assert evidence_of(schemas.TABLE, Budget(epsilon=2.0, delta=1e-6), n_columns=5).rho > 1.5 * one.rho
+    assert evidence_of(replace(schemas.TABLE, rows=None), BUDGET, BUDGETS, NORMS, n_columns=5).rows == 20_000
+    assert evidence_of(schemas.TABLE, Budget(epsilon=2.0, delta=1e-6), BUDGETS, NORMS, n_columns=5).rho > 1.5 * one.rho
     persons = {m: replace(schemas.TABLE, unit=PrivacyUnit(person="patient", max_rows=m)) for m in (1, 3, 12)}
-    rho = {m: evidence_of(schema, BUDGET, n_columns=5).rho for m, schema in persons.items()}
+    rho = {m: evidence_of(schema, BUDGET, BUDGETS, NORMS, n_columns=5).rho for m, schema in persons.items()}
     assert rho[1] == one.rho
     assert rho[3] == pytest.approx(one.rho / 1.72, rel=0.04)  # not 3
     assert rho[12] == pytest.approx(one.rho / 4.41, rel=0.04)  # not 12
-    assert evidence_of(schemas.REPLACE, BUDGET, n_columns=5).rho == pytest.approx(one.rho / 2)
-    assert (one.n_codes, evidence_of(persons[3], BUDGET, n_columns=5).n_codes) == (_most_categories(schemas.TABLE), 1)
+    assert evidence_of(schemas.REPLACE, BUDGET, BUDGETS, NORMS, n_columns=5).rho == pytest.approx(one.rho / 2)
+    assert (one.n_codes, evidence_of(persons[3], BUDGET, BUDGETS, NORMS, n_columns=5).n_codes) == (
+        _most_categories(schemas.TABLE),
+        1,
+    )
 
 
 def _most_categories(schema: Schema) -> int:
@@ -56,7 +60,7 @@ def _most_categories(schema: Schema) -> int:
 
 @pytest.mark.parametrize("rows", [300, 2_000, 20_000])
 def test_steps_are_those_that_have_a_share(rows: int) -> None:
-    plan = Blueprint(replace(schemas.TABLE, rows=rows), BUDGET)
+    plan = TablePlan(replace(schemas.TABLE, rows=rows), BUDGET)
     steps = {step.name: step.share for step in plan.steps()}
     assert steps == {name: share for name, share in plan.evidence.shares(has_target=True).items() if name in steps}
     assert all(plan.has(name) for name in steps)

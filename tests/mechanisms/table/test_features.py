@@ -1,6 +1,7 @@
 """One-hot groups are found by their names, confirmed by a noisy count, and spelled out again."""
 
 import numpy as np
+from small_tables import COLUMNS, SIZES
 
 from sfumato import Column
 from sfumato.mechanisms.table.columns.features import candidate_groups, exactly_one, features_of, one_of
@@ -26,12 +27,16 @@ def test_zeros_and_ones_may_be_written_as_integers_but_never_as_missing() -> Non
 
 
 def test_a_candidate_is_a_group_where_nearly_all_rows_have_exactly_one() -> None:
-    assert exactly_one(np.array([10.0, 990.0, 200.0, 800.0, -30.0, 1_000.0])).tolist() == [True, False, True]
+    assert exactly_one(np.array([10.0, 990.0, 200.0, 800.0, -30.0, 1_000.0]), least=COLUMNS.group_rows).tolist() == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_a_group_is_one_category_and_comes_back_as_its_members() -> None:
     columns = [Column(name="age", kind="integer", bounds=(0, 9)), *booleans("k1", "k2", "k3"), *booleans("z")]
-    age, group, z = features_of(columns, [("k1", "k2", "k3")], bend=60.0)
+    age, group, z = features_of(columns, [("k1", "k2", "k3")], SIZES, bend=60.0)
     assert (age.group, group.group, z.group) == (None, OneOf(("k1", "k2", "k3"), or_none=True), None)
     batch = {"k1": np.array([1, 0, 0, 0, 1]), "k2": np.array([0, 1, 0, 0, 1]), "k3": np.array([0, 0, 1, 0, 0])}
     codes = group.code(batch)
@@ -42,7 +47,7 @@ def test_a_group_is_one_category_and_comes_back_as_its_members() -> None:
 
 
 def test_columns_that_are_no_group_stay_as_they_are() -> None:
-    features = features_of(booleans("k1", "k2", "k3"), [], bend=60.0)
+    features = features_of(booleans("k1", "k2", "k3"), [], SIZES, bend=60.0)
     assert [feature.cells.column.name for feature in features] == ["k1", "k2", "k3"]
     assert features[0].decode(np.array([0, 1]), np.array([0, 1]))["k1"].tolist() == [0, 1]
 
@@ -52,7 +57,7 @@ def test_declared_groups_are_joined_without_a_count_and_break_the_run_of_candida
     declared = (OneOf(("soil_4", "soil_2")), OneOf(("soil_5", "soil_1"), or_none=True))
     assert candidate_groups(columns, declared=declared) == []
     assert candidate_groups(columns, declared=declared[:1]) == [("soil_5", "soil_6", "soil_7")]
-    features = features_of(columns, [], bend=60.0, declared=declared)
+    features = features_of(columns, [], SIZES, bend=60.0, declared=declared)
     assert [feature.group for feature in features] == [None, declared[0], declared[1], None, None]
     assert [feature.cells.count for feature in features] == [2, 2, 3, 2, 2]
     batch = {c.name: np.array([0, 1]) for c in columns}

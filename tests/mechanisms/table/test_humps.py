@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from counting_noise import mass_of
+from small_tables import COLUMNS
 
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.humps import Mixture, Stretches, shapes_of
+from sfumato.mechanisms.table.columns.density import Intervals, Mixture, shapes_of
 
 NUMBER = Column(name="x", kind="numeric", bounds=(-15, 15))
 BELOW = Column(name="x", kind="numeric", bounds=(-30, -5))
@@ -16,8 +17,8 @@ WHOLE = Column(name="x", kind="integer", bounds=(0, 120))
 @pytest.mark.parametrize("column", [NUMBER, BELOW, WHOLE], ids=["number", "below zero", "whole"])
 def test_every_shape_is_a_density_and_leaves_add_up_to_it(column: Column) -> None:
     cells = Cells(column)
-    each, ten = Stretches.of(cells, np.arange(cells.inner)), Stretches.of(cells, np.arange(cells.inner) // 10)
-    for shape in shapes_of(cells)[::37]:
+    each, ten = Intervals.of(cells, np.arange(cells.inner)), Intervals.of(cells, np.arange(cells.inner) // 10)
+    for shape in shapes_of(cells, COLUMNS)[::37]:
         parts = shape.parts(each)
         assert parts.sum() == pytest.approx(1.0)
         assert (parts >= 0).all()
@@ -28,16 +29,16 @@ def test_every_shape_is_a_density_and_leaves_add_up_to_it(column: Column) -> Non
 
 def test_single_values_have_no_part_of_a_shape() -> None:
     cells = Cells(NUMBER)
-    for shape in shapes_of(cells)[::101]:
-        assert (shape.parts(Stretches.of(cells, np.arange(cells.inner)))[cells.grid < 0] == 0).all()
+    for shape in shapes_of(cells, COLUMNS)[::101]:
+        assert (shape.parts(Intervals.of(cells, np.arange(cells.inner)))[cells.grid < 0] == 0).all()
 
 
 def test_a_mixture_lies_between_its_shapes() -> None:
     cells = Cells(WHOLE)
-    every = Stretches.of(cells, np.arange(cells.inner))
-    along = [shape for shape in shapes_of(cells) if shape.name == "hump along the grid"]
+    every = Intervals.of(cells, np.arange(cells.inner))
+    along = [shape for shape in shapes_of(cells, COLUMNS) if shape.name == "hump along the grid"]
     low, high = along[0], along[-1]
-    mixed = Mixture([low, high], np.array([0.25, 0.75])).parts(every)
+    mixed = Mixture([low, high], np.array([0.25, 0.75]), COLUMNS.shape_least).parts(every)
     np.testing.assert_allclose(mixed, 0.25 * low.parts(every) + 0.75 * high.parts(every), atol=1e-12)
 
 

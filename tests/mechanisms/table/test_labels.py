@@ -1,4 +1,4 @@
-"""Labels by scores: the rates that the classes should have, everywhere along the scores."""
+"""ClassLabels by scores: the rates that the classes should have, everywhere along the scores."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sfumato.mechanisms.table.target.labels import draw_labels
 def draw(
     scores: np.ndarray, rates: np.ndarray, rng: np.random.Generator, alike: np.ndarray | None = None
 ) -> np.ndarray:
-    """Labels of rows of which no two are the same, and which are alike in nothing if nothing is said."""
+    """ClassLabels of rows of which no two are the same, and which are alike in nothing if nothing is said."""
     alike = np.zeros((len(scores), 0), dtype=np.int32) if alike is None else alike
     return draw_labels(scores, rates, rng, alike=alike, same=np.arange(len(scores)))
 

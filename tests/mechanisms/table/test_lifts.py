@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from small_tables import JOINT
 
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.binning import Binning, Spikes
+from sfumato.mechanisms.table.columns.binning import Binning
+from sfumato.mechanisms.table.columns.point_masses import PointMasses
 from sfumato.mechanisms.table.joint.class_tables import ClassTable, joint_tables
 
 SIZES = (9, 4, 9)
@@ -19,7 +21,7 @@ def binnings() -> list[Binning]:
         Column(name="c", kind="integer", bounds=(0, 7), missing=True),
     ]
     return [
-        Binning(Cells(c), size, np.arange(size), np.ones(size), Spikes())
+        Binning(Cells(c), size, np.arange(size), np.ones(size), PointMasses())
         for c, size in zip(columns, SIZES, strict=True)
     ]
 
@@ -37,9 +39,9 @@ def tables(counts, *, stddev: float, seed: int = 1) -> list[ClassTable]:
     return [ClassTable(t - t.mean(axis=1, keepdims=True), np.full(3, max(stddev, 1e-6))) for t in noisy]
 
 
-def joints(counts, *, stddev: float, as_long: bool = False) -> list[np.ndarray]:
+def joints(counts, *, stddev: float, lengthened: bool = False) -> list[np.ndarray]:
     margins = [c.sum(axis=0) / c.sum() for c in counts]
-    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, as_long=as_long)
+    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, JOINT, lengthened=lengthened)
 
 
 def test_without_noise_the_class_tables_are_found() -> None:
@@ -48,11 +50,11 @@ def test_without_noise_the_class_tables_are_found() -> None:
         assert np.abs(found - exact / exact.sum()).sum() / 2 < 0.02
 
 
-@pytest.mark.parametrize(("as_long", "most"), [(False, 0.04), (True, 0.08)])
+@pytest.mark.parametrize(("lengthened", "most"), [(False, 0.04), (True, 0.08)])
 @pytest.mark.parametrize("stddev", [300.0, 100_000.0])
-def test_noise_alone_leaves_every_class_with_all_rows(stddev: float, as_long: bool, most: float) -> None:
+def test_noise_alone_leaves_every_class_with_all_rows(stddev: float, lengthened: bool, most: float) -> None:
     counts = truth(apart=0.0)
-    for found in joints(counts, stddev=stddev, as_long=as_long):
+    for found in joints(counts, stddev=stddev, lengthened=lengthened):
         alike = np.outer(found.sum(axis=1), found.sum(axis=0))
         assert np.abs(found - alike).sum() / 2 < most
 
@@ -77,14 +79,14 @@ def test_tables_are_probabilities_and_keep_the_rates_of_the_classes(stddev: floa
 def test_a_rare_category_that_gives_a_class_away_keeps_most_of_its_weight() -> None:
     """One row in fifty has it, nearly all of them of the small class; noise as large as a quarter of its count."""
     column = Column(name="b", kind="boolean")
-    binning = Binning(Cells(column), 2, np.arange(2), np.ones(2), Spikes())
+    binning = Binning(Cells(column), 2, np.arange(2), np.ones(2), PointMasses())
     counts, per_class = np.array([[1_450.0, 2.0], [170.0, 33.0]]), np.array([1_452.0, 203.0])
     margin = counts.sum(axis=0) / counts.sum()
     rng, kept = np.random.default_rng(7), []
     for _ in range(20):
         noisy = counts + 8.0 * rng.standard_normal(counts.shape)
         table = ClassTable(noisy - noisy.mean(axis=1, keepdims=True), np.full(2, 8.0))
-        joint = joint_tables([table], [binning], [margin], per_class)[0]
+        joint = joint_tables([table], [binning], [margin], per_class, JOINT)[0]
         kept.append(joint[1, 1] / joint[:, 1].sum())
     assert np.mean(kept) > 0.6
 
@@ -92,7 +94,7 @@ def test_a_rare_category_that_gives_a_class_away_keeps_most_of_its_weight() -> N
 def test_a_small_class_departs_as_far_as_it_does_in_truth_where_noise_hides_a_part() -> None:
     """Shrunk tables alone would say that a class is harder to tell apart than it is; longer ones are hardly less right."""
     column = Column(name="x", kind="categorical", categories=tuple("abcdefghij"))
-    binning = Binning(Cells(column), 10, np.arange(10), np.ones(10), Spikes())
+    binning = Binning(Cells(column), 10, np.arange(10), np.ones(10), PointMasses())
     margin, per_class, rng = np.full(10, 0.1), np.array([19_800.0, 200.0]), np.random.default_rng(4)
     length, wrong, n_columns = {False: 0.0, True: 0.0}, {False: 0.0, True: 0.0}, 8
     true_length = 0.0
@@ -104,11 +106,13 @@ def test_a_small_class_departs_as_far_as_it_does_in_truth_where_noise_hides_a_pa
         for share in shares:
             noisy = np.stack([19_800 * margin, 200 * share]) + 16.0 * rng.standard_normal((2, 10))
             given.append(ClassTable(noisy - noisy.mean(axis=1, keepdims=True), np.full(2, 16.0)))
-        for as_long in length:
-            found = joint_tables(given, [binning] * n_columns, [margin] * n_columns, per_class, as_long=as_long)
+        for lengthened in length:
+            found = joint_tables(
+                given, [binning] * n_columns, [margin] * n_columns, per_class, JOINT, lengthened=lengthened
+            )
             of_class = np.stack([joint[1] / joint[1].sum() for joint in found])
-            length[as_long] += float(((of_class - margin) ** 2).sum())
-            wrong[as_long] += float(((of_class - shares) ** 2).sum())
+            length[lengthened] += float(((of_class - margin) ** 2).sum())
+            wrong[lengthened] += float(((of_class - shares) ** 2).sum())
     assert length[False] < 0.5 * true_length
     assert 0.65 * true_length < length[True] < 1.25 * true_length
     assert wrong[True] < 1.1 * wrong[False] < true_length
@@ -116,7 +120,9 @@ def test_a_small_class_departs_as_far_as_it_does_in_truth_where_noise_hides_a_pa
 
 def test_ordered_classes_lend_each_other_what_they_show() -> None:
     """Ten levels along which a column's mean rises: known to have an order, they are found with less error."""
-    binning = Binning(Cells(Column(name="x", kind="integer", bounds=(0, 15))), 16, np.arange(16), np.ones(16), Spikes())
+    binning = Binning(
+        Cells(Column(name="x", kind="integer", bounds=(0, 15))), 16, np.arange(16), np.ones(16), PointMasses()
+    )
     per_class = np.full(10, 200.0)
     place = np.linspace(-1.5, 1.5, 16)
     given = np.exp(-((place - np.linspace(-0.6, 0.6, 10)[:, None]) ** 2))
@@ -126,13 +132,15 @@ def test_ordered_classes_lend_each_other_what_they_show() -> None:
         noisy = counts + 15.0 * rng.standard_normal(counts.shape)
         table = ClassTable(noisy - noisy.mean(axis=1, keepdims=True), np.full(10, 15.0))
         for ordered in error:
-            joint = joint_tables([table], [binning], [margin], per_class, ordered=ordered)[0]
+            joint = joint_tables([table], [binning], [margin], per_class, JOINT, ordered=ordered)[0]
             error[ordered] += float(np.abs(joint - counts / counts.sum()).sum())
     assert error[10] < 0.8 * error[0]
 
 
 def test_stretches_show_that_a_class_has_moved_where_its_bins_do_not() -> None:
-    binning = Binning(Cells(Column(name="x", kind="integer", bounds=(0, 31))), 32, np.arange(32), np.ones(32), Spikes())
+    binning = Binning(
+        Cells(Column(name="x", kind="integer", bounds=(0, 31))), 32, np.arange(32), np.ones(32), PointMasses()
+    )
     margin, per_class = np.full(32, 1 / 32), np.array([19_900.0, 100.0])
     moved = 100 * np.repeat([0.05, 0.25, 0.70], [10, 11, 11]) / np.repeat([10, 11, 11], [10, 11, 11])
     stretch_of = np.repeat([0, 1, 2], [10, 11, 11])
@@ -147,7 +155,7 @@ def test_stretches_show_that_a_class_has_moved_where_its_bins_do_not() -> None:
         summed = np.bincount(stretch_of, weights=moved) + 20.0 * rng.standard_normal(3), 20.0, stretch_of
         for name, (bins, stddev, more) in {"bins": (twice, 14.0, nothing), "stretches": (once, 20.0, summed)}.items():
             both = table.counted_again(1, 100 * margin, bins, stddev, *more)
-            joint = joint_tables([both], [binning], [margin], per_class)[0]
+            joint = joint_tables([both], [binning], [margin], per_class, JOINT)[0]
             found[name] += float(joint[1, 21:].sum() / joint[1].sum()) / 20
     assert found["stretches"] > 0.55
     assert found["bins"] < found["stretches"] - 0.05

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from small_tables import JOINT
 
 from sfumato.mechanisms.table.joint.ordering import levels_of
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels
-from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, link_coder, link_layout, spanning_tree
+from sfumato.mechanisms.table.joint.spanning_tree import Link, LinkCoder, fine_link, link_layout, spanning_tree
 
 TOTAL = 10_000.0
 MARGIN = np.full(12, 1 / 12)
@@ -21,7 +22,7 @@ def link(exact, *, stddev: float, population=None) -> Link:
     noise = stddev * np.random.default_rng(0).standard_normal(exact.shape)
     before = np.outer(MARGIN, MARGIN) if population is None else population
     return fine_link(
-        goal, LEVELS, TOTAL * exact + noise, before, (MARGIN, MARGIN), total=TOTAL, stddev=max(stddev, 1e-9)
+        goal, LEVELS, TOTAL * exact + noise, before, (MARGIN, MARGIN), JOINT, total=TOTAL, stddev=max(stddev, 1e-9)
     )
 
 
@@ -61,4 +62,4 @@ def test_each_row_has_one_place_in_every_link() -> None:
     sizes, pairs = (4, 3, 5), [(0, 2), (1, 2)]
     bins = np.array([[3, 2, 4], [0, 0, 0]])
     assert link_layout(pairs, sizes).sizes == (20, 15)
-    assert link_coder(pairs, sizes)(bins).tolist() == [[19, 34], [0, 20]]
+    assert LinkCoder(pairs, sizes)(bins).tolist() == [[19, 34], [0, 20]]

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import ndtri
+from small_tables import JOINT
 
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.binning import Binning, Spikes
+from sfumato.mechanisms.table.columns.binning import Binning, PointMasses
 from sfumato.mechanisms.table.joint.class_tables import ClassTable, joint_tables
-from sfumato.mechanisms.table.joint.rare_class_tables import departures, no_clearer
+from sfumato.mechanisms.table.joint.rare_class_tables import no_clearer, rare_ratios
 
 N_BINS, ROWS, OTHERS = 32, 300.0, 49_700.0
 MARGIN = np.full(N_BINS, 1 / N_BINS)
@@ -18,7 +19,7 @@ SCORES = ndtri((np.arange(N_BINS) + 0.5) / N_BINS)
 
 def binning() -> Binning:
     cells = Cells(Column(name="x", kind="integer", bounds=(0, N_BINS - 1)))
-    return Binning(cells, N_BINS, np.arange(N_BINS), np.ones(N_BINS), Spikes())
+    return Binning(cells, N_BINS, np.arange(N_BINS), np.ones(N_BINS), PointMasses())
 
 
 def of_class(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -67,17 +68,17 @@ def test_without_noise_every_bin_is_found() -> None:
 def test_counts_of_nothing_at_all_are_survived() -> None:
     zeros = np.zeros(N_BINS)
     for rows in (1e-6, 1.0):
-        got = departures(binning(), MARGIN, rows=rows, counts=zeros, precision=np.eye(N_BINS))
+        got = rare_ratios(binning(), MARGIN, JOINT, rows=rows, counts=zeros, precision=np.eye(N_BINS))
         assert all(np.isfinite(part).all() for part in (got.log_likelihood, got.mean))
     empty = np.r_[np.zeros(N_BINS - 1), 1.0]  # all rows in one bin
-    got = departures(binning(), empty, rows=5.0, counts=zeros, precision=np.eye(N_BINS))
+    got = rare_ratios(binning(), empty, JOINT, rows=5.0, counts=zeros, precision=np.eye(N_BINS))
     assert np.isfinite(got.mean).all()
 
 
 def test_a_class_that_every_column_tells_is_told_less_well_by_each() -> None:
     """Far beyond what real rows show in all columns at once; with fewer columns nothing is taken away."""
     share = of_class(1.5 * SCORES)
-    few, many = no_clearer([share] * 3, [MARGIN] * 3), no_clearer([share] * 40, [MARGIN] * 40)
+    few, many = (no_clearer([share] * n, [MARGIN] * n, JOINT) for n in (3, 40))
     assert all(np.array_equal(one, share) for one in few)
     apart = sum(float((one - MARGIN) @ np.log(one / MARGIN)) for one in many)
     assert 15 < apart < 25

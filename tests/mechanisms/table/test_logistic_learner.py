@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from small_tables import TINY
 
 import sfumato as sf
 from helpers import set_constant
@@ -27,11 +28,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", ["gradients", "persons"])
-@pytest.mark.usefixtures("tiny")
 def test_it_keeps_the_contract(case: str, monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
     schema, budget = CASES[case]
-    check_mechanism(sf.Logistic(), schema, n_rows=100, budget=budget)
+    check_mechanism(sf.Logistic(settings=TINY), schema, n_rows=100, budget=budget)
 
 
 def test_it_keeps_the_contract_on_wide_tables(monkeypatch) -> None:

@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from small_tables import COLUMNS
 
 import sfumato as sf
-from sfumato.mechanisms.common.cells import BEND, Cells
+from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.columns.binning import Binning, bin_column
-from sfumato.mechanisms.table.columns.point_masses import Spikes
+from sfumato.mechanisms.table.columns.point_masses import PointMasses
 from sfumato.mechanisms.table.joint.ordering import bin_lines
 from sfumato.private.kernel.randomness import NoiseSource
 
@@ -31,7 +32,7 @@ def number(name: str, *, missing: bool = True) -> sf.Column:
 def test_missing_values_have_no_place_among_others(column: sf.Column, known: list[int]) -> None:
     """But in a column without an order they are a category."""
     mass = np.array([2.0, 2.0, 2.0, 9.0, 1.0])
-    binning = bin_column(Cells(column, BEND), mass, Spikes(), least=0.5, most=32)
+    binning = bin_column(Cells(column), mass, PointMasses(), least=0.5, most=32, category_kept=COLUMNS.category_kept)
     (line,) = bin_lines([binning], [mass[None] / mass.sum()], np.zeros(1))
     assert line.known.tolist() == known
     assert binning.ordered == (len(known) if column.kind != "categorical" else 0)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import schemas
 from sfumato import Budget, Column, IndependentHistograms, Schema, ThreeATable, plan
 from sfumato.mechanisms.table.explain import _LACKS, outline_table
-from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.plan import TablePlan
+from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.public.plan.outline import outline_of
 
@@ -28,7 +29,7 @@ def coded(name: str, count: int) -> Column:
 
 def left_out(columns, **settings) -> dict[str, str]:
     settings = {"target": "y", "rows": 1_000_000, **settings}
-    found = outline_table(Schema(columns=tuple(columns), **settings), BUDGET)
+    found = outline_table(Schema(columns=tuple(columns), **settings), BUDGET, TableSettings())
     return {entry.what: entry.why for entry in found.left_out}
 
 
@@ -48,8 +49,8 @@ def test_every_stage_is_planned_or_named(n_numbers, sizes, target, rows, epsilon
         columns.append(Column(name="y", kind="numeric", bounds=(0, 1)))
     schema = Schema(columns=tuple(columns), target="y" if columns[-1].name == "y" else None, rows=rows)
     budget = Budget(epsilon=epsilon, delta=1e-9)
-    blueprint = Blueprint(schema, budget)
-    named = {entry.what for entry in outline_table(schema, budget).left_out}
+    blueprint = TablePlan(schema, budget)
+    named = {entry.what for entry in outline_table(schema, budget, TableSettings()).left_out}
     planned = {step.name for step in blueprint.steps()}
     for stage, what in _LACKS.items():
         assert not (stage in planned and what in named), stage

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from small_tables import JOINT, SIZES
 
 from sfumato.mechanisms.table.joint.ordering import bin_lines, category_levels, class_line, halves, levels_of
-from sfumato.mechanisms.table.joint.pairs import Levels, Sums, all_pairs, departures
+from sfumato.mechanisms.table.joint.pairs import Levels, PairSums, all_pairs, residual_goals
 from sfumato.public.plan.doors import Measured
 
 LEVELS = Levels([np.array([0, 0, 1, 2]), np.array([0, 1, 1]), np.arange(4)], np.array([0, 1, 1]))
@@ -36,8 +37,8 @@ def goals(*, planted: bool, stddev: float, seed: int = 0):
     codes = LEVELS.coder(pairs)(*rows(planted=planted, seed=seed))
     width = LEVELS.layout(pairs).width
     counts = np.bincount(codes.ravel(), minlength=width) + stddev * np.random.default_rng(9).standard_normal(width)
-    sums = Sums.of_halves(LEVELS, pairs, Measured(counts, stddev))
-    return departures(LEVELS, pairs, sums, expected(pairs), total=float(TOTAL))
+    sums = PairSums.of_halves(LEVELS, pairs, Measured(counts, stddev))
+    return residual_goals(LEVELS, pairs, sums, expected(pairs), JOINT, total=float(TOTAL))
 
 
 def test_each_row_has_one_place_in_every_table() -> None:
@@ -76,8 +77,8 @@ def test_what_both_halves_share_is_split_by_their_rows() -> None:
     before = np.multiply.outer(rates, np.full((4, 4), 1 / 16)).ravel()
     noise = 20.0 * np.random.default_rng(3).standard_normal((2, 16))
     signs = np.array([1.0, 1.0]) @ rates, np.array([-1.0, 1.0]) @ rates
-    sums = Sums(*(Measured(TOTAL * s * together.ravel() + n, 20.0) for s, n in zip(signs, noise, strict=True)))
-    (goal,) = departures(levels, [(0, 1)], sums, [before], total=float(TOTAL))
+    sums = PairSums(*(Measured(TOTAL * s * together.ravel() + n, 20.0) for s, n in zip(signs, noise, strict=True)))
+    (goal,) = residual_goals(levels, [(0, 1)], sums, [before], JOINT, total=float(TOTAL))
     rare = goal.table.reshape(2, 4, 4)[1]
     assert rare.sum() == pytest.approx(0.1, abs=0.01)
     assert np.abs(rare / rare.sum() - together).sum() / 2 < 0.05
@@ -89,11 +90,11 @@ def test_noise_louder_than_a_rare_half_leaves_it_its_rows() -> None:
     pairs, rng = all_pairs(46), np.random.default_rng(4)
     before = np.multiply.outer([0.95, 0.05], np.full(16, 1 / 16)).ravel()
     width = levels.layout(pairs, halves=1).width
-    sums = Sums(
+    sums = PairSums(
         Measured(TOTAL / 16 + 10.0 * rng.standard_normal(width), 10.0),
         Measured(-0.9 * TOTAL / 16 + 300.0 * rng.standard_normal(width), 300.0),
     )
-    found = departures(levels, pairs, sums, [before] * len(pairs), total=float(TOTAL))
+    found = residual_goals(levels, pairs, sums, [before] * len(pairs), JOINT, total=float(TOTAL))
     assert len(found) <= 2
     assert all(goal.table[16:].min() > 0.2 * 0.05 / 16 for goal in found)
 
@@ -132,4 +133,4 @@ def test_classes_with_similar_rows_lie_side_by_side() -> None:
 
 
 def test_categories_have_more_levels_the_more_rows_a_cell_would_hold() -> None:
-    assert [category_levels(rows_over_noise) for rows_over_noise in (0.0, 100.0, 200.0, 1e6)] == [6, 6, 8, 12]
+    assert [category_levels(rows_over_noise, SIZES) for rows_over_noise in (0.0, 100.0, 200.0, 1e6)] == [6, 6, 8, 12]

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from small_tables import SMALL_TABLE
 
 import sfumato as sf
 from schemas import PERSONS, TABLE
-from sfumato.mechanisms.table.measure_columns import BinStage
+from sfumato.mechanisms.table.measure_columns import ColumnStage
 from sfumato.mechanisms.table.person_norms import (
     _NORMS,
     Number,
@@ -18,7 +19,7 @@ from sfumato.mechanisms.table.person_norms import (
     regained,
     rows_of,
 )
-from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Measured
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
@@ -32,8 +33,8 @@ def unit(max_rows: int) -> sf.PrivacyUnit:
 @pytest.mark.parametrize("max_rows", [1, 2, 3, 12])
 def test_every_step_of_persons_has_its_bound_and_its_share(max_rows: int) -> None:
     schema = replace(TABLE, rows=20_000)
-    rows = {step.name: step for step in Blueprint(schema, MUCH).steps()}
-    for step in Blueprint(replace(schema, unit=unit(max_rows)), MUCH).steps():
+    rows = {step.name: step for step in TablePlan(schema, MUCH).steps()}
+    for step in TablePlan(replace(schema, unit=unit(max_rows)), MUCH).steps():
         norm = step.norm_of(unit(max_rows))
         assert 1 <= norm <= max_rows
         assert norm == norm_of(step.name, unit(max_rows))
@@ -42,9 +43,9 @@ def test_every_step_of_persons_has_its_bound_and_its_share(max_rows: int) -> Non
 
 
 def test_nothing_changes_where_the_unit_is_a_row() -> None:
-    assert all(step.person_bound is None for step in Blueprint(TABLE, BUDGET).steps())
-    assert "sizes" not in {step.name for step in Blueprint(TABLE, BUDGET).steps()}
-    assert "sizes" in {step.name for step in Blueprint(PERSONS, BUDGET).steps()}
+    assert all(step.person_bound is None for step in TablePlan(TABLE, BUDGET).steps())
+    assert "sizes" not in {step.name for step in TablePlan(TABLE, BUDGET).steps()}
+    assert "sizes" in {step.name for step in TablePlan(PERSONS, BUDGET).steps()}
     assert regained(sf.PrivacyUnit(), rows=Number(9e9, 1.0), counted=Number(1.0, 1.0)) == 1.0
 
 
@@ -86,12 +87,11 @@ def frequent_patients(seed: int = 0) -> tuple[pd.DataFrame, sf.Schema]:
     return pd.DataFrame(values), sf.Schema(columns=columns, target="ill", rows=20_000, unit=unit(12))
 
 
-@pytest.mark.usefixtures("small")
 def test_rates_and_rows_are_those_of_rows_though_persons_are_shortened(monkeypatch) -> None:
     frame, schema = frequent_patients()
 
     def released() -> tuple[float, float]:
-        fitted = sf.fit("auto", sf.Sensitive.read(frame, schema), sf.Budget(epsilon=5.0, delta=1e-6), seed=1)
+        fitted = sf.fit(SMALL_TABLE, sf.Sensitive.read(frame, schema), sf.Budget(epsilon=5.0, delta=1e-6), seed=1)
         table = fitted.model.sample(20_000, seed=1).table
         return float((table["ill"].astype(str).str.lower() == "true").mean()), fitted.model.noisy_rows
 
@@ -99,5 +99,5 @@ def test_rates_and_rows_are_those_of_rows_though_persons_are_shortened(monkeypat
     assert rate == pytest.approx(frame["ill"].mean(), abs=0.02)
     assert rows == pytest.approx(len(frame), rel=0.05)
     # The twin: no count in which each row is whole.
-    monkeypatch.setattr(BinStage, "_sizes", lambda self, n_classes: None)
+    monkeypatch.setattr(ColumnStage, "_sizes", lambda self, n_classes: None)
     assert released()[0] < frame["ill"].mean() - 0.03

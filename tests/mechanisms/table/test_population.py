@@ -2,20 +2,16 @@
 
 import numpy as np
 import pytest
+from small_tables import JOINT, SAMPLING
 
-from sfumato.mechanisms.table.joint import population as module
+from sfumato.mechanisms.common.simplex import draw_each
 from sfumato.mechanisms.table.joint.ordering import Line
 from sfumato.mechanisms.table.joint.pairs import Levels
-from sfumato.mechanisms.table.joint.population import Population, draw_each, first_population, raked, with_links
+from sfumato.mechanisms.table.joint.population import Population, first_population, raked, with_links
 from sfumato.mechanisms.table.joint.spanning_tree import Link
 
 RATES = np.array([0.7, 0.28, 0.02])
 LINES = [Line(np.arange(5)), Line(np.array([2, 0, 1]))]
-
-
-@pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    monkeypatch.setattr(module, "ROWS", 20_000)
 
 
 def joints(seed: int = 0):
@@ -54,7 +50,7 @@ def test_raking_meets_goals_that_agree() -> None:
     pair = population.rows[:, 0] * 3 + population.rows[:, 1]
     by_first = exact.reshape(5, 3).sum(axis=1)
     goals = [(pair, exact), (population.rows[:, 0], by_first), (population.labels, tables[0].sum(axis=1))]
-    after = raked(population, goals)
+    after = raked(population, goals, JOINT)
     for codes, goal in goals:
         assert after.share_of(codes, len(goal)) == pytest.approx(goal, abs=2e-3)
     assert after.weights.sum() == pytest.approx(1.0)
@@ -64,7 +60,7 @@ def test_raking_meets_goals_that_agree() -> None:
 def test_goals_that_nobody_can_meet_leave_weights() -> None:
     population = first()
     impossible = [(population.labels, np.array([0.5, 0.5, 0.0])), (population.labels, np.array([0.0, 0.1, 0.9]))]
-    after = raked(population, impossible)
+    after = raked(population, impossible, JOINT)
     assert np.isfinite(after.weights).all()
     assert (after.weights >= 0).all()
     assert after.weights.sum() == pytest.approx(1.0)
@@ -88,11 +84,11 @@ def test_every_bin_is_drawn_about_as_often_as_its_rows_weigh() -> None:
         held = [np.bincount(column, minlength=10) for column in rows[drawn].T]
         return float(np.sqrt(np.mean(np.square(np.array(held) - wanted))))
 
-    drawn = population.draw_evenly(400, rng)
+    drawn = population.draw_balanced(400, rng, SAMPLING)
     assert len(drawn) == 400
     assert off(rng.choice(20_000, 400, p=population.weights)) > 5
     assert off(drawn) < 2.5
-    assert len(population.draw_evenly(0, rng)) == 0
+    assert len(population.draw_balanced(0, rng, SAMPLING)) == 0
 
 
 def test_one_draw_for_each_row_at_its_quantile() -> None:
@@ -107,7 +103,7 @@ def test_links_draw_a_column_from_its_parent() -> None:
     correlation = np.repeat(np.eye(2)[None], 2, axis=0)
     before = first_population(rates, even, lines, correlation, n_rows=100_000, seed=0)
     levels = Levels([np.arange(4)] * 2, np.array([0, 1]))
-    after = with_links(before, [Link(0, 1, np.eye(4) / 4)], even, lines, correlation, levels)
+    after = with_links(before, [Link(0, 1, np.eye(4) / 4)], even, lines, correlation, levels, JOINT)
     assert (after.rows[:, 0] == after.rows[:, 1]).mean() > 0.99
 
 
@@ -125,7 +121,7 @@ def test_missing_values_are_drawn_by_chance_whatever_the_gaussian_says() -> None
     table = np.zeros((3, 3))
     table[:2, :2], table[2, 2] = np.array([[0.3, 0.1], [0.1, 0.1]]), 0.4
     levels = Levels([np.arange(3)] * 2, np.array([0, 0]))
-    after = with_links(before, [Link(0, 1, table)], joints, lines, correlation, levels)
+    after = with_links(before, [Link(0, 1, table)], joints, lines, correlation, levels, JOINT)
     assert ((after.rows[:, 0] == 2) == (after.rows[:, 1] == 2)).mean() > 0.99
 
 
@@ -136,7 +132,7 @@ def test_links_keep_what_each_class_has_in_both_columns() -> None:
     before = first_population(np.array([0.5, 0.5]), [lean] * 2, lines, correlation, n_rows=100_000, seed=0)
     link = Link(0, 1, 0.7 * np.eye(4) / 4 + 0.3 / 16)
     levels = Levels([np.arange(4)] * 2, np.array([0, 1]))
-    after = with_links(before, [link], [lean] * 2, lines, correlation, levels)
+    after = with_links(before, [link], [lean] * 2, lines, correlation, levels, JOINT)
     for c in (0, 1):
         held = np.bincount(after.rows[after.labels == c, 1], minlength=4) / (after.labels == c).sum()
         assert held == pytest.approx(2 * lean[c], abs=0.01)

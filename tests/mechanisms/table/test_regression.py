@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from small_tables import TARGET
 
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.binning import Binning, Spikes
+from sfumato.mechanisms.table.columns.binning import Binning
+from sfumato.mechanisms.table.columns.point_masses import PointMasses
 from sfumato.mechanisms.table.target.effects import ColumnParts, Effects, PairCells, column_parts
-from sfumato.mechanisms.table.target.residuals import Heard, learn_effects
+from sfumato.mechanisms.table.target.residuals import ResidualSums, learn_effects
 
 LEVELS = np.arange(6)
 PAIR = PairCells(0, 1, LEVELS, LEVELS)
@@ -21,13 +23,13 @@ def lesson(missed, *, stddev: float, effects: Effects = EFFECTS, seed: int = 0):
     cells = rng.integers(6, size=(ROWS, 2))
     codes, wrong = effects.codes(cells), missed(cells)
     sums = sum(np.bincount(c, weights=wrong, minlength=effects.layout.width) for c in codes.T)
-    noisy = Heard(
+    noisy = ResidualSums(
         sums + stddev * rng.normal(size=len(sums)),
         np.full(len(sums), stddev),
         stddev * rng.normal(),
         along_stddev=stddev,
     )
-    learned = learn_effects(effects, noisy, cells, np.zeros(ROWS), total=ROWS, scale=1.0)
+    learned = learn_effects(effects, noisy, cells, np.zeros(ROWS), TARGET, total=ROWS, scale=1.0)
     return learned.added(cells, np.zeros(ROWS)), wrong
 
 
@@ -61,13 +63,15 @@ def test_a_rule_that_says_too_much_is_flattened() -> None:
     cells, said = rng.integers(6, size=(ROWS, 2)), rng.uniform(-1, 1, ROWS)
     wrong = -0.5 * said
     sums = sum(np.bincount(c, weights=wrong, minlength=EFFECTS.layout.width) for c in EFFECTS.codes(cells).T)
-    heard = Heard(sums, np.full(len(sums), 50.0), float(wrong @ said), along_stddev=20.0)
-    assert learn_effects(EFFECTS, heard, cells, said, total=ROWS, scale=1.0).slope == pytest.approx(-0.5, abs=0.02)
+    heard = ResidualSums(sums, np.full(len(sums), 50.0), float(wrong @ said), along_stddev=20.0)
+    assert learn_effects(EFFECTS, heard, cells, said, TARGET, total=ROWS, scale=1.0).slope == pytest.approx(
+        -0.5, abs=0.02
+    )
 
 
 def test_categories_are_parts_each_up_to_a_limit_and_the_rarest_share_one() -> None:
     column = Column(name="town", kind="categorical", categories=tuple("abcde"))
-    binning = Binning(Cells(column), 2, np.array([0, 1, 1, 1, 1]), np.array([9.0, 1.0, 5.0, 2.0, 4.0]), Spikes())
+    binning = Binning(Cells(column), 2, np.array([0, 1, 1, 1, 1]), np.array([9.0, 1.0, 5.0, 2.0, 4.0]), PointMasses())
     (parts,) = column_parts([binning], most=4)
     assert parts.of_cell.tolist() == [0, 3, 1, 3, 2]
     assert parts.ordered == 0

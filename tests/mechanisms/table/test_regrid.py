@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
+from small_tables import COLUMNS, SIZES
 
 from sfumato import Column
-from sfumato.mechanisms.common.cells import CELLS, Cells
+from sfumato.mechanisms.common.cells import Cells, coarse_parts
 from sfumato.mechanisms.table.columns.adaptive_grid import Coarse, can_turn
 from sfumato.mechanisms.table.columns.features import Feature
-from sfumato.mechanisms.table.columns.resolution import coarse_parts
 
 FAR = Column(name="x", kind="numeric", bounds=(0, 1_000))
 AROUND_ZERO = Column(name="x", kind="numeric", bounds=(-300, 1_000), missing=True)
-N_PARTS = 32
+N_PARTS, CELLS = 32, SIZES.cells
 
 
 def coarse(feature: Feature, values: np.ndarray, *, stddev: float = 10.0, seed: int = 0) -> Coarse:
@@ -23,8 +23,8 @@ def coarse(feature: Feature, values: np.ndarray, *, stddev: float = 10.0, seed: 
 
 def twice(column: Column, values: np.ndarray) -> Coarse:
     first = coarse(Feature(Cells(column)), values)
-    second = coarse(first.closer(N_PARTS), values, seed=1)
-    return first.with_another(second).turned(N_PARTS)
+    second = coarse(first.closer(N_PARTS, COLUMNS), values, seed=1)
+    return first.with_another(second).turned(N_PARTS, COLUMNS)
 
 
 def around(centre: float, scale: float, n_rows: int = 5_000) -> np.ndarray:
@@ -48,13 +48,13 @@ def test_few_rows_are_not_spread_until_none_is_seen() -> None:
     """Most rows are zeros, which stand alone; the others lie in two parts, and in twenty they would be below the noise."""
     losses = np.concatenate([np.zeros(20_000), around(700.0, 20.0, n_rows=1_000)])
     one = coarse(Feature(Cells(FAR)), losses, stddev=100.0)
-    assert one.closer(N_PARTS).cells == Cells(FAR)
+    assert one.closer(N_PARTS, COLUMNS).cells == Cells(FAR)
 
 
 def test_noise_alone_leaves_the_grid_as_it_is() -> None:
     for seed in range(20):
         one = coarse(Feature(Cells(FAR)), np.zeros(0), stddev=50.0, seed=seed)
-        assert one.closer(N_PARTS).cells == Cells(FAR)
+        assert one.closer(N_PARTS, COLUMNS).cells == Cells(FAR)
 
 
 @pytest.mark.parametrize("column", [FAR, AROUND_ZERO])
@@ -78,8 +78,8 @@ def test_a_turned_grid_holds_every_value_and_gives_it_back(column: Column) -> No
 def test_what_was_counted_stays_with_its_parts(column: Column) -> None:
     values = around(700.0, 0.5)
     first = coarse(Feature(Cells(column)), values, stddev=0.001)
-    second = coarse(first.closer(N_PARTS), values, stddev=0.001)
-    closest = second.turned(N_PARTS)
+    second = coarse(first.closer(N_PARTS, COLUMNS), values, stddev=0.001)
+    closest = second.turned(N_PARTS, COLUMNS)
     assert closest.feature.cells.turns != second.feature.cells.turns
     assert closest.counts.sum() == pytest.approx(second.counts.sum())
     exact = np.bincount(closest.part[closest.feature.cells.code(values)], minlength=len(closest.counts))

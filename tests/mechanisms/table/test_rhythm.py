@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from small_tables import SIZES
 
 from sfumato import Column
 from sfumato.mechanisms.table.columns.calendar import DAY, HOUR, rhythm_code, rhythms_of, with_rhythm
@@ -25,14 +26,14 @@ def test_weekdays_and_hours_are_those_of_the_calendar() -> None:
 
 
 def test_a_rhythm_needs_room() -> None:
-    assert set(rhythms_of(VISIT)) == {"hour", "weekday"}
-    assert set(rhythms_of(Column(name="d", kind="datetime", bounds=(0, 10 * DAY)))) == {"hour"}
-    assert rhythms_of(Column(name="d", kind="datetime", bounds=(0, DAY))) == {}
-    assert rhythms_of(Column(name="d", kind="numeric", bounds=(0, 1e9))) == {}
+    assert set(rhythms_of(VISIT, periods=3)) == {"hour", "weekday"}
+    assert set(rhythms_of(Column(name="d", kind="datetime", bounds=(0, 10 * DAY)), periods=3)) == {"hour"}
+    assert rhythms_of(Column(name="d", kind="datetime", bounds=(0, DAY)), periods=3) == {}
+    assert rhythms_of(Column(name="d", kind="numeric", bounds=(0, 1e9)), periods=3) == {}
 
 
 def test_a_date_has_its_rhythms_beside_it() -> None:
-    features = features_of([VISIT], [], bend=60.0)
+    features = features_of([VISIT], [], SIZES, bend=60.0)
     assert [feature.rhythm for feature in features] == ["", "hour", "weekday"]
     batch = {"visit": np.append(moments(20), np.nan)}
     for feature in features:

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pandas as pd
+from small_tables import COLUMNS
 
 import sfumato as sf
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.binning import Spike, Spikes
-from sfumato.mechanisms.table.columns.round_values import with_round_values
+from sfumato.mechanisms.table.columns.point_masses import PointMass, PointMasses, with_round_values
 
 GRID = Cells(Column(name="x", kind="numeric", bounds=(-10, 10)))
 
@@ -17,7 +17,7 @@ def mass_at(*values: float, rows: float) -> np.ndarray:
 
 
 def test_a_heavy_cell_is_its_roundest_number() -> None:
-    spikes = with_round_values(GRID, mass_at(1.5, 2.0, 2.5, rows=500) + 2.0, Spikes(), stddev=10.0)
+    spikes = with_round_values(GRID, mass_at(1.5, 2.0, 2.5, rows=500) + 2.0, PointMasses(), COLUMNS, stddev=10.0)
     assert sorted(spike.value for spike in spikes.of_cell.values()) == [1.5, 2.0, 2.5]
     assert all(spike.part > 0.9 for spike in spikes.of_cell.values())
     assert spikes.decimals is None
@@ -25,17 +25,17 @@ def test_a_heavy_cell_is_its_roundest_number() -> None:
 
 def test_what_a_look_has_found_stays() -> None:
     cell = int(GRID.code(np.array([1.503]))[0])
-    known = Spikes({cell: Spike(1.503, 0.7)}, 3)
-    assert with_round_values(GRID, mass_at(1.5, rows=500), known, stddev=10.0) == known
+    known = PointMasses({cell: PointMass(1.503, 0.7)}, 3)
+    assert with_round_values(GRID, mass_at(1.5, rows=500), known, COLUMNS, stddev=10.0) == known
 
 
 def test_noise_and_smooth_shapes_hold_no_single_values() -> None:
     smooth = 500 * np.exp(-(GRID.middles() ** 2))
-    assert not with_round_values(GRID, smooth, Spikes(), stddev=10.0).of_cell
-    assert not with_round_values(GRID, mass_at(1.5, rows=70), Spikes(), stddev=10.0).of_cell
+    assert not with_round_values(GRID, smooth, PointMasses(), COLUMNS, stddev=10.0).of_cell
+    assert not with_round_values(GRID, mass_at(1.5, rows=70), PointMasses(), COLUMNS, stddev=10.0).of_cell
     apart = np.where(GRID.grid < 0, 0.0, smooth)  # no row is zero, and beyond 1 everything was emptied
     apart[GRID.middles() > 1] = 0.0
-    assert not with_round_values(GRID, apart, Spikes(), stddev=10.0).of_cell
+    assert not with_round_values(GRID, apart, PointMasses(), COLUMNS, stddev=10.0).of_cell
 
 
 def test_numbers_in_steps_come_out_in_steps() -> None:

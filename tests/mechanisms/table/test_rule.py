@@ -1,19 +1,26 @@
 """The generator's rule and its teacher: they move towards the truth, and by noise alone nowhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from small_tables import TARGET
 
-from sfumato.mechanisms.common.layout import Layout
+from sfumato.mechanisms.common.layout import BinCodes, Layout
 from sfumato.mechanisms.common.logistic import errors, probabilities
-from sfumato.mechanisms.table.target import correction as teacher
-from sfumato.mechanisms.table.target.classifier import BELIEVED, FARTHEST, Bins, learn_rule
-from sfumato.mechanisms.table.target.correction import corrected, no_corrections, pupils, teach
-from sfumato.mechanisms.table.target.prior import Prior
-from sfumato.mechanisms.table.target.usual import Usual
+from sfumato.mechanisms.table.target.classifier import learn_rule
+from sfumato.mechanisms.table.target.correction import (
+    CorrectionPrior,
+    FullestBins,
+    corrected,
+    learn_corrections,
+    no_corrections,
+    stand_ins,
+)
 from sfumato.public.plan.doors import Measured
 
 SIZES = (4, 4, 4)
-BINS = Bins(Layout(SIZES))
+BINS = BinCodes(Layout(SIZES))
 ORDERS = [np.arange(size) for size in SIZES]
 
 
@@ -38,7 +45,7 @@ def says(rule, at):
     """What the rule says by itself."""
     additive = rule.additive_scores(at)
     return corrected(
-        no_corrections(np.zeros(additive.shape[1]), width=BINS.width),
+        no_corrections(np.zeros(additive.shape[1]), TARGET, width=BINS.width),
         BINS.codes(at),
         additive,
         rule.beyond(at, additive),
@@ -48,7 +55,7 @@ def says(rule, at):
 def test_a_rule_of_single_columns_is_learned() -> None:
     at = rows(20_000)
     labels = drawn((at[:, :1] - 1.5) * 2.0)
-    rule = learn_rule(at, labels, ORDERS, BINS, n_classes=2)
+    rule = learn_rule(at, labels, ORDERS, BINS, TARGET, n_classes=2)
     assert rule.additive.shape == (1, 13)
     assert ((says(rule, at)[:, 0] > 0) == (at[:, 0] > 1.5)).mean() > 0.99
 
@@ -56,7 +63,7 @@ def test_a_rule_of_single_columns_is_learned() -> None:
 def test_trees_find_what_two_columns_decide_together() -> None:
     at = rows(20_000)
     labels = ((at[:, 0] > 1) ^ (at[:, 1] > 1)).astype(np.int64)
-    rule = learn_rule(at, labels, ORDERS, BINS, n_classes=2)
+    rule = learn_rule(at, labels, ORDERS, BINS, TARGET, n_classes=2)
     assert np.abs(rule.additive_scores(at)).max() < 0.5
     assert ((says(rule, at)[:, 0] > 0) == labels).mean() > 0.99
     assert np.abs(rule.beyond(at, rule.additive_scores(at))).max() <= 1
@@ -65,7 +72,7 @@ def test_trees_find_what_two_columns_decide_together() -> None:
 def test_several_classes_and_one_that_nobody_has() -> None:
     at = rows(20_000)
     labels = np.minimum(at[:, 0], 2)
-    rule = learn_rule(at, labels, ORDERS, BINS, n_classes=4)
+    rule = learn_rule(at, labels, ORDERS, BINS, TARGET, n_classes=4)
     scores = says(rule, at)
     assert scores.shape == (20_000, 4)
     assert (scores.argmax(axis=1) == labels).mean() > 0.99
@@ -74,7 +81,7 @@ def test_several_classes_and_one_that_nobody_has() -> None:
 
 def test_one_class_alone_has_no_rule() -> None:
     at = rows(500)
-    assert learn_rule(at, np.ones(500, dtype=np.int64), ORDERS, BINS, n_classes=2) is None
+    assert learn_rule(at, np.ones(500, dtype=np.int64), ORDERS, BINS, TARGET, n_classes=2) is None
 
 
 def test_each_row_has_its_bins_and_the_intercept() -> None:
@@ -93,11 +100,11 @@ class Lesson:
         self.private, public = rows(8_000, seed=4), rows(8_000, seed=5)
         self.labels = drawn(self.scores(true, self.private))
         mixed = drawn(self.scores(0.5 * true + 0.5 * false, public))
-        self.rule = learn_rule(public, mixed, ORDERS, BINS, n_classes=n_classes)
-        self.usual = Usual(np.array([1, 2, 0]), fewest_others=1)
+        self.rule = learn_rule(public, mixed, ORDERS, BINS, TARGET, n_classes=n_classes)
+        self.usual = FullestBins(np.array([1, 2, 0]), fewest_others=1)
         self.public = public[:4_000]
-        self.seen = pupils(self.rule, self.private, np.ones(8_000))
-        self.start = no_corrections(np.zeros(n_sets), width=BINS.width)
+        self.seen = stand_ins(self.rule, self.private, np.ones(8_000))
+        self.start = no_corrections(np.zeros(n_sets), TARGET, width=BINS.width)
 
     @staticmethod
     def scores(weights, at):
@@ -113,7 +120,7 @@ class Lesson:
         if not usual_is_said:
             unseen[[1, 6, 8]] = True  # a bin of each column
             weights, of_public = self.usual.weights(self.private), self.usual.weights(self.public)
-        standing = pupils(self.rule, self.public, 2 * of_public)
+        standing = stand_ins(self.rule, self.public, 2 * of_public)
 
         def ask(corrections):
             wrong = errors(probabilities(self.said(corrections)), self.labels) * weights[:, None]
@@ -127,8 +134,8 @@ class Lesson:
             of_trees = of_trees + stddev * rng.standard_normal(of_trees.shape)
             return tuple(Measured(one, max(stddev, 1.0)) for one in (at_bins, everywhere, of_trees))
 
-        prior = Prior.of_rule(self.rule.additive, BINS.layout, runs=[(0, 4), (4, 8), (8, 12)])
-        return teach(ask, standing, self.start, prior=prior, unseen=unseen, times=8)
+        prior = CorrectionPrior.of_rule(self.rule.additive, BINS.layout, TARGET, runs=[(0, 4), (4, 8), (8, 12)])
+        return learn_corrections(ask, standing, self.start, TARGET, prior=prior, unseen=unseen, times=8)
 
 
 @pytest.mark.parametrize("usual_is_said", [True, False])
@@ -137,7 +144,7 @@ def test_exact_gradients_move_the_rule_to_the_truth(n_classes: int, usual_is_sai
     lesson = Lesson(n_classes)
     taught = lesson.taught(stddev=0.0, usual_is_said=usual_is_said)
     before, after = (log_loss(lesson.said(c), lesson.labels) for c in (lesson.start, taught))
-    best = learn_rule(lesson.private, lesson.labels, ORDERS, BINS, n_classes=n_classes)
+    best = learn_rule(lesson.private, lesson.labels, ORDERS, BINS, TARGET, n_classes=n_classes)
     best_loss = log_loss(says(best, lesson.private), lesson.labels)
     assert after < before - 0.7 * (before - best_loss)
 
@@ -150,24 +157,24 @@ def test_drowned_in_noise_the_rule_stays_the_generators(n_classes: int) -> None:
 
 
 def test_the_start_is_the_generators_own_rule() -> None:
-    start = no_corrections(np.zeros(2), width=5)
+    start = no_corrections(np.zeros(2), TARGET, width=5)
     assert start.shape == (2, 6)
     assert (start[:, :-1] == 0).all()
-    assert (start[:, -1] == BELIEVED * FARTHEST).all()
+    assert (start[:, -1] == TARGET.tree_believed * TARGET.tree_farthest).all()
 
 
-def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_the_steps_swing(monkeypatch) -> None:
+def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_the_steps_swing() -> None:
     def loss_after(*, radius: float) -> tuple[float, float]:
         rng = np.random.default_rng(6)
-        n_columns, bins = 30, Bins(Layout([4] * 30))
+        n_columns, bins = 30, BinCodes(Layout([4] * 30))
         public = rng.integers(0, 4, size=(8_000, n_columns))
         private = np.repeat(rng.integers(0, 4, size=(8_000, 1)), n_columns, axis=1)  # all columns say the same
         labels = (rng.random(8_000) < 1 / (1 + np.exp(1.5 - private[:, 0]))).astype(np.int64)
-        rule = learn_rule(public, rng.integers(0, 2, size=8_000), [np.arange(4)] * n_columns, bins, n_classes=2)
+        rule = learn_rule(public, rng.integers(0, 2, size=8_000), [np.arange(4)] * n_columns, bins, TARGET, n_classes=2)
         standing, seen = (
-            pupils(rule, at, np.full(len(at), each)) for at, each in ((public[:4_000], 2.0), (private, 1.0))
+            stand_ins(rule, at, np.full(len(at), each)) for at, each in ((public[:4_000], 2.0), (private, 1.0))
         )
-        start = no_corrections(np.zeros(1), width=bins.width)
+        start = no_corrections(np.zeros(1), TARGET, width=bins.width)
 
         def said(corrections):
             return corrected(corrections, seen.codes, seen.additive, seen.beyond)
@@ -178,14 +185,13 @@ def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_th
             everywhere, of_trees = wrong.sum(axis=0), (wrong * seen.beyond).sum(axis=0)
             return tuple(Measured(one, 1.0) for one in (at_bins[None, :-1], everywhere, of_trees))
 
-        with monkeypatch.context() as patch:
-            patch.setattr("sfumato.mechanisms.table.target.correction._RADIUS", radius)
-            unseen = np.zeros(bins.layout.width, dtype=np.bool_)
-            prior = Prior.of_rule(rule.additive, bins.layout, runs=[(4 * j, 4 * j + 4) for j in range(30)])
-            taught = teach(ask, standing, start, prior=prior, unseen=unseen, times=8)
+        unseen, settings = np.zeros(bins.layout.width, dtype=np.bool_), replace(TARGET, radius=radius)
+        runs = [(4 * j, 4 * j + 4) for j in range(30)]
+        prior = CorrectionPrior.of_rule(rule.additive, bins.layout, settings, runs=runs)
+        taught = learn_corrections(ask, standing, start, settings, prior=prior, unseen=unseen, times=8)
         return log_loss(said(start), labels), log_loss(said(taught), labels)
 
-    before, after = loss_after(radius=teacher._RADIUS)
+    before, after = loss_after(radius=TARGET.radius)
     assert after < before
     before, after = loss_after(radius=1e9)
     assert after > before + 0.5
@@ -199,7 +205,8 @@ def test_little_trust_turns_a_rule_away_from_differences_of_like_columns_and_kee
     at = np.stack([first, second, rng.integers(4, size=len(first))], axis=1)
     labels = drawn((1.0 * (first - 1.5) - 0.6 * (second - 1.5))[:, None])
     sure, doubting = (
-        learn_rule(at, labels, ORDERS, BINS, n_classes=2, with_trees=False, trust=trust) for trust in (1.0, 1e-3)
+        learn_rule(at, labels, ORDERS, BINS, TARGET, n_classes=2, with_trees=False, trust=trust)
+        for trust in (1.0, 1e-3)
     )
     of_second = [rule.additive[0, 7] - rule.additive[0, 4] for rule in (sure, doubting)]
     assert of_second[0] < -1.0

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from counting_noise import mass_of
+from small_tables import COLUMNS, SIZES
 
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.point_masses import LOOKS, has_spikes, heavy_cells, spike_width
+from sfumato.mechanisms.table.columns.point_masses import heavy_cells, may_have_point_masses, zoom_width
 
 COLUMN = Column(name="x", kind="numeric", bounds=(0, 1_000))
 
@@ -15,12 +16,12 @@ def found(values, *, stddev: float, seed: int = 0, column: Column = COLUMN):
     """What the looks find, with noise on every count."""
     cells, rng = Cells(column), np.random.default_rng(seed)
     values = np.asarray(values, dtype=float)
-    zoom = heavy_cells(cells, mass_of(column, values, stddev=stddev, seed=seed), stddev=stddev)
-    for _ in range(LOOKS if len(zoom.heavy) else 0):
+    zoom = heavy_cells(cells, mass_of(column, values, stddev=stddev, seed=seed), COLUMNS, SIZES, stddev=stddev)
+    for _ in range(SIZES.zoom_looks if len(zoom.heavy) else 0):
         codes = zoom.codes(values, cells.code(values))
-        counts = np.bincount(codes[codes >= 0], minlength=spike_width(1)).astype(float)
-        zoom = zoom.narrowed(counts + stddev * rng.standard_normal(counts.size), stddev=stddev)
-    return zoom.found()
+        counts = np.bincount(codes[codes >= 0], minlength=zoom_width(1, SIZES)).astype(float)
+        zoom = zoom.narrowed(counts + stddev * rng.standard_normal(counts.size), COLUMNS, stddev=stddev)
+    return zoom.point_masses(COLUMNS)
 
 
 def even(n_rows: int, *, seed: int = 1):
@@ -56,15 +57,15 @@ def test_noise_alone_makes_no_spikes(seed: int) -> None:
 def test_a_row_is_in_one_part_and_only_where_its_cell_is_heavy() -> None:
     values = np.concatenate([np.full(3_000, 123.45), even(7_000)])
     cells = Cells(COLUMN)
-    zoom = heavy_cells(cells, mass_of(COLUMN, values, stddev=5.0), stddev=5.0)
+    zoom = heavy_cells(cells, mass_of(COLUMN, values, stddev=5.0), COLUMNS, SIZES, stddev=5.0)
     codes = zoom.codes(values, cells.code(values))
     assert codes.shape == values.shape
     assert (codes[:3_000] >= 0).all()
     assert np.array_equal(codes >= 0, np.isin(cells.code(values), zoom.heavy))
-    assert codes.max() < spike_width(1)
+    assert codes.max() < zoom_width(1, SIZES)
 
 
 def test_only_cells_of_several_values_can_hide_a_spike() -> None:
-    assert has_spikes(Cells(COLUMN))
-    assert not has_spikes(Cells(Column(name="x", kind="integer", bounds=(0, 9))))
-    assert not has_spikes(Cells(Column(name="x", kind="boolean")))
+    assert may_have_point_masses(Cells(COLUMN))
+    assert not may_have_point_masses(Cells(Column(name="x", kind="integer", bounds=(0, 9))))
+    assert not may_have_point_masses(Cells(Column(name="x", kind="boolean")))

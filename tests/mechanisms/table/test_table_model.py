@@ -7,15 +7,16 @@ import pytest
 
 from sfumato import Column, PrivacyUnit, Schema
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.binned import Binned
-from sfumato.mechanisms.table.columns.binning import Binning, Spikes
+from sfumato.mechanisms.table.columns.binned import BinnedTable
+from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.features import Feature
+from sfumato.mechanisms.table.columns.point_masses import PointMasses
 from sfumato.mechanisms.table.joint.population import Population
-from sfumato.mechanisms.table.measure_classes import Labels
-from sfumato.mechanisms.table.measure_number import TaughtNumbers
 from sfumato.mechanisms.table.model import FittedTable, TableModel
 from sfumato.mechanisms.table.target.effects import Effects, column_parts
-from sfumato.mechanisms.table.target.residuals import Learned
+from sfumato.mechanisms.table.target.labels import ClassLabels
+from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
+from sfumato.mechanisms.table.target.residuals import LearnedEffects
 from sfumato.public.plan.doors import Measured
 
 X = Column(name="x", kind="integer", bounds=(0, 1))
@@ -24,15 +25,15 @@ NUMBER = Column(name="y", kind="integer", bounds=(0, 1))
 
 
 def binning(column: Column) -> Binning:
-    return Binning(Cells(column), 2, np.arange(2), np.array([500.0, 500.0]), Spikes())
+    return Binning(Cells(column), 2, np.arange(2), np.array([500.0, 500.0]), PointMasses())
 
 
-def binned(features: tuple[Feature, ...], binnings: tuple[Binning, ...], target: Binning) -> Binned:
-    return Binned(features, binnings, target, total=1_000.0, total_stddev=5.0, cell_stddev=1.0)
+def binned(features: tuple[Feature, ...], binnings: tuple[Binning, ...], target: Binning) -> BinnedTable:
+    return BinnedTable(features, binnings, target, total=1_000.0, total_stddev=5.0, cell_stddev=1.0)
 
 
 def fitted(target: Column, *, gain: float | None = 1.0) -> FittedTable:
-    """Labels say nothing of x in the population; the teacher says that they are x."""
+    """ClassLabels say nothing of x in the population; the teacher says that they are x."""
     rows = np.array([[0], [1], [0], [1]]).repeat(500, axis=0)
     labels = np.array([0, 0, 1, 1]).repeat(500)
     weights = np.full(2_000, 1 / 2_000)
@@ -41,7 +42,7 @@ def fitted(target: Column, *, gain: float | None = 1.0) -> FittedTable:
         binned((Feature(Cells(X)),), (binning(X),), binning(target)),
         rates=np.array([0.5, 0.5]),
         population=Population(labels, rows, weights, np.zeros((2_000, 1))),
-        labels=Labels(np.zeros((2_000, 1)), np.where(rows == 1, 3.0, -3.0), judged),
+        labels=ClassLabels(np.zeros((2_000, 1)), np.where(rows == 1, 3.0, -3.0), judged),
     )
 
 
@@ -73,8 +74,8 @@ def fitted_number(*, gain: float = 1.0) -> FittedTable:
     """Values say nothing of x in the population; the rule has learned from private rows that y is 0.8 larger where x is 1."""
     table = fitted(NUMBER)
     effects = Effects(column_parts(table.binned.binnings, most=2), ())
-    learned = Learned(effects, np.array([-0.4, 0.4]), slope=0.0)
-    numbers = TaughtNumbers(
+    learned = LearnedEffects(effects, np.array([-0.4, 0.4]), slope=0.0)
+    numbers = CorrectedNumber(
         np.full(2_000, 0.5), (learned,), unit=1.0, mean=0.5, farthest=1.0, gain=Measured(np.array([gain]), 0.1)
     )
     return replace(table, labels=None, numbers=numbers)
@@ -119,14 +120,16 @@ def test_a_model_tells_how_many_rows_there_were() -> None:
 def test_of_more_rows_than_there_were_several_share_the_chance_of_a_label(private_rows: float, different: int) -> None:
     """One of five is of the rare class: of three rows that are the same hardly ever two."""
     named = Column(name="x", kind="categorical", categories=tuple(map(str, range(40_000))))
-    of_x = Binning(Cells(named), 40_000, np.arange(40_000), np.ones(40_000), Spikes())
+    of_x = Binning(Cells(named), 40_000, np.arange(40_000), np.ones(40_000), PointMasses())
     table = FittedTable(
-        Binned((Feature(of_x.cells),), (of_x,), binning(CLASS), total=private_rows, total_stddev=5.0, cell_stddev=1.0),
+        BinnedTable(
+            (Feature(of_x.cells),), (of_x,), binning(CLASS), total=private_rows, total_stddev=5.0, cell_stddev=1.0
+        ),
         rates=np.array([0.8, 0.2]),
         population=Population(
             np.zeros(40_000, int), np.arange(40_000)[:, None], np.ones(40_000), np.zeros((40_000, 1))
         ),
-        labels=Labels(np.zeros((40_000, 1)), np.zeros((40_000, 1)), None),
+        labels=ClassLabels(np.zeros((40_000, 1)), np.zeros((40_000, 1)), None),
     )
     model = TableModel(Schema(columns=(named, CLASS), target="y"), table)
     yes = (model.sample(100_000, seed=0).table.set_index("x")["y"] == "yes").groupby(level=0, observed=True).sum()

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.mechanisms.table.measure_number import _departure, _SomeTables
-from sfumato.mechanisms.table.plan import Blueprint
+from sfumato.mechanisms.table.measure_number import _departure
+from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.target.effects import ColumnParts, Effects, PairCells
+from sfumato.mechanisms.table.target.maps import EffectBlock
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.step import Step
 
@@ -88,7 +89,7 @@ def test_a_table_that_is_noise_does_not_stand_out() -> None:
 
 
 def teacher_of(schema: sf.Schema) -> Step:
-    return next(step for step in Blueprint(schema, BUDGET).steps() if step.name == "teacher")
+    return next(step for step in TablePlan(schema, BUDGET).steps() if step.name == "teacher")
 
 
 def test_what_is_asked_for_is_planned() -> None:
@@ -125,7 +126,7 @@ def test_sums_of_every_block_come_back_to_their_own_tables() -> None:
     exact = np.bincount(effects.codes(cells).ravel(), np.repeat(errors, 4), minlength=effects.layout.width)
     sums = np.full(effects.layout.width, np.nan)
     for name, n_hot, width in (("parts", 5, 9), ("long parts", 1, 80), ("pairs", 3, 40)):
-        some = _SomeTables.of(
+        some = EffectBlock.of(
             Hot(name=name, width=width, n_hot=n_hot, weighted=True), effects, np.array([False, True, False])
         )
         *codes, weights = some.weighed(effects.codes(cells), errors).T

@@ -31,19 +31,19 @@ def test_no_row_is_longer_than_one() -> None:
 @pytest.mark.parametrize("planted", [(0, 1, 2), (1, 4, 6)])
 def test_a_planted_rule_of_three_is_the_strongest(planted) -> None:
     found = products(planted=planted, stddev=30.0)
-    assert strongest_triples(found, np.zeros_like(found), stddev=30.0, total=N_ROWS)[0] == planted
+    assert strongest_triples(found, np.zeros_like(found), stddev=30.0, total=N_ROWS, most=4, sure=5.0)[0] == planted
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_noise_and_chance_alone_give_none(seed: int) -> None:
     found = products(planted=None, stddev=30.0, seed=seed)
-    assert strongest_triples(found, np.zeros_like(found), stddev=30.0, total=N_ROWS) == []
+    assert strongest_triples(found, np.zeros_like(found), stddev=30.0, total=N_ROWS, most=4, sure=5.0) == []
 
 
 def test_what_the_population_has_already_is_no_news() -> None:
     found = products(planted=(0, 1, 2), stddev=30.0)
     exact = products(planted=(0, 1, 2), stddev=0.0)
-    assert strongest_triples(found, exact, stddev=30.0, total=N_ROWS) == []
+    assert strongest_triples(found, exact, stddev=30.0, total=N_ROWS, most=4, sure=5.0) == []
 
 
 def test_signs_split_a_column_at_its_median_along_its_order() -> None:

@@ -4,7 +4,7 @@ Bins (or a frame for the numbers) and rows that stand for private ones come from
 the budget goes to noisy gradients of the rule over all rows. Proof: docs/proofs/learners.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sfumato.errors import PlanError
@@ -14,6 +14,7 @@ from sfumato.mechanisms.learners.linear_rule import LinearPlan, learn_linear_rul
 from sfumato.mechanisms.learners.progress import progress_reading
 from sfumato.mechanisms.learners.rule_plan import RulePlan
 from sfumato.mechanisms.learners.targets import require_classes
+from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.model import Classifier, Weights
 from sfumato.public.budget import Budget
@@ -26,9 +27,14 @@ from sfumato.public.schema.schema import Schema
 @register
 @dataclass(frozen=True, kw_only=True)
 class Logistic:
-    """The learner for tables; it has no settings."""
+    """The learner for tables.
+
+    Args:
+        settings: Those of `3a-table`, whose stages it uses.
+    """
 
     name: ClassVar[str] = "logistic"
+    settings: TableSettings = field(default_factory=TableSettings)
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: tables for the bins, or moments of points; and gradients."""
@@ -59,7 +65,7 @@ class Logistic:
         require_classes(schema, self.name)
         if schema.images or is_wide(schema):
             return LinearPlan(schema)
-        plan = RulePlan(schema, budget)
+        plan = RulePlan(schema, budget, self.settings)
         if not plan.has_rule:
             raise PlanError(
                 f"logistic has no weights to learn, or too many: {plan.n_classes:,} classes of {plan.width:,} values. "

@@ -157,7 +157,7 @@ class TablePlan:
     def codes_block(self) -> Hot | None:
         """Counts of every category of long columns by class; None where there is none, or too much of it."""
         # Of persons with several rows gradients have less noise than tables.
-        if self.number_target or self.n_classes < 2 or self.schema.unit.max_rows > 1:
+        if not self.sizes.counts_codes or self.number_target or self.n_classes < 2 or self.schema.unit.max_rows > 1:
             return None
         long = [[f.cells.count for f in features if self.is_long(f)] for features in (self.plain, self.joined)]
         width = self.n_classes * max(map(sum, long))

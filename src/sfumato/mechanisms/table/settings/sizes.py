@@ -15,6 +15,7 @@ class SumSizes:
     fewest_bins: int = 4  #: bins of a column, at least (judgement)
     #: categories for each bin: from the first on counted one by one, at the second with all that is given up for it
     categories_per_bin: tuple[float, float] = (2.0, 16.0)
+    counts_codes: bool = True  #: columns of many categories are counted by class, one by one
     rho_per_level: float = 225.0  #: a level of a numeric target for so much of rho
     target_levels: tuple[int, int] = (6, 16)  #: the range of these levels
     most_paired: int = 64  #: with more columns there are too many pairs to share the precision (time)
