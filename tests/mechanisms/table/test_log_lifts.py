@@ -38,7 +38,7 @@ def found(shares: NDArray[np.float64], *, stddev: float, seed: int = 0) -> list[
             table.counted_again(1, ROWS * MARGIN, again, stddev, np.zeros(1), 1e9, np.zeros(N_BINS, dtype=int))
         )
     n = len(shares)
-    joints = joint_tables(tables, [binning()] * n, [MARGIN] * n, np.array([OTHERS, ROWS]))
+    joints = joint_tables(tables, [binning()] * n, [MARGIN] * n, np.array([OTHERS, ROWS]), JOINT)
     return [joint[1] / joint[1].sum() for joint in joints]
 
 

@@ -1,24 +1,17 @@
 """Persons with several rows: bounds, what is brought back, and rates of classes that persons with many rows decide."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from small_tables import SMALL_TABLE
+from small_tables import NORMS, SMALL_TABLE
 
 import sfumato as sf
 from schemas import PERSONS, TABLE
 from sfumato.mechanisms.table.measure_columns import ColumnStage
-from sfumato.mechanisms.table.person_norms import (
-    _NORMS,
-    Number,
-    classes_regained,
-    mean_norm,
-    norm_of,
-    regained,
-    rows_of,
-)
+from sfumato.mechanisms.table.columns.shortened_persons import Number, classes_regained, regained, rows_of
+from sfumato.mechanisms.table.person_norms import mean_norm, norm_of
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Measured
 
@@ -37,7 +30,7 @@ def test_every_step_of_persons_has_its_bound_and_its_share(max_rows: int) -> Non
     for step in TablePlan(replace(schema, unit=unit(max_rows)), MUCH).steps():
         norm = step.norm_of(unit(max_rows))
         assert 1 <= norm <= max_rows
-        assert norm == norm_of(step.name, unit(max_rows))
+        assert norm == norm_of(step.name, unit(max_rows), NORMS)
         assert (step.person_bound is None) == (norm == max_rows)
         assert step.name == "sizes" or step.share * norm == pytest.approx(rows[step.name].share)
 
@@ -51,10 +44,10 @@ def test_nothing_changes_where_the_unit_is_a_row() -> None:
 
 def test_noise_grows_less_than_the_rows() -> None:
     root = {"triples": 0.5, "teacher": 0.5}
-    assert mean_norm(root, unit(100)) == pytest.approx(2 * mean_norm(root, unit(25)))
-    every = dict.fromkeys(_NORMS, 1.0)
-    assert mean_norm(every, unit(1)) == 1
-    assert all(np.sqrt(m) < 1.1 * mean_norm(every, unit(m)) < 0.8 * m for m in (4, 30, 1_000))
+    assert mean_norm(root, unit(100), NORMS) == pytest.approx(2 * mean_norm(root, unit(25), NORMS))
+    every = dict.fromkeys((entry.name for entry in fields(NORMS)), 1.0)
+    assert mean_norm(every, unit(1), NORMS) == 1
+    assert all(np.sqrt(m) < 1.1 * mean_norm(every, unit(m), NORMS) < 0.8 * m for m in (4, 30, 1_000))
 
 
 def test_rows_are_told_by_every_table() -> None:

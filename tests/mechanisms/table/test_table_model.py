@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_tables import SAMPLING
 
 from sfumato import Column, PrivacyUnit, Schema
 from sfumato.mechanisms.common.cells import Cells
@@ -99,7 +100,7 @@ def test_numbers_keep_their_values() -> None:
     rng = np.random.default_rng(0)
     values, chosen, cells = rng.normal(size=50), rng.integers(2_000, size=50), rng.integers(2, size=(50, 1))
     values[7] = np.nan
-    moved = fitted_number().numbers.moved(values, chosen, cells, rng, alpha=1.0)
+    moved = fitted_number().numbers.moved(values, chosen, cells, rng, SAMPLING, alpha=1.0)
     assert np.isnan(moved[7])
     assert sorted(moved[~np.isnan(moved)]) == sorted(values[~np.isnan(values)])
 
