@@ -83,9 +83,9 @@ CASES = {
 
 #: Steps that a case is there for.
 STEPS = {
-    "table-all-stages": {"spikes", "moments", "pairs", "links", "triples", "cubes", "teacher", "judge"},
-    "table-number": {"teacher", "judge"},
-    "table-classes": {"groups", "teacher", "judge"},
+    "table-all-stages": {"spikes", "moments", "pairs", "links", "triples", "cubes", "teacher"},
+    "table-number": {"teacher"},
+    "table-classes": {"groups", "teacher"},
     "table-rare": {"teacher"},
     "table-differences": {"differences", "fine"},
 }

@@ -34,7 +34,7 @@ def test_more_evidence_plans_no_fewer_stages() -> None:
     stages = [set(at(rho).shares(has_target=True)) for rho in np.geomspace(10, 1e5, 60)]
     assert all(few <= more for few, more in pairwise(stages))
     assert stages[0] == {"coarse", "fine", "classes"}
-    assert {"teacher", "judge", "cubes"} <= stages[-1]
+    assert {"teacher", "cubes"} <= stages[-1]
 
 
 def test_evidence_counts_rows_budget_and_unit() -> None:

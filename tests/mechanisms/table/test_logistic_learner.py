@@ -49,5 +49,5 @@ def test_gradients_are_asked_for_where_rows_support_them(case: str) -> None:
     steps = {step.name: step for step in sf.Logistic().steps(schema, budget)}
     assert ("teacher" in steps) == (case != "small")
     assert steps["progress"].uses == (steps["teacher"].uses + 1 if "teacher" in steps else 1)
-    assert not {"pairs", "links", "triples", "cubes", "spikes", "judge"} & steps.keys()
+    assert not {"pairs", "links", "triples", "cubes", "spikes"} & steps.keys()
     assert all(block.name != "trees" for step in steps.values() for block in step.blocks)

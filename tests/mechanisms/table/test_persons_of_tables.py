@@ -9,8 +9,8 @@ from small_tables import NORMS, SMALL_TABLE
 
 import sfumato as sf
 from schemas import PERSONS, TABLE
-from sfumato.mechanisms.table.measure_columns import ColumnStage
 from sfumato.mechanisms.table.columns.shortened_persons import Number, classes_regained, regained, rows_of
+from sfumato.mechanisms.table.measure_columns import ColumnStage
 from sfumato.mechanisms.table.person_norms import mean_norm, norm_of
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Measured

@@ -56,7 +56,6 @@ STAGES = {
     "triples",
     "cubes",
     "teacher",
-    "judge",
 }
 
 

@@ -45,7 +45,6 @@ def test_the_pair_that_acts_together_is_found(fitted) -> None:
 def test_corrections_bring_the_rule_nearer_to_other_rows(fitted) -> None:
     """Each category by itself."""
     numbers = fitted.model.fitted.numbers
-    assert numbers.is_better
     town = numbers.learned[0].effects.columns[4]
     assert town.size == 200
     release = fitted.model.sample(N, seed=0).table

@@ -17,8 +17,6 @@ from sfumato.mechanisms.table.columns.differences import fewest_rows
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.mechanisms.table.plan import TARGET, TablePlan
 from sfumato.mechanisms.table.settings.table import TableSettings
-from sfumato.mechanisms.table.target.labels import ClassLabels
-from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
 from sfumato.mechanisms.table.wide_path.method import is_wide
 from sfumato.public.budget import Budget
 from sfumato.public.plan.outline import LeftOut, Outline
@@ -164,9 +162,9 @@ def _listed(names: list[str], *, most: int = 3) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def table_notes(binned: BinnedTable, labels: ClassLabels | CorrectedNumber | None) -> tuple[str, ...]:
+def table_notes(binned: BinnedTable) -> tuple[str, ...]:
     """All that is worth a sentence. Names are quoted as Python does, so that each is one printable line."""
-    return (*_joined_groups(binned), *_nearly_equal(binned), *_pooled(binned), *_rejected(labels))
+    return (*_joined_groups(binned), *_nearly_equal(binned), *_pooled(binned))
 
 
 def _joined_groups(binned: BinnedTable) -> Iterator[str]:
@@ -207,14 +205,6 @@ def _n_pooled(binning: Binning) -> int:
     """Categories that share a bin with others."""
     members = np.bincount(binning.bin_of, minlength=binning.size)
     return int(members[members > 1].sum())
-
-
-def _rejected(labels: ClassLabels | CorrectedNumber | None) -> Iterator[str]:
-    if labels is not None and not labels.is_better:
-        yield (
-            "The teacher's corrections of the labels were worse on private rows, by a noisy number: they are left out, and "
-            "alpha changes nothing above 0."
-        )
 
 
 def _name(feature: Feature) -> str:

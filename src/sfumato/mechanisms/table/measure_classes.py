@@ -1,4 +1,4 @@
-"""Third stage: the generator's own rule for the classes, corrected by noisy gradients, and judged on private rows."""
+"""Third stage: the generator's own rule for the classes, corrected by noisy gradients."""
 
 import math
 from dataclasses import dataclass, replace
@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.layout import BinCodes, Layout
-from sfumato.mechanisms.common.logistic import losses, probabilities
 from sfumato.mechanisms.common.measured import scaled
-from sfumato.mechanisms.common.prepared import RULE, bins_and_labels
+from sfumato.mechanisms.common.prepared import RULE
 from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
 from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.plan import TablePlan
@@ -29,7 +28,6 @@ from sfumato.mechanisms.table.target.correction import (
 from sfumato.mechanisms.table.target.labels import ClassLabels, expected_labels, rare_scores
 from sfumato.mechanisms.table.target.maps import ErrorGradient, RuleScores
 from sfumato.public.plan.doors import Doors, Measured
-from sfumato.public.schema.schema import Batch
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class ClassStage:
         by_bins = rule.additive_scores(generator.population.rows) + rate_corrections(generator.rate_ratios)
         if generator.rare_stddev is not None:
             by_bins = rare_scores(by_bins, generator.population, settings, rare=int(np.argmin(generator.rates)))
-        return ClassLabels(by_bins, by_bins, None, self._code_scores(generator, by_bins))
+        return ClassLabels(by_bins, by_bins, self._code_scores(generator, by_bins))
 
     def rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
         """Learned from rows of which as many are of each class as the population has to choose from: more of rare ones."""
@@ -84,10 +82,9 @@ class ClassStage:
         start = no_corrections(to_rates, self.plan.settings.target, width=rule.bins.width)
         of_codes = self._code_scores(generator, _scores(start, everyone))
         if not self.plan.has("teacher"):
-            return ClassLabels(_scores(start, everyone), _scores(start, everyone), None, of_codes)
+            return ClassLabels(_scores(start, everyone), _scores(start, everyone), of_codes)
         better = self.corrections(generator, rule, start, of_codes)
-        gain = self._judge(rule, start, better) if self.plan.has("judge") else None
-        return ClassLabels(_scores(start, everyone), _scores(better, everyone), gain, of_codes)
+        return ClassLabels(_scores(start, everyone), _scores(better, everyone), of_codes)
 
     def _code_scores(self, generator: Generator, scores: NDArray[np.float64]) -> CodeScores:
         """What categories add that were counted by class, where the rule has given the population these scores."""
@@ -157,22 +154,6 @@ class ClassStage:
             return of_block("bins", longest), of_block("everywhere", longer), trees
 
         return ask
-
-    def _judge(self, rule: GeneratorRule, start: NDArray[np.float64], better: NDArray[np.float64]) -> Measured:
-        """How much smaller the corrected log-loss is than the generator's, in a mean over rows: noisy."""
-        n_sets = len(start)
-        most = 3.0 + math.log(max(n_sets, 2) / 2)
-
-        def gains(batch: Batch) -> dict[str, NDArray[np.float64]]:
-            bins, labels = bins_and_labels(batch)
-            codes, scores = rule.bins.codes(bins), np.nan_to_num(batch[RULE]).astype(np.float64)
-            before, after = (
-                losses(probabilities(corrected(c, codes, scores[:, :n_sets], scores[:, n_sets:])), labels, most=most)
-                for c in (start, better)
-            )
-            return {"judge": ((before - after) / most)[:, None]}
-
-        return scaled(self.view.noisy_sum("judge", gains)["judge"], most)
 
 
 def _trust(generator: Generator, labels: NDArray[np.int64], *, least: float) -> float:

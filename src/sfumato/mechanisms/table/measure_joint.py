@@ -351,7 +351,8 @@ class JointStage:
 
     def rare(self, binned: BinnedTable) -> int | None:
         """One of two classes that has too few rows for gradients."""
-        if self.plan.n_classes != 2 or self.plan.number_target or not self.plan.has("teacher") or binned.target is None:
+        is_possible = self._settings.recounts_rare and self.plan.n_classes == 2 and self.plan.has("teacher")
+        if not is_possible or self.plan.number_target or binned.target is None:
             return None
         counts = np.maximum(binned.target.margin, 0.0)
         at = int(np.argmin(counts))

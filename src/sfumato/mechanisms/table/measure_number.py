@@ -1,4 +1,4 @@
-"""Third stage, for a number as target: the generator's own rule for it, corrected by private rows, and judged on them.
+"""Third stage, for a number as target: the generator's own rule for it, corrected by private rows.
 
 What the rule misses is summed over the rows of every part of a column and every cell of a pair; twice, the second time
 with finer cells of the few pairs that stood out.
@@ -17,11 +17,10 @@ from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.joint.pairs import all_pairs
 from sfumato.mechanisms.table.plan import LONG_PARTS, PAIRS, PARTS, TablePlan
 from sfumato.mechanisms.table.target.effects import Effects, column_parts, pair_cells
-from sfumato.mechanisms.table.target.maps import EffectBlock, NumberErrors, NumberPrediction, number_errors
+from sfumato.mechanisms.table.target.maps import EffectBlock, NumberErrors, NumberPrediction
 from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, NumberRule, ranks_of
 from sfumato.mechanisms.table.target.residuals import ResidualSums, learn_effects
-from sfumato.public.plan.doors import Doors, Measured
-from sfumato.public.schema.schema import Batch
+from sfumato.public.plan.doors import Doors
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class NumberStage:
                 scale=number.farthest / number.unit,
             )
             number = replace(number, learned=(*number.learned, learned))
-        return self._judged(number, rule, total=total)
+        return number
 
     def _ask(self, number: CorrectedNumber, effects: Effects, is_long: NDArray[np.bool_]) -> ResidualSums:
         """One look: the errors of the rule as it is now."""
@@ -78,21 +77,6 @@ class NumberStage:
             values[one.entries], stddevs[one.entries] = sums.values[: len(one.entries)], sums.stddev
         along = noisy["along"]
         return ResidualSums(values, stddevs, float(along.values[0]), along.stddev)
-
-    def _judged(self, number: CorrectedNumber, rule: NumberRule, *, total: float) -> CorrectedNumber:
-        """With a noisy number that says by how much squared errors are smaller, and one that says how large they are."""
-        before, target = replace(number, learned=()), self.plan.schema.target or ""
-
-        def squares(batch: Batch) -> dict[str, NDArray[np.float64]]:
-            old, new = (number_errors(one, target, batch)[0] ** 2 for one in (before, number))
-            return {"judge": np.stack([old - new, new], axis=1)}
-
-        noisy = self.view.noisy_sum("judge", squares)["judge"]
-        own = max(float(np.mean(np.clip(rule.errors / number.unit, -1.0, 1.0) ** 2)), 1e-12)
-        noise = noisy.stddev / total
-        shrunk = (float(noisy.values[1]) / total * own**2 + own * noise**2) / (own**2 + noise**2)
-        spread = math.sqrt(min(max(shrunk / own, 0.1**2), 1.0))
-        return replace(number, spread=spread, gain=Measured(noisy.values[:1], noisy.stddev))
 
 
 def _standing_out(effects: Effects, sums: ResidualSums, *, most: int, least: float) -> list[int]:

@@ -49,8 +49,7 @@ class FittedTable:
         labels = self.labels
         if alpha == 0 or labels is None:
             return None
-        before = labels.generator
-        return (1 - alpha) * before + alpha * labels.corrected if labels.is_better else before
+        return (1 - alpha) * labels.generator + alpha * labels.corrected
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class TableModel:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was pooled, joined or left out."""
-        return table_notes(self.fitted.binned, self.fitted.labels or self.fitted.numbers)
+        return table_notes(self.fitted.binned)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, a label for each, and a value in every bin."""

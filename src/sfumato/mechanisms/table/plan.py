@@ -74,7 +74,7 @@ class TablePlan:
     @cached_property
     def comparable(self) -> list[tuple[int, int]]:
         """Pairs of columns that may be nearly equal, by their places."""
-        if not 2 <= self.k <= self.sizes.most_paired:
+        if not (self.sizes.compares_columns and 2 <= self.k <= self.sizes.most_paired):
             return []
         return comparable(self.plain, self.sizes)
 
@@ -214,7 +214,7 @@ class TablePlan:
     def shares(self) -> dict[str, float]:
         """What each stage gets of the precision."""
         shares = self._worthwhile
-        return shares if self.settings.target.corrections else without(shares, "teacher", "judge")
+        return shares if self.settings.target.corrections else without(shares, "teacher")
 
     @cached_property
     def _worthwhile(self) -> dict[str, float]:
@@ -294,9 +294,6 @@ class TablePlan:
             blocks["cubes"] = (Hot(name="cubes", width=cubes, n_hot=most, weighted=True),)
         if self.has_rule:
             blocks["teacher"] = self._sums_of_errors() if self.number_target else self._gradient()
-            # Of a number, squared errors beside their difference.
-            n_judged = 2 if self.number_target else 1
-            blocks["judge"] = (Dense(name="judge", width=n_judged, l2_bound=math.sqrt(n_judged)),)
         return blocks
 
     def _pair_cells(self, levels: int) -> int:

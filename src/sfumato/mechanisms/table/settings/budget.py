@@ -18,7 +18,6 @@ class StageShares:
     triples: tuple[float, ...] = (0.00, 0.00, 0.015)  #: which three columns interact (zoo)
     cubes: tuple[float, ...] = (0.00, 0.00, 0.015)  #: tables of those triples (zoo)
     teacher: tuple[float, ...] = (0.00, 0.00, 0.355)  #: corrections of the rule for the target (zoo)
-    judge: tuple[float, ...] = (0.00, 0.00, 0.015)  #: whether the corrections are worse (zoo)
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,6 @@ class PersonNorms:
     triples: tuple[float, float] = (1.0, 0.5)  #: what goes with what: rows differ
     cubes: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
     teacher: tuple[float, float] = (0.6, 0.5)  #: errors of a rule are mostly small
-    judge: tuple[float, float] = (0.3, 0.5)  #: differences of losses are smaller
 
     def of(self, stage: str) -> tuple[float, float]:
         """The factor and the power of a stage."""

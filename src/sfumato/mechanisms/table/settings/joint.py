@@ -20,6 +20,7 @@ class JointSettings:
     most_lengthened: float = 2.0  #: and at most so many times as large (beyond, farther from the truth than none)
     ratio_at_once: int = 256  #: classes that are worked on together (memory)
 
+    recounts_rare: bool = True  #: a rare class is counted again in the place of gradients
     rare_below: float = 40.0  #: one of two classes is rare below so many standard deviations of a count (zoo)
     rare_intervals: int = 3  #: intervals of a number that a rare class is counted in, besides bins (zoo: 3, 4, 6)
     rare_few: float = 5.0  #: half of these counts are of intervals up to so many standard deviations of rows (zoo)

@@ -36,6 +36,7 @@ class SumSizes:
     zoom_looks: int = 4  #: looks into heavy cells: four narrow one by a million (judgement)
     zoom_parts: int = 32  #: parts that each look cuts a heavy cell into (judgement)
     zoom_cells: int = 32  #: heavy cells of a column that are looked into (judgement)
+    compares_columns: bool = True  #: nearly equal columns are looked for
     difference_scales: int = 10  #: a difference is counted by powers of two of a spread, so many of them
     most_compared: int = 32  #: pairs of columns that are compared, at most (time)
     difference_least: float = 8.0  #: rows of all pairs over the noise of their counts, at least (judgement)

@@ -1,4 +1,6 @@
-"""How the target follows from the other columns: post-processing, without any effect on the privacy plan but `trees`."""
+"""How the target follows from the other columns: post-processing; only the switches `trees` and
+`corrections` change the privacy plan.
+"""
 
 from dataclasses import dataclass
 
@@ -37,7 +39,8 @@ class TargetSettings:
     corrects_all: bool = True  #: and a part for all columns together
     fullest_few: float = 0.03  #: part of the rows that may differ from the fullest bins in fewer columns than assumed
 
-    rare_exception: float = 0.05  #: a class below this part of the rows gets steeper scores (0: none does)
+    steepens_rare: bool = True  #: a rare class that noise nearly hides gets steeper scores
+    rare_exception: float = 0.05  #: if it has less than this part of the rows (made-up populations of plan)
     rare_near: float = 8.0  #: where it lies less than this above the others (zoo: 4, 6, 8, 12)
     rare_steeper: float = 3.0  #: up to so many times (zoo: 2, 3, 4)
 

@@ -16,26 +16,19 @@ from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
 from sfumato.mechanisms.table.joint.population import Population
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.mechanisms.table.settings.target import TargetSettings
-from sfumato.public.plan.doors import Measured
 
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """What two rules say of every row of the population, and how much smaller the loss of the second was: noisy."""
+    """What the generator's rule and the corrected one say of every row of the population."""
 
     generator: NDArray[np.float64]
     corrected: NDArray[np.float64]
-    gain: Measured | None
     codes: CodeScores = field(default_factory=dict)  # by the places of columns; both rules have them besides
 
     def of_codes(self, cells: Sequence[NDArray[np.int64]]) -> NDArray[np.float64] | float:
         """What the categories of rows add to their scores, from the cells of every column."""
         return code_scores(self.codes, cells)
-
-    @property
-    def is_better(self) -> bool:
-        """Whether the second rule is believed: it follows private rows, so unless these speak clearly against it."""
-        return self.gain is None or float(self.gain.values[0]) > -self.gain.stddev
 
 
 def balanced_intercepts(
@@ -146,7 +139,8 @@ def rare_scores(
         settings: When and how much steeper.
         rare: The rarer class.
     """
-    if np.average(population.labels == rare, weights=population.weights) >= settings.rare_exception:
+    share = np.average(population.labels == rare, weights=population.weights)
+    if not settings.steepens_rare or share >= settings.rare_exception:
         return learned
     gap = _gap(learned[:, 0] if rare == 1 else -learned[:, 0], population, rare)
     if gap <= 0:  # noise has hidden the class altogether

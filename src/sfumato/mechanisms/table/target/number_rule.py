@@ -12,15 +12,14 @@ from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.mechanisms.table.settings.target import TargetSettings
 from sfumato.mechanisms.table.target.residuals import LearnedEffects
-from sfumato.public.plan.doors import Measured
 
 
 @dataclass(frozen=True)
 class CorrectedNumber:
-    """What the rule says of every row of the population, what is added to it, and how much smaller errors are then: noisy.
+    """What the rule says of every row of the population, and what is added to it.
 
-    `unit` is the largest error, `mean` the rule's own and `farthest` its largest deviation from it; `spread` is the part of the
-    population's errors that private rows have. `is_all`: nothing else is known of the target, so errors are chance.
+    `unit` is the largest error, `mean` the rule's own and `farthest` its largest deviation from it.
+    `is_all`: nothing else is known of the target, so errors are chance.
     """
 
     predicted: NDArray[np.float64] = field(repr=False)
@@ -28,14 +27,7 @@ class CorrectedNumber:
     unit: float
     mean: float
     farthest: float
-    spread: float = 1.0
-    gain: Measured | None = None
     is_all: bool = False
-
-    @property
-    def is_better(self) -> bool:
-        """Whether the corrections are believed: they follow private rows, so unless these speak clearly against them."""
-        return self.gain is None or float(self.gain.values[0]) > -self.gain.stddev
 
     def deviations(self, predicted: NDArray[np.float64]) -> NDArray[np.float64]:
         """The rule's distance from its mean, within [-1, 1]."""
@@ -68,9 +60,7 @@ class CorrectedNumber:
         """
         known = np.flatnonzero(~np.isnan(values))
         before, predicted, at = values[known], self.predicted[chosen[known]], cells[known]
-        kept = 1 - alpha * (1 - self.spread) if self.is_better else 1.0
-        rule = predicted + alpha * self.corrections(predicted, at) if self.is_better else predicted
-        errors = kept * (before - predicted)
+        rule, errors = predicted + alpha * self.corrections(predicted, at), before - predicted
         wanted = rule + (exchanged_errors(errors, rule, list(at.T), rng, settings) if self.is_all else errors)
         out = values.copy()
         out[known[np.argsort(wanted, kind="stable")]] = np.sort(before)
