@@ -6,7 +6,7 @@ from small_tables import JOINT
 
 from sfumato.mechanisms.table.joint.ordering import levels_of
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels
-from sfumato.mechanisms.table.joint.spanning_tree import Link, LinkCoder, fine_link, link_layout, spanning_tree
+from sfumato.mechanisms.table.joint.spanning_tree import Link, LinkCoder, fine_link, link_layout, strongest_tree
 
 TOTAL = 10_000.0
 MARGIN = np.full(12, 1 / 12)
@@ -54,8 +54,8 @@ def test_given_turns_the_table_to_its_parent() -> None:
 
 def test_a_tree_has_no_circle_and_takes_the_strongest_first() -> None:
     pairs = [(0, 3), (1, 2), (0, 1), (2, 3), (0, 2), (3, 4)]
-    assert spanning_tree(pairs, n_columns=5) == [(0, 3), (1, 2), (0, 1), (3, 4)]
-    assert spanning_tree([], n_columns=3) == []
+    assert strongest_tree(pairs, n_columns=5) == [(0, 3), (1, 2), (0, 1), (3, 4)]
+    assert strongest_tree([], n_columns=3) == []
 
 
 def test_each_row_has_one_place_in_every_link() -> None:

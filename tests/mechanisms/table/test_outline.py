@@ -61,12 +61,12 @@ def test_every_stage_is_planned_or_named(n_numbers, sizes, target, rows, epsilon
 def test_a_table_that_has_everything_is_told_of_nothing() -> None:
     assert left_out([*numbers(10), coded("y", 2)]) == {}
     assert left_out(numbers(10), target=None) == {}
-    assert "levels" in outline_table(Schema(columns=numbers(10), target="x0", rows=10**6), BUDGET).path
+    assert "levels" in outline_table(Schema(columns=numbers(10), target="x0", rows=10**6), BUDGET, TableSettings()).path
 
 
 def test_few_rows_are_the_reason_until_there_are_as_many_as_it_says() -> None:
     schema = Schema(columns=(*numbers(5), coded("y", 2)), target="y", rows=400)
-    for entry in outline_table(schema, BUDGET).left_out:
+    for entry in outline_table(schema, BUDGET, TableSettings()).left_out:
         assert entry.why.startswith("too few rows at this budget; from about ")
         needed = int(entry.why.split()[-2].replace(",", ""))
         assert needed > 400
@@ -98,7 +98,7 @@ def test_many_columns_classes_and_categories_are_named() -> None:
 def test_the_path_for_wide_tables_is_named() -> None:
     schema = Schema(columns=(*numbers(150), coded("y", 2)), target="y", rows=10_000)
     assert is_wide(schema)
-    found = outline_table(schema, BUDGET)
+    found = outline_table(schema, BUDGET, TableSettings())
     assert found.path.startswith("150 of 150 columns are numbers, more than a hundred: rows are taken as points")
     assert "The shapes of single columns" in {entry.what for entry in found.left_out}
 

@@ -36,7 +36,7 @@ from sfumato.mechanisms.table.joint.population import (
     raked,
     with_links,
 )
-from sfumato.mechanisms.table.joint.spanning_tree import Link, LinkCoder, fine_link, link_layout, spanning_tree
+from sfumato.mechanisms.table.joint.spanning_tree import Link, LinkCoder, fine_link, link_layout, strongest_tree
 from sfumato.mechanisms.table.joint.triples import sign_tables, strongest_triples
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.joint import JointSettings
@@ -185,7 +185,7 @@ class JointStage:
 
         sums, shares = self._pair_sums(binned, levels, pairs), self._shares_of(generator, pairs)
         goals = residual_goals(levels, pairs, sums, shares, self._settings, total=binned.total)
-        chosen = spanning_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
+        chosen = strongest_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
         chosen = chosen if self.plan.has("links") else []
         links = self._links(generator, {goal.columns: goal for goal in goals}, chosen) if chosen else []
         if links:

@@ -17,7 +17,7 @@ from sfumato.mechanisms.common.simplex import haar_within, to_simplex
 from sfumato.mechanisms.table.columns.density import Intervals, NoisySums, find_density, shapes_of
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
-from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.measured import Measured
 
 
 def can_turn(cells: Cells) -> bool:

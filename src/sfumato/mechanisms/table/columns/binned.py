@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.features import Feature
-from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.measured import Measured
 
 
 @dataclass(frozen=True)

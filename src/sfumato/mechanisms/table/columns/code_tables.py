@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
-from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.measured import Measured
 
 #: By the places of columns: what to add to each set of scores for every category.
 CodeScores = Mapping[int, NDArray[np.float64]]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.mechanisms.table.settings.sizes import SumSizes
-from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.measured import Measured
 
 
 @dataclass(frozen=True)

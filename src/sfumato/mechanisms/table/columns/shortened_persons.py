@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.measured import Measured
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.layout import Layout, side_by_side
 from sfumato.mechanisms.table.settings.joint import JointSettings
-from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.measured import Measured
 
 
 def all_pairs(n_columns: int) -> list[tuple[int, int]]:

@@ -25,10 +25,10 @@ class Link:
         return self.table if self.left == parent else self.table.T
 
 
-def spanning_tree(pairs: Sequence[tuple[int, int]], *, n_columns: int) -> list[tuple[int, int]]:
+def strongest_tree(pairs: Sequence[tuple[int, int]], *, n_columns: int) -> list[tuple[int, int]]:
     """Pairs that form no circle: greedily, in the order given.
 
-    >>> spanning_tree([(0, 1), (1, 2), (0, 2), (2, 3)], n_columns=4)
+    >>> strongest_tree([(0, 1), (1, 2), (0, 2), (2, 3)], n_columns=4)
     [(0, 1), (1, 2), (2, 3)]
     """
     root = list(range(n_columns))

@@ -24,7 +24,7 @@ from sfumato.mechanisms.common.logistic import error_slopes, probabilities
 from sfumato.mechanisms.table.joint.population import Population
 from sfumato.mechanisms.table.settings.target import TargetSettings
 from sfumato.mechanisms.table.target.classifier import GeneratorRule
-from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.measured import Measured
 
 #: Asks for the noisy gradient at given corrections: of the bins' weights, of the intercepts, and of the belief in the trees.
 Ask = Callable[[NDArray[np.float64]], tuple[Measured, Measured, Measured]]
