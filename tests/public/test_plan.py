@@ -266,7 +266,12 @@ def test_the_digest_sees_every_setting_of_tables() -> None:
 
 def test_the_digest_of_sources_sees_constants_also_in_tuples_and_no_comment(monkeypatch: pytest.MonkeyPatch) -> None:
     constants = sys.modules["sfumato.outlook.constants"]
-    source, read = constants._source, constants_digest.__wrapped__  # the sources, not what was read before
+    source = constants._source
+
+    def read(mechanism: sf.ThreeAImage) -> str:
+        constants._constants_of.cache_clear()  # the sources, not what was read before
+        return constants_digest(mechanism)
+
     before = read(sf.ThreeAImage())
     monkeypatch.setattr(constants, "_source", lambda module: source(module) + "\n# a comment\n")
     assert read(sf.ThreeAImage()) == before
@@ -274,6 +279,7 @@ def test_the_digest_of_sources_sees_constants_also_in_tuples_and_no_comment(monk
         changed = {"sfumato.mechanisms.image.sizes": text}
         monkeypatch.setattr(constants, "_source", lambda module, c=changed: source(module) + c.get(module, ""))
         assert read(sf.ThreeAImage()) != before
+    constants._constants_of.cache_clear()
 
 
 # -------------------------------------------------------------------------------------------------- the command line

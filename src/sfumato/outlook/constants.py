@@ -11,7 +11,6 @@ from sfumato.mechanism import Mechanism
 _ZONES = ("sfumato.mechanisms", "sfumato.learn")
 
 
-@cache  # every plan, report and check of a report asks for it, and reading the sources takes a while
 def constants_digest(mechanism: Mechanism) -> str:
     """Twelve digits that change when a setting of the mechanism does. A change of the code between settings is not seen.
 
@@ -22,6 +21,7 @@ def constants_digest(mechanism: Mechanism) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+@cache  # every plan, report and check of a report asks for it, and reading the sources takes a while
 def _constants_of(module: str) -> str:
     seen: dict[str, list[str]] = {}
     waiting = [module]

@@ -118,7 +118,7 @@ def test_levels_are_few_and_about_equally_full() -> None:
 
 
 def test_categories_are_ordered_by_the_classes_that_they_go_with() -> None:
-    from test_lifts import binnings
+    from test_class_tables import binnings
 
     joints = [np.full((2, 9), 1 / 18), np.array([[0.2, 0.0, 0.1, 0.2], [0.0, 0.3, 0.1, 0.1]]), np.full((2, 9), 1 / 18)]
     lines = bin_lines(binnings(), joints, np.arange(2.0))
