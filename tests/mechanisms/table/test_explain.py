@@ -71,7 +71,8 @@ def test_few_rows_are_the_reason_until_there_are_as_many_as_it_says() -> None:
         needed = int(entry.why.split()[-2].replace(",", ""))
         assert needed > 400
         enough, short = (
-            outline_table(replace(schema, rows=round(part * needed)), BUDGET).left_out for part in (1.1, 0.9)
+            outline_table(replace(schema, rows=round(part * needed)), BUDGET, TableSettings()).left_out
+            for part in (1.1, 0.9)
         )
         assert entry.what not in {other.what for other in enough}
         assert entry.what in {other.what for other in short}
