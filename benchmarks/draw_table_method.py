@@ -2,7 +2,7 @@
 
     python benchmarks/draw_table_method.py
 
-Both are read from the code, so run it again when a constant of `evidence.py` or `blueprint.py` changes.
+Both are read from the code, so run it again when a setting changes.
 """
 
 import re
@@ -11,8 +11,9 @@ from html import escape
 from pathlib import Path
 
 from sfumato import Budget, Column, Schema
-from sfumato.mechanisms.table.evidence import Evidence
-from sfumato.mechanisms.table.outline import outline_table
+from sfumato.mechanisms.table.budget_split import Evidence
+from sfumato.mechanisms.table.explain import outline_table
+from sfumato.mechanisms.table.settings.table import TableSettings
 
 _ROOT = Path(__file__).parents[1]
 _PICTURE = _ROOT / "docs" / "images" / "table-method.svg"
@@ -48,7 +49,7 @@ def _free(name: str, *lines: str) -> _Stage:
 
 
 _COLUMNS: dict[str, tuple[_Stage, ...]] = {
-    "1  Bins: to_bins.py": (
+    "1  Columns: measure_columns.py": (
         _Stage("groups", ("yes-or-no columns of one stem:", "does just one of them hold?"), share=0.01),
         _Stage("coarse", ("parts of each column", "single values apart")),
         _Stage("differences", ("two columns nearly equal?", "then by how far they lie apart"), share=0.01),
@@ -57,7 +58,7 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
         _Stage("spikes, 4 looks", ("into heavy cells, 32 parts", "each time: exact values")),
         _free("bins", "smooth, cut where later counts can tell", "values apart; levels of a number target"),
     ),
-    "2  Generator: to_generator.py": (
+    "2  Joint tables: measure_joint.py": (
         _Stage("classes", ("each column with the class", "")),
         _Stage("moments", ("products of normal scores", "within each class")),
         _Stage("pairs", ("6 x 6 levels of every pair", "")),
@@ -67,11 +68,10 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
         _Stage("cubes", ("tables of up to four triples", "")),
         _free("population", "100,000 rows: lifts, copula, tree,", "weights raked to all tables"),
     ),
-    "3  Labels: to_labels.py": (
+    "3  Target: measure_classes.py": (
         _free("rule", "weights of bins and boosted trees,", "learned on the population"),
         _Stage("teacher, T looks", ("errors of the rule at each", "bin, and along the trees")),
         _free("corrected rule", "posterior of corrections", "given all noisy gradients"),
-        _Stage("judge", ("by how much less does the", "corrected rule lose?")),
         _free("model", "classes drawn anew, or a number as target", "moved; a value in every bin"),
     ),
 }
@@ -184,9 +184,10 @@ def left_out() -> str:
         "300 numbers, one of them the target": [*numbers(299), Column(name="y", kind="numeric", bounds=(0, 1))],
         "1,200 numbers and 800 categories": [*numbers(1_200), *(coded(f"c{i}", 3) for i in range(800)), yes],
     }
+    budget = Budget(epsilon=1.0, delta=1e-6)
     lines = ["| table | left out, or coarser |", "|---|---|"]
     for name, columns in examples.items():
-        outline = outline_table(Schema(columns=tuple(columns), target="y", rows=10**6), Budget(epsilon=1.0, delta=1e-6))
+        outline = outline_table(Schema(columns=tuple(columns), target="y", rows=10**6), budget, TableSettings())
         told = " ".join(entry.sentence for entry in outline.left_out)
         lines.append(f"| {name} | {told or 'nothing'} |")
     return "\n".join(lines)

@@ -34,13 +34,15 @@ import sfumato as sf
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
 from sfumato.lab.benchmark.metrics import class_rate_error, distances
 from sfumato.lab.boosted_trees import need_lightgbm
+from sfumato.mechanisms.image.mechanism import ThreeAImage
+from sfumato.mechanisms.table.mechanism import ThreeATable
 from sfumato.outlook.constants import constants_digest
 from sfumato.outlook.row_counts import rows_to_release
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import default_delta
 
 RUNS = Path(__file__).parent / "results" / "expectations.jsonl"
-MODULES = {"table": "sfumato.mechanisms.table.mechanism", "image": "sfumato.mechanisms.image.mechanism"}
+MECHANISMS = {"table": ThreeATable(), "image": ThreeAImage()}
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 ROWS, COLUMNS, RATES = (500, 2_000, 10_000, 50_000, 200_000), (5, 20, 60), (0.5, 0.1, 0.01)
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -127,7 +129,7 @@ def run_task(task: Task) -> list[dict[str, Any]]:
             records.append(
                 {
                     **{k: v for k, v in asdict(task).items() if k not in ("epsilons", "alphas")},
-                    "digest": constants_digest(MODULES[task.kind]),
+                    "digest": constants_digest(MECHANISMS[task.kind]),
                     "strength": task.strength,
                     "epsilon": epsilon,
                     "mu": 1 / fitted.plan.scale,
@@ -183,7 +185,7 @@ def read_runs() -> list[dict[str, Any]]:
     """The runs that were made with the constants of today."""
     if not RUNS.exists():
         return []
-    digests = {kind: constants_digest(module) for kind, module in MODULES.items()}
+    digests = {kind: constants_digest(mechanism) for kind, mechanism in MECHANISMS.items()}
     records = [json.loads(line) for line in RUNS.read_text(encoding="utf-8").splitlines() if line.strip()]
     return [record for record in records if record["digest"] == digests[record["kind"]]]
 
@@ -227,7 +229,7 @@ def main() -> None:
         RUNS.unlink(missing_ok=True)
     if not options.fit:
         run_all(options)
-    digests = {kind: constants_digest(module) for kind, module in MODULES.items()}
+    digests = {kind: constants_digest(mechanism) for kind, mechanism in MECHANISMS.items()}
     write_expectations(read_runs(), digests=digests)
     write_pages()
 

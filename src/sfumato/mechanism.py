@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-from sfumato.errors import PlanError
+from sfumato.errors import PlanError, VerificationError
 from sfumato.model import Classifier, Product, Weights
 from sfumato.public.budget import Budget
 from sfumato.public.certificate.certificate import MechanismRecord
@@ -123,11 +123,25 @@ def learner_names() -> tuple[str, ...]:
 
 
 def settings_of(mechanism: Named) -> dict[str, Any]:
-    """The public settings of whatever has a name."""
+    """The public settings of whatever has a name. Of settings in groups only those that are not the default ones."""
     settings: Any = mechanism
     if not dataclasses.is_dataclass(settings) or isinstance(settings, type):
         raise PlanError(f"mechanism {mechanism.name!r} must be a frozen dataclass of its public settings.")
-    return dataclasses.asdict(settings)
+    own = {entry.name: getattr(settings, entry.name) for entry in dataclasses.fields(settings)}
+    plain = {name: value for name, value in own.items() if not dataclasses.is_dataclass(value)}
+    return plain | {
+        name: changed for name, value in own.items() if dataclasses.is_dataclass(value) and (changed := _changed(value))
+    }
+
+
+def _changed(group: Any) -> dict[str, Any]:
+    """The settings of a group that are not those of a fresh one, and groups within it likewise."""
+    fresh, found = type(group)(), {}
+    for entry in dataclasses.fields(group):
+        value, default = getattr(group, entry.name), getattr(fresh, entry.name)
+        if value != default:
+            found[entry.name] = _changed(value) if dataclasses.is_dataclass(value) else value
+    return found
 
 
 def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
@@ -143,13 +157,38 @@ def record_of(mechanism: Mechanism) -> MechanismRecord:
 def mechanism_from(record: MechanismRecord) -> Mechanism:
     """The mechanism of a certificate, with exactly the settings that are listed, each of its type."""
     cls: Any = registered(record.name)
+    mechanism: Mechanism = made_from(cls, record.parameters, what=f"mechanism {record.name!r}")
+    return mechanism
+
+
+def made_from(cls: Any, parameters: Mapping[str, Any], *, what: str) -> Any:
+    """A dataclass with exactly the settings that are listed, each of its type; a group of settings may list some of its own."""
     try:
         hints = typing.get_type_hints(cls)
     except NameError:  # types that only its own module knows
         hints = {}
     wanted = {entry.name: hints.get(entry.name, Any) for entry in dataclasses.fields(cls)}
-    mechanism: Mechanism = cls(**read_fields(record.parameters, wanted, what=f"mechanism {record.name!r}"))
-    return mechanism
+    groups = {name: kind for name, kind in wanted.items() if dataclasses.is_dataclass(kind)}
+    plain = {name: kind for name, kind in wanted.items() if name not in groups}
+    listed = dict(parameters)
+    made = {
+        name: _group_from(kind, listed.pop(name), what=f"{what}, {name}")
+        for name, kind in groups.items()
+        if name in listed
+    }
+    return cls(**read_fields(listed, plain, what=what), **made)
+
+
+def _group_from(kind: Any, body: Any, *, what: str) -> Any:
+    """The group with some settings that are not its default ones."""
+    if not isinstance(body, dict):
+        raise VerificationError(f"{what} must be a JSON object.")
+    hints = typing.get_type_hints(kind)
+    inner = {name: hints[name] for name in body if name in hints and dataclasses.is_dataclass(hints[name])}
+    made = {name: _group_from(inner[name], body[name], what=f"{what}, {name}") for name in inner}
+    rest = {name: value for name, value in body.items() if name not in inner}
+    wanted = {name: hints[name] for name in rest if name in hints}
+    return kind(**read_fields(rest, wanted, what=what), **made)
 
 
 def registered_names() -> tuple[str, ...]:

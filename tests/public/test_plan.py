@@ -256,15 +256,32 @@ def test_other_constants_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not share(ADULT)[1].to_json()["simulated_with_these_constants"]
 
 
-def test_the_digest_sees_a_constant_and_no_comment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_digest_sees_every_setting_of_tables() -> None:
+    default, read = ThreeATable(), constants_digest
+    sizes = replace(default.settings.sizes, cells=7)
+    assert read(default) == read(ThreeATable())
+    assert read(ThreeATable(settings=replace(default.settings, sizes=sizes))) != read(default)
+    shares = replace(default.settings.budget.shares, pairs=(0.0, 0.0, 0.1))
+    budget = replace(default.settings.budget, shares=shares)
+    assert read(ThreeATable(settings=replace(default.settings, budget=budget))) != read(default)
+
+
+def test_the_digest_of_sources_sees_constants_also_in_tuples_and_no_comment(monkeypatch: pytest.MonkeyPatch) -> None:
     constants = sys.modules["sfumato.outlook.constants"]
-    source, read = constants._source, constants_digest.__wrapped__  # the sources, not what was read before
-    before = read("sfumato.mechanisms.table.mechanism")
+    source = constants._source
+
+    def read(mechanism: ThreeAImage) -> str:
+        constants._constants_of.cache_clear()  # the sources, not what was read before
+        return constants_digest(mechanism)
+
+    before = read(ThreeAImage())
     monkeypatch.setattr(constants, "_source", lambda module: source(module) + "\n# a comment\n")
-    assert read("sfumato.mechanisms.table.mechanism") == before
-    changed = {"sfumato.mechanisms.table.cells": "\nCELLS = 7\n"}
-    monkeypatch.setattr(constants, "_source", lambda module: source(module) + changed.get(module, ""))
-    assert read("sfumato.mechanisms.table.mechanism") != before
+    assert read(ThreeAImage()) == before
+    for text in ("\nROWS = 7\n", "\n_FEW, _MANY = 7, 8\n"):
+        changed = {"sfumato.mechanisms.image.sizes": text}
+        monkeypatch.setattr(constants, "_source", lambda module, c=changed: source(module) + c.get(module, ""))
+        assert read(ThreeAImage()) != before
+    constants._constants_of.cache_clear()
 
 
 # -------------------------------------------------------------------------------------------------- the command line

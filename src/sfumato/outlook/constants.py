@@ -6,19 +6,23 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from sfumato.mechanism import Mechanism
+
 _ZONES = ("sfumato.mechanisms", "sfumato.learn")
 
 
-@cache  # every plan, report and check of a report asks for it, and reading the sources takes a while
-def constants_digest(module: str) -> str:
-    """Twelve digits that change when a constant of the module, or of a part that it imports, does.
+def constants_digest(mechanism: Mechanism) -> str:
+    """Twelve digits that change when a setting of the mechanism does. A change of the code between settings is not seen.
 
-    Read from the text, so that nothing is imported: upper-case names and the defaults of classes. A change of the code
-    between constants is not seen.
-
-    >>> constants_digest("sfumato.mechanisms.table.mechanism") == constants_digest("sfumato.mechanisms.image.mechanism")
-    False
+    A mechanism that has all of its numbers in `settings` is its own text. Of any other the upper-case names and the defaults of
+    classes are read from the sources of its module and of the parts that it imports.
     """
+    text = repr(mechanism) if hasattr(mechanism, "settings") else _constants_of(type(mechanism).__module__)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@cache  # every plan, report and check of a report asks for it, and reading the sources takes a while
+def _constants_of(module: str) -> str:
     seen: dict[str, list[str]] = {}
     waiting = [module]
     while waiting:
@@ -27,8 +31,7 @@ def constants_digest(module: str) -> str:
             tree = ast.parse(_source(name))
             seen[name] = _constants(tree)
             waiting += _imported(tree)
-    text = "\n".join(sorted(line for lines in seen.values() for line in lines))  # wherever they stand: files move
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return "\n".join(sorted(line for lines in seen.values() for line in lines))  # wherever they stand: files move
 
 
 def _source(module: str) -> str:
@@ -53,8 +56,14 @@ def _imported(tree: ast.Module) -> list[str]:
 def _constants(tree: ast.Module) -> list[str]:
     found = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
+        if isinstance(node, ast.Assign) and any(map(_is_constant, node.targets)):
             found.append(ast.unparse(node))
         elif isinstance(node, ast.ClassDef):
             found += [ast.unparse(part) for part in node.body if isinstance(part, ast.AnnAssign) and part.value]
     return sorted(found)
+
+
+def _is_constant(target: ast.expr) -> bool:
+    """An upper-case name, or several of them at once."""
+    names = target.elts if isinstance(target, ast.Tuple) else [target]
+    return any(isinstance(name, ast.Name) and name.id.isupper() for name in names)

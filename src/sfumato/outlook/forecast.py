@@ -155,7 +155,7 @@ def outlook(mechanism: Named, *, schema: Schema, budget: Budget, planned: Plan |
         classes=target.size if target is not None and target.is_coded else 0,
         delta=budget.delta,
         noise_growth=growth,
-        current=found.digest == constants_digest(registered(simulated).__module__),
+        current=found.digest == constants_digest(registered(simulated)()),
         predicts_number=target is not None and target.is_number,
     )
 

@@ -1,7 +1,6 @@
 """The contract of moments, and twins of the mechanism and of its doors that break one clause each."""
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import pytest
 
@@ -33,20 +32,13 @@ CASES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuickMoments(Moments):
-    """Two gradients, and few rows for the Hessian: the contract fits a mechanism many times."""
-
-    name: ClassVar[str] = "quick-moments"
-    settings: ClassVar[MomentsSettings] = QUICK
-
-
-register(QuickMoments)
+#: Two gradients, and few rows for the Hessian: the contract fits a mechanism many times.
+quick = Moments(settings=QUICK)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_keeps_the_contract(case: str) -> None:
-    check_mechanism(QuickMoments(), CASES[case], n_rows=60)
+    check_mechanism(quick, CASES[case], n_rows=60)
 
 
 def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives) -> None:
@@ -78,7 +70,7 @@ def test_broken_twins_are_caught(mechanism, clause: str) -> None:
 )
 def test_broken_doors_are_caught(primitives, clause: str) -> None:
     with pytest.raises(ContractError):
-        run_clause(clause, QuickMoments(), TWO, primitives)
+        run_clause(clause, quick, TWO, primitives)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_moments_contract import THREE, TWO, QuickMoments
+from test_moments_contract import THREE, TWO, quick
 
 import sfumato as sf
 from sfumato.extending import NoiseSource
@@ -35,7 +35,7 @@ class QuickLinear(Logistic):
     """The learner, on any table as on wide ones."""
 
     def _plan(self, schema, budget):
-        return LinearPlan(schema, QuickMoments.settings)
+        return LinearPlan(schema, quick.settings)
 
 
 def maps_of(mechanism, schema: sf.Schema) -> list[tuple[str, Any]]:
@@ -66,7 +66,7 @@ def refuse_private(value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("mechanism", "schema"),
-    [(QuickMoments(), TWO), (QuickMoments(), THREE), (QuickLinear(), TWO)],
+    [(quick, TWO), (quick, THREE), (QuickLinear(), TWO)],
     ids=["two classes", "three classes", "learner"],
 )
 def test_every_map_can_be_pickled_and_gives_the_same_bits(mechanism, schema: sf.Schema) -> None:

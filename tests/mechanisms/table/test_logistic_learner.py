@@ -4,11 +4,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
+from small_tables import TINY
 
 import sfumato as sf
 from helpers import set_constant
 from schemas import PERSONS, TABLE
 from sfumato.check import check_mechanism
+from sfumato.extending import register
 from sfumato.mechanisms import Logistic
 from sfumato.mechanisms.moments.settings import MomentsSettings
 
@@ -30,14 +32,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", ["gradients", "persons"])
-@pytest.mark.usefixtures("tiny")
 def test_it_keeps_the_contract(case: str, monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
     schema, budget = CASES[case]
-    check_mechanism(Logistic(), schema, n_rows=100, budget=budget)
+    check_mechanism(Logistic(settings=TINY), schema, n_rows=100, budget=budget)
 
 
-@sf.register
+@register
 @dataclass(frozen=True, kw_only=True)
 class QuickLogistic(Logistic):
     """On wide tables: two gradients, and few rows for the Hessian."""
@@ -58,5 +59,5 @@ def test_gradients_are_asked_for_where_rows_support_them(case: str) -> None:
     steps = {step.name: step for step in Logistic().steps(schema, budget)}
     assert ("teacher" in steps) == (case != "small")
     assert steps["progress"].uses == (steps["teacher"].uses + 1 if "teacher" in steps else 1)
-    assert not {"pairs", "links", "triples", "cubes", "spikes", "judge"} & steps.keys()
+    assert not {"pairs", "links", "triples", "cubes", "spikes"} & steps.keys()
     assert all(block.name != "trees" for step in steps.values() for block in step.blocks)

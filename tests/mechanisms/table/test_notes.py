@@ -4,12 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
+from small_tables import TINY_TABLE
 
 import sfumato as sf
 from sfumato.extending import NoiseSource
-
-pytestmark = pytest.mark.usefixtures("tiny")
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 
@@ -30,7 +28,7 @@ def towns(n_rows: int, n_towns: int) -> sf.Sensitive:
 
 
 def test_rare_categories_are_pooled_and_said_so(tmp_path: Path) -> None:
-    fitted = sf.fit("auto", towns(20_000, 3_000), BUDGET, seed=0)
+    fitted = sf.fit(TINY_TABLE, towns(20_000, 3_000), BUDGET, seed=0)
     binning = fitted.model.fitted.binned.binnings[0]
     alone = binning.size - 1
     assert 10 <= alone <= 63
@@ -47,7 +45,7 @@ def test_rare_categories_are_pooled_and_said_so(tmp_path: Path) -> None:
 
 
 def test_few_categories_are_none_of_them_pooled() -> None:
-    fitted = sf.fit("auto", towns(5_000, 40), BUDGET, seed=0, source=NoiseSource(research_seed=0))
+    fitted = sf.fit(TINY_TABLE, towns(5_000, 40), BUDGET, seed=0, source=NoiseSource(research_seed=0))
     assert not any("pooled" in note for note in fitted.model.notes)
 
 
@@ -58,12 +56,12 @@ def test_groups_that_were_found_are_named_and_declared_ones_are_not() -> None:
     frame = pd.DataFrame({name: kind == at for at, name in enumerate(names)}).assign(x=rng.random(5_000))
     columns = (*(sf.Column(name=n, kind="boolean") for n in names), sf.Column(name="x", kind="numeric", bounds=(0, 1)))
     schema = sf.Schema(columns=columns, rows=5_000)
-    found = sf.fit("auto", sf.Sensitive.read(frame, schema), BUDGET, seed=0).model.notes
+    found = sf.fit(TINY_TABLE, sf.Sensitive.read(frame, schema), BUDGET, seed=0).model.notes
     assert found == (
         "Nearly all rows have exactly one of 'soil_0' to 'soil_3' set, by a noisy count: so have the synthetic ones, or none.",
     )
     known = sf.Schema(columns=columns, rows=5_000, one_of=names)
-    assert sf.fit("auto", sf.Sensitive.read(frame, known), BUDGET, seed=0).model.notes == ()
+    assert sf.fit(TINY_TABLE, sf.Sensitive.read(frame, known), BUDGET, seed=0).model.notes == ()
 
 
 def test_many_columns_take_few_sentences() -> None:
@@ -71,7 +69,7 @@ def test_many_columns_take_few_sentences() -> None:
         sf.Column(name=f"c{i}", kind="categorical", categories=tuple(f"k{j}" for j in range(70))) for i in range(150)
     )
     data = sf.Sensitive.read({c.name: ["k1"] * 50 for c in many}, sf.Schema(columns=many, rows=50))
-    notes = sf.fit("auto", data, BUDGET, seed=0).model.notes
+    notes = sf.fit(TINY_TABLE, data, BUDGET, seed=0).model.notes
     assert len(notes) == 21
     assert notes[-1] == "Rare categories of 130 columns more are pooled likewise."
 

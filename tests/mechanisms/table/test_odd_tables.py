@@ -6,15 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from small_tables import TINY_TABLE
 
 import schemas
 from sfumato import Budget, Column, PrivacyUnit, Schema, Sensitive, fit, plan
 from sfumato.extending import NoiseSource
-from sfumato.mechanisms import ThreeATable
 from sfumato.outlook.forecast import LITTLE_USE
 from sfumato.public.schema.wide import is_wide
-
-pytestmark = pytest.mark.usefixtures("tiny")
 
 MIXED = replace(schemas.TABLE, rows=None)
 
@@ -37,7 +35,7 @@ def released(frame, schema: Schema, *, epsilon: float = 1.0, n_rows: int = 200) 
     """A sample of a release, which has what the schema says."""
     data = Sensitive.read(frame, schema)
     budget = Budget(epsilon=epsilon, delta=1e-6)
-    fitted = fit(ThreeATable(), data, budget, seed=0, source=NoiseSource(research_seed=0))
+    fitted = fit(TINY_TABLE, data, budget, seed=0, source=NoiseSource(research_seed=0))
     assert fitted.model.default_rows >= 1
     table = fitted.model.sample(n_rows, seed=1).table
     assert list(table.columns) == [column.name for column in schema.columns]
@@ -132,7 +130,7 @@ def test_two_thousand_columns() -> None:
     kinds += [Column(name=f"b{i}", kind="categorical", categories=("p", "q", "r")) for i in range(799)]
     schema = Schema(columns=(*kinds, Column(name="y", kind="boolean")), target="y")
     assert not is_wide(schema)
-    steps = ThreeATable().steps(schema, Budget(epsilon=1.0, delta=1e-6))
+    steps = TINY_TABLE.steps(schema, Budget(epsilon=1.0, delta=1e-6))
     assert {"coarse", "fine", "classes"} <= {step.name for step in steps}
     assert sum(block.width for step in steps for block in step.blocks) < 2**24
 

@@ -3,17 +3,17 @@
 from dataclasses import replace
 
 import pytest
+from small_tables import TINY, TINY_TABLE
 
 import twins
-from helpers import set_constant
 from schemas import IMAGES, NO_TARGET, PERSONS, REPLACE, TABLE
 from sfumato import Budget, Column, Schema
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import register
-from sfumato.mechanisms.table.blueprint import Blueprint
 from sfumato.mechanisms.table.mechanism import ThreeATable
+from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.private.kernel.primitives import Primitives
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
@@ -56,22 +56,21 @@ STAGES = {
     "triples",
     "cubes",
     "teacher",
-    "judge",
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.usefixtures("tiny")
-def test_keeps_the_contract(case: str, monkeypatch) -> None:
+def test_keeps_the_contract(case: str) -> None:
     schema, budget = CASES[case]
     if case == "differences":  # made-up rows have no columns that are nearly equal: here all are taken for it
-        for name in ("_NEARLY_ALL", "_ENOUGH"):
-            set_constant(monkeypatch, f"sfumato.mechanisms.table.differences.{name}", -1e9)
-    check_mechanism(ThreeATable(), schema, n_rows=100, budget=budget)
+        columns = replace(TINY.columns, difference_most=-1e9, difference_enough=-1e9)
+        check_mechanism(ThreeATable(settings=replace(TINY, columns=columns)), schema, n_rows=100, budget=budget)
+        return
+    check_mechanism(TINY_TABLE, schema, n_rows=100, budget=budget)
 
 
 def test_the_cases_reach_every_stage() -> None:
-    reached = {name: {step.name for step in Blueprint(*case).steps()} for name, case in CASES.items()}
+    reached = {name: {step.name for step in TablePlan(*case).steps()} for name, case in CASES.items()}
     assert reached["all stages"] == STAGES
     assert reached["classes and groups"] == STAGES - {"spikes"} | {"groups"}
     assert "differences" in reached["differences"]
@@ -88,41 +87,37 @@ def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives) ->
 @pytest.mark.parametrize(
     ("mechanism", "clause"),
     [
-        (twins.TableKeepsRows(), "what comes out follows from the doors' answers"),
-        (twins.TableBinsByRank(), "steps are public and settled"),
-        (twins.TableCountsExactly(), "what comes out follows from the doors' answers"),
+        (twins.TableKeepsRows(settings=TINY), "what comes out follows from the doors' answers"),
+        (twins.TableBinsByRank(settings=TINY), "steps are public and settled"),
+        (twins.TableCountsExactly(settings=TINY), "what comes out follows from the doors' answers"),
     ],
 )
-@pytest.mark.usefixtures("tiny")
 def test_broken_twins_are_caught(mechanism, clause: str) -> None:
     register(type(mechanism))
-    run_clause(clause, ThreeATable(), TABLE)
+    run_clause(clause, TINY_TABLE, TABLE)
     with pytest.raises(ContractError):
         run_clause(clause, mechanism, TABLE)
 
 
-@pytest.mark.usefixtures("tiny")
 def test_asking_again_is_refused(monkeypatch) -> None:
     with pytest.raises(ContractError, match="'classes' is planned for 1 uses"):
-        run_clause("spending stays within the plan", twins.TableAsksAgain(), TABLE)
+        run_clause("spending stays within the plan", twins.TableAsksAgain(settings=TINY), TABLE)
     twins.forgets_to_charge(monkeypatch)
     with pytest.raises(ContractError, match="more often than it was planned"):  # a door that forgets to count
-        run_clause("spending stays within the plan", twins.TableAsksAgain(), TABLE)
+        run_clause("spending stays within the plan", twins.TableAsksAgain(settings=TINY), TABLE)
 
 
 @pytest.mark.parametrize("twin", [twins.NoClipOfPersons, twins.TwiceTheBoundOfPersons])
-@pytest.mark.usefixtures("tiny")
 def test_persons_who_are_not_clipped_together_are_caught(twin) -> None:
     bound = "neighbouring data differ by at most the bound"
-    run_clause(bound, ThreeATable(), PERSONS)
+    run_clause(bound, TINY_TABLE, PERSONS)
     with pytest.raises(ContractError, match="one person moves a sum by"):
-        run_clause(bound, ThreeATable(), PERSONS, twin)
+        run_clause(bound, TINY_TABLE, PERSONS, twin)
 
 
-@pytest.mark.usefixtures("tiny")
 def test_too_little_noise_on_tables_is_caught() -> None:
     with pytest.raises(ContractError, match="planned standard deviation"):
-        run_clause("noise has the planned scale", ThreeATable(), TABLE, twins.HalfNoise)
+        run_clause("noise has the planned scale", TINY_TABLE, TABLE, twins.HalfNoise)
 
 
 def test_refuses_images_and_a_wrong_alpha() -> None:

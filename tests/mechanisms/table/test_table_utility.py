@@ -6,19 +6,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from small_tables import SMALL
 
 from sfumato import Budget, Column, Schema, Sensitive, fit
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms import ThreeATable
-
-pytestmark = pytest.mark.usefixtures("small")
 
 
 def released(frame: pd.DataFrame, schema: Schema, *, epsilon: float = 1.0, n_rows: int = 10_000, **settings):
     """A sample of a release with known noise."""
     data = Sensitive.read(frame, schema)
     budget = Budget(epsilon=epsilon, delta=1e-5)
-    fitted = fit(ThreeATable(**settings), data, budget, seed=0, source=NoiseSource(research_seed=0))
+    fitted = fit(ThreeATable(settings=SMALL, **settings), data, budget, seed=0, source=NoiseSource(research_seed=0))
     return fitted.model.sample(n_rows, seed=1).table
 
 

@@ -7,8 +7,8 @@ from sfumato.check.instruments.noted import NotedDoors
 from sfumato.check.instruments.outcome import outcome_of
 from sfumato.check.instruments.recorder import Record
 from sfumato.check.instruments.setting import Run, Setting
-from sfumato.errors import ContractError
-from sfumato.mechanism import mechanism_to_json
+from sfumato.errors import ContractError, VerificationError
+from sfumato.mechanism import made_from, mechanism_to_json
 from sfumato.model import Classifier
 from sfumato.private.doors_only import doors_of
 from sfumato.public.plan.probe import random_batch
@@ -22,7 +22,11 @@ def steps_are_public(setting: Setting) -> None:
     if recipe is None or not recipe.frozen:
         raise ContractError("a mechanism must be a frozen dataclass of public settings. Use @dataclass(frozen=True).")
     settings = json.loads(json.dumps(mechanism_to_json(mechanism)))
-    if type(mechanism)(**settings["parameters"]) != mechanism:
+    try:
+        survives = made_from(type(mechanism), settings["parameters"], what="the mechanism") == mechanism
+    except VerificationError:
+        survives = False
+    if not survives:
         raise ContractError("the settings do not survive JSON, so a release could not be loaded. Use plain values.")
     before = mechanism.steps(setting.schema, setting.budget)
     if not (isinstance(before, tuple) and before and all(isinstance(step, Step) for step in before)):

@@ -26,15 +26,13 @@ from sfumato.check.instruments.maps import digests
 from sfumato.check.instruments.noted import NotedDoors
 from sfumato.check.instruments.outcome import Outcome, outcome_of
 from sfumato.errors import ContractError
-from sfumato.mechanism import Mechanism, mechanism_to_json
+from sfumato.mechanism import Mechanism, made_from, mechanism_to_json
 from sfumato.model import Classifier, Product
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.probe import random_batch
 from sfumato.public.schema.schema import Schema
 
-#: Public constants that were changed in this process, by dotted name: a fresh one changes them, too. For tests.
-CONSTANTS: dict[str, Any] = {}
 _ENVIRONMENT = dict(os.environ)
 _SERVE = "from sfumato.check.instruments.fresh import serve; serve()"
 #: Libraries that take seconds to import: the helper imports those that are in use here, so that no fork has to.
@@ -81,7 +79,6 @@ class Request:
     file: str | None
     qualname: str
     settings: dict[str, Any]
-    constants: dict[str, Any]
     schema: Schema
     plan: Plan
     answers: Answers
@@ -120,7 +117,7 @@ def build_elsewhere(
     cls = type(mechanism)
     settings = json.loads(json.dumps(mechanism_to_json(mechanism)))["parameters"]
     request = Request(
-        list(sys.path), cls.__module__, _file_of(cls), cls.__qualname__, settings, dict(CONSTANTS), schema, plan, answers,
+        list(sys.path), cls.__module__, _file_of(cls), cls.__qualname__, settings, schema, plan, answers,
         seed, rows,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
@@ -216,11 +213,8 @@ def serve() -> None:
 def _answer(asked: Path) -> None:
     request: Request = pickle.loads(asked.read_bytes())
     sys.path[:] = request.path
-    for name, value in request.constants.items():
-        module, _, constant = name.rpartition(".")
-        setattr(importlib.import_module(module), constant, value)
     try:
-        mechanism = _load(request)(**request.settings)
+        mechanism = made_from(_load(request), request.settings, what="the mechanism")
     except Exception as error:  # noqa: BLE001 - a class that cannot be made anew is a finding
         asked.with_suffix(".answer").write_bytes(pickle.dumps(Built(f"{type(error).__name__}: {error}", {})))
         return

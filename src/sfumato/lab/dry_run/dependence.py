@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.lab.dry_run.finding import Finding, found
-from sfumato.mechanisms.table.features import candidate_groups
+from sfumato.mechanisms.table.columns.features import candidate_groups
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.one_of import OneOf
 from sfumato.public.schema.schema import Schema

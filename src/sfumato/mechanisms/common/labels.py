@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.logistic import probabilities
+from sfumato.mechanisms.common.logistic import probabilities
 
 
 def balanced_intercepts(

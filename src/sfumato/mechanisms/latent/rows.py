@@ -10,11 +10,11 @@ from scipy.special import softmax
 
 from sfumato.errors import SchemaError
 from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
+from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.marginals.binned import Binned
-from sfumato.mechanisms.table.layout import Layout
-from sfumato.mechanisms.table.smooth import to_simplex
 from sfumato.model import Synthetic
 from sfumato.public.plan.doors import Tensor
 from sfumato.public.schema.schema import Batch, Column, Schema

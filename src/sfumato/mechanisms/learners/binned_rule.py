@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.layout import BinCodes, Layout, added
+from sfumato.mechanisms.common.logistic import of_all_classes, probabilities
+from sfumato.mechanisms.common.prepared import bins_and_labels
 from sfumato.mechanisms.learners.progress import PROGRESS, Look, Watched, judged, look_of
-from sfumato.mechanisms.learners.rule_blueprint import RuleBlueprint
-from sfumato.mechanisms.table.binned import bins_and_labels
-from sfumato.mechanisms.table.features import Feature
-from sfumato.mechanisms.table.layout import Layout
-from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
-from sfumato.mechanisms.table.rule import Bins, GeneratorRule, added
-from sfumato.mechanisms.table.teacher import Ask, no_corrections, rate_corrections
-from sfumato.mechanisms.table.to_bins import BinStage
-from sfumato.mechanisms.table.to_generator import Generator, GeneratorStage
-from sfumato.mechanisms.table.to_labels import LabelStage
-from sfumato.mechanisms.table.usual import Usual
+from sfumato.mechanisms.learners.rule_plan import RulePlan
+from sfumato.mechanisms.table.columns.features import Feature
+from sfumato.mechanisms.table.joint.generator import Generator
+from sfumato.mechanisms.table.measure_classes import ClassStage
+from sfumato.mechanisms.table.measure_columns import ColumnStage
+from sfumato.mechanisms.table.measure_joint import JointStage
+from sfumato.mechanisms.table.target.classifier import GeneratorRule
+from sfumato.mechanisms.table.target.correction import Ask, FullestBins, no_corrections, rate_corrections
 from sfumato.model import Weights
 from sfumato.public.plan.doors import Doors, Measured
 from sfumato.public.schema.schema import Batch
@@ -43,10 +43,10 @@ class BinnedRule(Watched):
         cells = zip(self.bin_of, self.features, strict=True)
         rows = np.stack([bin_of[feature.code(batch)] for bin_of, feature in cells], axis=1)
         layout = Layout(tuple(int(bin_of.max()) + 1 for bin_of in self.bin_of))
-        return of_all_classes(probabilities(added(self.rule, Bins(layout).codes(rows))))
+        return of_all_classes(probabilities(added(self.rule, BinCodes(layout).codes(rows))))
 
 
-def binned_rule_from(weights: Weights, plan: RuleBlueprint) -> BinnedRule:
+def binned_rule_from(weights: Weights, plan: RulePlan) -> BinnedRule:
     """The rule of a file of weights."""
     joined = np.asarray(weights["joined"], dtype=np.bool_)
     groups = [group for group, is_one in zip(plan.groups, joined, strict=True) if is_one]
@@ -55,24 +55,24 @@ def binned_rule_from(weights: Weights, plan: RuleBlueprint) -> BinnedRule:
     return BinnedRule(features=features, bin_of=bin_of, rule=weights["weights"], joined=joined)
 
 
-def learn_binned_rule(plan: RuleBlueprint, view: Doors) -> BinnedRule:
+def learn_binned_rule(plan: RulePlan, view: Doors) -> BinnedRule:
     """Bins, a population that agrees with what is known of them, its rule, and the rule's corrections by gradients."""
-    binned = BinStage(plan, view).run()
-    tables = GeneratorStage(plan, view)
+    binned = ColumnStage(plan, view).run()
+    tables = JointStage(plan, view)
     generator = tables.run(binned)
     stage = _WatchedStage(plan, view, [])
     rule = stage.rule(generator, with_trees=False)
     if rule is None:  # by noisy counts there is one class: rates are all there is to know
         weights = _rates_alone(generator, n_sets=plan.n_sets)
     elif plan.has("teacher") and tables.rare(binned) is None:
-        start = no_corrections(rate_corrections(generator.thinned), width=rule.bins.width)
+        start = no_corrections(rate_corrections(generator.rate_ratios), plan.settings.target, width=rule.bins.width)
         weights = rule.additive + stage.corrections(generator, rule, start, {})[:, :-1]
     else:
         weights = rule.additive.copy()
-        weights[:, -1] += rate_corrections(generator.thinned)
+        weights[:, -1] += rate_corrections(generator.rate_ratios)
     found = {feature.group.members for feature in binned.features if feature.group is not None and not feature.declared}
     joined = np.array([group in found for group in plan.groups], dtype=np.bool_)
-    stage.look(Bins(Layout(binned.sizes)), weights)
+    stage.look(BinCodes(Layout(binned.sizes)), weights)
     bin_of = tuple(binning.bin_of for binning in binned.binnings)
     return BinnedRule(features=binned.features, bin_of=bin_of, rule=weights, joined=joined, looks=tuple(stage.looks))
 
@@ -84,14 +84,14 @@ def _rates_alone(generator: Generator, *, n_sets: int) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class _WatchedStage(LabelStage):
+class _WatchedStage(ClassStage):
     """Asks for gradients, and looks before each of them how the rule does on the training rows."""
 
     looks: list[Look]
 
-    def asking(self, rule: GeneratorRule, n_sets: int, usual: Usual) -> Ask:
+    def asking(self, rule: GeneratorRule, n_sets: int, fullest: FullestBins) -> Ask:
         """As without looking, after a look."""
-        ask = super().asking(rule, n_sets, usual)
+        ask = super().asking(rule, n_sets, fullest)
 
         def watched(corrections: NDArray[np.float64]) -> tuple[Measured, Measured, Measured]:
             self.look(rule.bins, rule.additive + corrections[:, :-1])
@@ -99,7 +99,7 @@ class _WatchedStage(LabelStage):
 
         return watched
 
-    def look(self, bins: Bins, weights: NDArray[np.float64]) -> None:
+    def look(self, bins: BinCodes, weights: NDArray[np.float64]) -> None:
         """How many of the training rows are right."""
 
         def seen(batch: Batch) -> Mapping[str, NDArray[np.float64]]:

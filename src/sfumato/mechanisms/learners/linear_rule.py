@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
+from sfumato.mechanisms.common.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.learners.progress import PROGRESS, SHARE, Look, Watched, judged, look_of, progress_step
 from sfumato.mechanisms.moments.maps import Blocks, Scores, labels_of, with_intercept
 from sfumato.mechanisms.moments.measuring import measure_density, measure_weights
 from sfumato.mechanisms.moments.plan import MomentsPlan
 from sfumato.mechanisms.moments.points import Frame, Points
-from sfumato.mechanisms.table.logistic import of_all_classes, probabilities
 from sfumato.model import Weights
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.step import Step

@@ -4,7 +4,7 @@ Bins (or a frame for the numbers) and rows that stand for private ones come from
 them; most of the budget goes to noisy gradients of the rule over all rows. Proof: docs/proofs/learners.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sfumato.errors import PlanError
@@ -12,9 +12,10 @@ from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.learners.binned_rule import binned_rule_from, learn_binned_rule
 from sfumato.mechanisms.learners.linear_rule import LinearPlan, learn_linear_rule, linear_rule_from
 from sfumato.mechanisms.learners.progress import progress_reading
-from sfumato.mechanisms.learners.rule_blueprint import RuleBlueprint
+from sfumato.mechanisms.learners.rule_plan import RulePlan
 from sfumato.mechanisms.learners.targets import require_classes
 from sfumato.mechanisms.moments.settings import MomentsSettings
+from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.model import Classifier, Weights
 from sfumato.public.budget import Budget
 from sfumato.public.plan.doors import Doors
@@ -27,9 +28,14 @@ from sfumato.public.schema.wide import is_wide
 @register
 @dataclass(frozen=True, kw_only=True)
 class Logistic:
-    """The learner for tables; it has no settings."""
+    """The learner for tables.
+
+    Args:
+        settings: Those of `3a-table`, whose stages it uses.
+    """
 
     name: ClassVar[str] = "logistic"
+    settings: TableSettings = field(default_factory=TableSettings)
     moments: ClassVar[MomentsSettings] = MomentsSettings()
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
@@ -57,11 +63,11 @@ class Logistic:
         """What the noise means for a look at the training rows."""
         return (progress_reading(schema),)
 
-    def _plan(self, schema: Schema, budget: Budget) -> RuleBlueprint | LinearPlan:
+    def _plan(self, schema: Schema, budget: Budget) -> RulePlan | LinearPlan:
         require_classes(schema, self.name)
         if schema.images or is_wide(schema):
             return LinearPlan(schema, self.moments)
-        plan = RuleBlueprint(schema, budget)
+        plan = RulePlan(schema, budget, self.settings)
         if not plan.has_rule:
             raise PlanError(
                 f"logistic has no weights to learn, or too many: {plan.n_classes:,} classes of {plan.width:,} values. "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.logistic import losses
+from sfumato.mechanisms.common.logistic import losses
 from sfumato.public.plan.answers import Answers
 from sfumato.public.plan.block import Dense
 from sfumato.public.plan.doors import Measured

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.mechanisms.common.cells import Cells, coarse_parts
 from sfumato.mechanisms.common.prepared import CODES
-from sfumato.mechanisms.table.cells import Cells
-from sfumato.mechanisms.table.resolution import coarse_parts
 from sfumato.public.schema.schema import Batch, Schema
 
 #: Even parts of the grid of a number; zero, the bounds and missing values stand alone beside them.

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from sfumato.mechanisms.common.simplex import draw_each
 from sfumato.mechanisms.marginals.binned import Columns, codes_in
-from sfumato.mechanisms.table.population import draw_each
 
 Table = NDArray[np.float64]
 

@@ -7,11 +7,11 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.layout import Layout
+from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.marginals.binned import Binned, Columns, codes_in, prepared_bins
 from sfumato.mechanisms.marginals.candidates import choice_of
 from sfumato.mechanisms.marginals.fitting import NoisyTable, Total
-from sfumato.mechanisms.table.layout import Layout
-from sfumato.mechanisms.table.smooth import to_simplex
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.step import Step

@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.logistic import errors, probabilities
 from sfumato.mechanisms.moments.points import Points
-from sfumato.mechanisms.table.logistic import errors, probabilities
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Batch, n_rows_of

@@ -4,7 +4,7 @@ Proof: docs/proofs/moments.md. Why it stands beside 3a-table: docs/adr/0016-mome
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -34,11 +34,12 @@ class Moments:
     Args:
         alpha: Where labels come from, from faithful (0: the class that a row was drawn for) to predictive (1: the
             classifier's). With two classes they are always the classifier's.
+        settings: Every number that the method is tuned by.
     """
 
     name: ClassVar[str] = "moments"
-    settings: ClassVar[MomentsSettings] = MomentsSettings()
     alpha: float = 1.0
+    settings: MomentsSettings = field(default_factory=MomentsSettings)
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Which sums are asked for: chosen from the schema alone."""

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 from sfumato.errors import SchemaError
+from sfumato.mechanisms.common.logistic import error_bound
 from sfumato.mechanisms.moments.settings import MomentsSettings
-from sfumato.mechanisms.table.logistic import error_bound
 from sfumato.public.plan.block import Block, Dense, Hot, Outer
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.encoding import Encoder

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, stats
 
-from sfumato.mechanisms.table.logistic import error_slopes, probabilities
-from sfumato.mechanisms.table.smooth import to_simplex
+from sfumato.mechanisms.common.logistic import error_slopes, probabilities
+from sfumato.mechanisms.common.simplex import to_simplex
 
 #: Of a Gaussian, these parts lie below the mean less and plus one standard deviation.
 _LOW, _HIGH = float(stats.norm.cdf(-1.0)), float(stats.norm.cdf(1.0))

@@ -1,14 +1,13 @@
 """The doors as a mechanism sees them: types only, so that a mechanism need not import the private zone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.public.budget import Budget
 from sfumato.public.plan.choice import Expected
+from sfumato.public.plan.measured import Measured as Measured  # what doors give back is imported from here as well
 from sfumato.public.schema.schema import Batch
 
 #: What each row contributes: a map from a batch of rows to one array of rows for each block of the step.
@@ -31,14 +30,6 @@ Queries = NDArray[Any]
 Teacher = Callable[[Queries], NDArray[Any]]
 #: Makes a teacher of the rows of one part, and of nothing else that is private.
 Train = Callable[[Batch], Teacher]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A measurement with its noise: noisy values, and the standard deviation of the noise in each of them."""
-
-    values: NDArray[np.float64]
-    stddev: float
 
 
 #: What a door gives back, by block.

@@ -1,0 +1,77 @@
+"""Where the entries of several tables lie in one long vector of counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sfumato.mechanisms.common.compiled import sums_at
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Tables side by side, each with its own size.
+
+    >>> layout = Layout((2, 3))
+    >>> layout.width, layout.starts.tolist()
+    (5, [0, 2])
+    """
+
+    sizes: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """All entries."""
+        return sum(self.sizes)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each table begins."""
+        return np.cumsum([0, *self.sizes[:-1]])
+
+    def split(self, values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """The tables, along the last axis."""
+        return np.split(values[..., : self.width], self.starts[1:], axis=-1)
+
+
+def side_by_side(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Tables of different lengths as the rows of one array.
+
+    >>> side_by_side([np.array([3, 4]), np.array([5])]).tolist()
+    [[3, 4], [5, 0]]
+    """
+    out = np.zeros((len(tables), max(map(len, tables))), dtype=np.int64)
+    for row, table in zip(out, tables, strict=True):
+        row[: len(table)] = table
+    return out
+
+
+@dataclass(frozen=True)
+class BinCodes:
+    """Rows of bins as places in one vector of weights, with the place of the intercept at the end."""
+
+    layout: Layout
+
+    @property
+    def width(self) -> int:
+        """Weights of a class."""
+        return self.layout.width + 1
+
+    def codes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The places of each row."""
+        return np.concatenate([rows + self.layout.starts, np.full((len(rows), 1), self.layout.width)], axis=1)
+
+    def one_hot(self, rows: NDArray[np.int64]) -> Any:
+        """A sparse matrix with a one at each place."""
+        codes = self.codes(rows)
+        where = np.repeat(np.arange(len(codes)), codes.shape[1]), codes.ravel()
+        return sparse.csr_matrix((np.ones(codes.size), where), shape=(len(codes), self.width))
+
+
+def added(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sum of the weights at each row's codes, for each row of weights."""
+    return np.asarray(sums_at(np.ascontiguousarray(weights), codes))

@@ -1,0 +1,53 @@
+"""What the first stage gives: the bins of every column, and the classes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.table.columns.binning import Binning
+from sfumato.mechanisms.table.columns.code_tables import CodeTable
+from sfumato.mechanisms.table.columns.features import Feature
+from sfumato.public.plan.measured import Measured
+
+
+@dataclass(frozen=True)
+class BinnedTable:
+    """The bins of every column, and the classes; `total` rows, with noise `total_stddev`.
+
+    Where persons may be shortened, `in_full` holds the rows of each class, every one of them counted.
+    """
+
+    features: tuple[Feature, ...]
+    binnings: tuple[Binning, ...]
+    target: Binning | None
+    total: float
+    total_stddev: float
+    cell_stddev: float
+    in_full: Measured | None = None
+    codes: Mapping[int, CodeTable] = field(default_factory=dict)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bins of each column."""
+        return tuple(binning.size for binning in self.binnings)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that a row can have."""
+        return 1 if self.target is None else self.target.size
+
+    @property
+    def target_margin(self) -> NDArray[np.float64]:
+        """Rows of each class, by its cells."""
+        return np.array([self.total]) if self.target is None else self.target.margin
+
+    @property
+    def cells_of_class(self) -> NDArray[np.int64]:
+        """How many cells make up each class."""
+        return (
+            np.ones(1, dtype=np.int64)
+            if self.target is None
+            else np.bincount(self.target.bin_of, minlength=self.target.size)
+        )

@@ -1,0 +1,1 @@
+"""Columns and classes together: noisy tables with the noise taken out, and rows that agree with them. Mathematics without doors."""

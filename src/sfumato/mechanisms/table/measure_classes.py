@@ -1,0 +1,170 @@
+"""Third stage: the generator's own rule for the classes, corrected by noisy gradients."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.labels import expected_labels
+from sfumato.mechanisms.common.layout import BinCodes, Layout
+from sfumato.mechanisms.common.measured import scaled
+from sfumato.mechanisms.common.prepared import RULE
+from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
+from sfumato.mechanisms.table.joint.generator import Generator
+from sfumato.mechanisms.table.plan import TablePlan
+from sfumato.mechanisms.table.target.classifier import GeneratorRule, learn_rule
+from sfumato.mechanisms.table.target.correction import (
+    Ask,
+    CorrectionPrior,
+    FullestBins,
+    StandIns,
+    corrected,
+    fullest_bins,
+    learn_corrections,
+    no_corrections,
+    rate_corrections,
+    stand_ins,
+)
+from sfumato.mechanisms.table.target.labels import ClassLabels, rare_scores
+from sfumato.mechanisms.table.target.maps import ErrorGradient, RuleScores
+from sfumato.public.plan.doors import Doors, Measured
+
+
+@dataclass(frozen=True)
+class ClassStage:
+    """Learns and corrects a rule. Whatever it asks for, it asks a door."""
+
+    plan: TablePlan
+    view: Doors
+
+    def run(self, generator: Generator, *, is_rare: bool) -> ClassLabels | None:
+        """What the rule says of the population, before and after corrections; None where the generator's labels are kept.
+
+        Args:
+            generator: What all tables say together.
+            is_rare: Whether a class has too few rows for gradients: bins are all that was counted of it, the rule keeps to
+                them, and trees would learn chance.
+        """
+        settings = self.plan.settings.target
+        is_worth = self.plan.is_worth_correcting and not is_rare
+        if not is_worth and generator.binned.n_classes > settings.tree_classes:
+            return None  # the generator's own labels are as good, and sooner there
+        rule = self.rule(generator, with_trees=is_worth and settings.trees)
+        if rule is None:
+            return None
+        if is_worth:
+            return self._corrected(generator, rule)
+        by_bins = rule.additive_scores(generator.population.rows) + rate_corrections(generator.rate_ratios)
+        if generator.rare_stddev is not None:
+            by_bins = rare_scores(by_bins, generator.population, settings, rare=int(np.argmin(generator.rates)))
+        return ClassLabels(by_bins, by_bins, self._code_scores(generator, by_bins))
+
+    def rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
+        """Learned from rows of which as many are of each class as the population has to choose from: more of rare ones."""
+        population, settings = generator.population, self.plan.settings.target
+        population = replace(population, weights=population.weights / generator.rate_ratios[population.labels])
+        chosen = population.draw(min(settings.learning_rows, len(population.rows)), np.random.default_rng(2))
+        return learn_rule(
+            population.rows[chosen],
+            population.labels[chosen],
+            generator.orders,
+            BinCodes(Layout(generator.binned.sizes)),
+            settings,
+            n_classes=generator.binned.n_classes,
+            with_trees=with_trees,
+            trust=_trust(generator, population.labels[chosen], least=settings.least_trust),
+        )
+
+    def _corrected(self, generator: Generator, rule: GeneratorRule) -> ClassLabels:
+        population = generator.population
+        everyone = stand_ins(rule, population.rows, np.ones(len(population.rows)))
+        to_rates = rate_corrections(generator.rate_ratios)
+        start = no_corrections(to_rates, self.plan.settings.target, width=rule.bins.width)
+        of_codes = self._code_scores(generator, _scores(start, everyone))
+        if not self.plan.has("teacher"):
+            return ClassLabels(_scores(start, everyone), _scores(start, everyone), of_codes)
+        better = self.corrections(generator, rule, start, of_codes)
+        return ClassLabels(_scores(start, everyone), _scores(better, everyone), of_codes)
+
+    def _code_scores(self, generator: Generator, scores: NDArray[np.float64]) -> CodeScores:
+        """What categories add that were counted by class, where the rule has given the population these scores."""
+        binned, population, settings = generator.binned, generator.population, self.plan.settings
+        if not binned.codes:
+            return {}
+        n_rows = min(settings.target.learning_rows, len(population.rows))
+        chosen = population.draw(n_rows, np.random.default_rng(5))
+        p = expected_labels(scores[chosen], generator.rates, rounds=settings.sampling.rate_rounds)
+        return {
+            j: table.scores(binned.binnings[j], population.rows[chosen, j], p, settings.columns)
+            for j, table in binned.codes.items()
+        }
+
+    def corrections(
+        self, generator: Generator, rule: GeneratorRule, start: NDArray[np.float64], of_codes: CodeScores
+    ) -> NDArray[np.float64]:
+        """Those that noisy gradients lead to, from the ones to begin with: none."""
+        binned, population, settings = generator.binned, generator.population, self.plan.settings.target
+        layout = rule.bins.layout
+        self.view.prepare(RULE, RuleScores(rule, of_codes))
+        chosen = population.draw(settings.hessian_rows, rng := np.random.default_rng(3))
+        runs = [
+            (int(at), int(at) + binning.ordered)
+            for at, binning in zip(layout.starts, binned.binnings, strict=True)
+            if binning.ordered
+        ]
+        fullest = fullest_bins(generator.margins, population, few=settings.fullest_few)
+        each = binned.total / settings.hessian_rows  # private rows for which a row stands
+        rows = population.rows[chosen]
+        standing = stand_ins(rule, rows, each * fullest.weights(rows))
+        cells = {j: binned.binnings[j].cells_in(rows[:, j], rng) for j in of_codes}
+        standing = replace(standing, additive=standing.additive + code_scores(of_codes, cells))
+        unseen = np.zeros(layout.width, dtype=np.bool_)
+        unseen[layout.starts + fullest.bins] = True
+        return learn_corrections(
+            self.asking(rule, len(rule.additive), fullest),
+            standing,
+            start,
+            settings,
+            prior=CorrectionPrior.of_rule(rule.additive, layout, settings, runs=runs),
+            unseen=unseen,
+            times=self.plan.gradients,
+        )
+
+    def asking(self, rule: GeneratorRule, n_sets: int, fullest: FullestBins) -> Ask:
+        """How a noisy gradient is asked for."""
+        width, n_hot = rule.bins.layout.width, self.plan.k + 1
+        longest = math.sqrt(n_hot)  # a row at all codes that it may have
+        longer = math.sqrt(
+            max(fullest.fewest_others, 1)
+        )  # by so much errors alone may grow, and hardly a row is clipped
+
+        def ask(corrections: NDArray[np.float64]) -> tuple[Measured, Measured, Measured]:
+            gradient = ErrorGradient(
+                corrections, rule.bins, fullest, self.plan.n_sets, n_hot, self.plan.width + 1, longest, longer,
+                self.plan.has_trees,
+            )  # fmt: skip
+            noisy = self.view.noisy_sum("teacher", gradient)
+
+            def of_block(block: str, length: float) -> Measured:
+                one = scaled(noisy[block], 1 / length, self.plan.n_sets, -1)
+                return Measured(one.values[:n_sets, :width], one.stddev)
+
+            no_trees = Measured(np.zeros((n_sets, 1)), math.inf)
+            trees = of_block("trees", longer) if self.plan.has_trees else no_trees
+            return of_block("bins", longest), of_block("everywhere", longer), trees
+
+        return ask
+
+
+def _trust(generator: Generator, labels: NDArray[np.int64], *, least: float) -> float:
+    """What a row weighs: as many real rows as would have the noise of a rare class's counts, over the rows drawn of it."""
+    if generator.rare_stddev is None:
+        return 1.0
+    rare = int(np.argmin(generator.rates))
+    counted = float(generator.rates[rare]) * generator.binned.total / generator.rare_stddev
+    return float(np.clip(counted**2 / max(int((labels == rare).sum()), 1), least, 1.0))
+
+
+def _scores(corrections: NDArray[np.float64], of: StandIns) -> NDArray[np.float64]:
+    return corrected(corrections, of.codes, of.additive, of.beyond)

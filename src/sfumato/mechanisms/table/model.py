@@ -1,0 +1,165 @@
+"""A fitted table: rows of a population, labels by its own rule or a corrected one, values drawn within bins."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.table.columns.binned import BinnedTable
+from sfumato.mechanisms.table.columns.calendar import with_rhythm
+from sfumato.mechanisms.table.columns.differences import added_up
+from sfumato.mechanisms.table.columns.features import Feature
+from sfumato.mechanisms.table.columns.shortened_persons import classes_regained
+from sfumato.mechanisms.table.explain import table_notes
+from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.settings.sampling import SamplingSettings
+from sfumato.mechanisms.table.target.labels import ClassLabels, draw_labels
+from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
+from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.public.budget import PrivacyUnit
+from sfumato.public.schema.following import followed
+from sfumato.public.schema.schema import Schema
+
+
+@dataclass(frozen=True)
+class FittedTable:
+    """What was measured, as a generator: all of it noisy numbers and what follows from them."""
+
+    binned: BinnedTable
+    rates: NDArray[np.float64]
+    population: Population | None = field(repr=False)
+    labels: ClassLabels | None = field(default=None, repr=False)
+    numbers: CorrectedNumber | None = field(default=None, repr=False)
+
+    @staticmethod
+    def of_target(binned: BinnedTable, unit: PrivacyUnit) -> "FittedTable":
+        """A table without any other column."""
+        rows = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
+        if binned.in_full is not None:
+            rows = rows * classes_regained(unit, rows, stddev=binned.cell_stddev, in_full=binned.in_full)
+        return FittedTable(binned, rows / rows.sum(), None)
+
+    def scores(self, alpha: float) -> NDArray[np.float64] | None:
+        """Scores by which classes are drawn anew: the generator's (alpha 0: none), the corrected ones (1), or between.
+
+        The rule averages out what is chance in the generator's own labels.
+        """
+        labels = self.labels
+        if alpha == 0 or labels is None:
+            return None
+        return (1 - alpha) * labels.generator + alpha * labels.corrected
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A population of binned rows. Classes are drawn anew, and numbers moved, by a corrected rule, as far as `alpha` goes."""
+
+    schema: Schema
+    fitted: FittedTable
+    alpha: float = 1.0
+    settings: SamplingSettings = field(default_factory=SamplingSettings)
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64] | None:
+        """By which classes are drawn; without them they are the population's own."""
+        return self.fitted.scores(self.alpha)
+
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of private rows."""
+        return self.fitted.binned.total
+
+    @property
+    def noisy_rows_stddev(self) -> float:
+        """The noise in it."""
+        return self.fitted.binned.total_stddev
+
+    @property
+    def default_rows(self) -> int:
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was pooled, joined or left out."""
+        return table_notes(self.fitted.binned)
+
+    def sample(self, n_rows: int, *, seed: int) -> Synthetic:
+        """Draw rows of bins, a label for each, and a value in every bin."""
+        check_row_count(n_rows)
+        (rng, of_labels), fitted = np.random.default_rng(seed).spawn(2), self.fitted
+        values: dict[str, NDArray[np.generic]] = {}
+        chosen, cells = np.zeros(0, dtype=np.int64), list[NDArray[np.int64]]()
+        if fitted.population is None:
+            labels = rng.choice(len(fitted.rates), size=n_rows, p=fitted.rates)
+        else:
+            chosen, cells, labels = self._drawn(fitted.population, n_rows, rng, of_labels)
+            for feature, binning, at in zip(fitted.binned.features, fitted.binned.binnings, cells, strict=True):
+                values |= feature.decode(at, binning.values_in(at, rng))
+        if fitted.binned.target is not None:
+            target = fitted.binned.target
+            at = target.cells_in(labels, rng)
+            drawn = target.values_in(at, rng)
+            if fitted.numbers is not None and self.alpha > 0:
+                drawn = fitted.numbers.moved(
+                    drawn.astype(np.float64),
+                    chosen,
+                    np.stack(cells, axis=1),
+                    of_labels,
+                    self.settings,
+                    alpha=self.alpha,
+                )
+            values |= Feature(target.cells).decode(at, drawn)
+        differing = {f.cells.column.name for f in fitted.binned.features if f.reference is not None}
+        hours: dict[str, NDArray[np.float64]] = {}
+        for column in self.schema.columns:
+            rhythms = {
+                f.rhythm: values.pop(f.cells.column.name).astype(np.float64)
+                for f in fitted.binned.features
+                if f.date == column.name
+            }
+            if rhythms and column.name not in differing:
+                values[column.name] = with_rhythm(values[column.name].astype(np.float64), rhythms, column, rng)
+            elif "hour" in rhythms:  # a difference brings the other date's rhythm with it, but for how whole it is
+                hours[column.name] = rhythms["hour"]
+        values = added_up(values, fitted.binned, self.schema.columns, hours=hours)
+        values = followed(values, self.schema.columns)
+        columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
+        return Synthetic(table=pd.DataFrame(columns, copy=False))
+
+    def _drawn(
+        self, population: Population, n_rows: int, rng: np.random.Generator, of_labels: np.random.Generator
+    ) -> tuple[NDArray[np.int64], list[NDArray[np.int64]], NDArray[np.int64]]:
+        """Which rows of the population, the cells of each column and the labels.
+
+        Where more rows are asked for than there were private ones, a row is drawn several times with the same cells, about
+        once for the rarest class: its labels then come near to its chance, and a learner sees less of what is only chance in them.
+        """
+        binnings, rates = self.fitted.binned.binnings, self.fitted.rates
+        copies = 1 if self.scores is None or n_rows <= self.noisy_rows else copies_for(rates, n_rows, self.settings)
+        row = np.arange(n_rows) // copies
+        chosen = population.draw_balanced(-(-n_rows // copies), rng, self.settings)
+        cells, alike = list[NDArray[np.int64]](), np.empty((len(chosen), len(binnings)), dtype=np.int32)
+        for j, binning in enumerate(binnings):
+            bins = np.ascontiguousarray(population.rows[:, j])[chosen]
+            cells.append(binning.cells_in(bins, rng))
+            alike[:, j] = cells[-1] if binning.cells.column.is_coded else bins
+        if self.scores is None or self.fitted.labels is None:
+            return chosen, cells, population.labels[chosen]
+        scores = self.scores[chosen] + self.fitted.labels.of_codes(cells)
+        labels = draw_labels(scores[row], rates, of_labels, alike=alike[row], same=row, settings=self.settings)
+        mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
+        return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]
+
+
+def copies_for(rates: NDArray[np.float64], n_rows: int, settings: SamplingSettings) -> int:
+    """How often a row is drawn: about once for the rarest class, as long as enough rows differ.
+
+    >>> [copies_for(np.array([1 - rate, rate]), 300_000, SamplingSettings()) for rate in (0.5, 0.07, 0.01)]
+    [1, 10, 3]
+    """
+    rarest = float(rates[rates > 0].min())
+    enough = min(n_rows / settings.different_rows, n_rows * rarest / settings.rows_of_rarest)
+    return max(int(min(settings.copies / rarest, enough)), 1)

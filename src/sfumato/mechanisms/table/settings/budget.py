@@ -1,0 +1,83 @@
+"""What each stage gets of the budget, and how long a person's rows may be together: these change the privacy plan."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class StageShares:
+    """What each stage gets of the precision, at three sizes of a table (`BudgetSettings.sizes`)."""
+
+    coarse: tuple[float, ...] = (0.10, 0.08, 0.03)  #: cells of every column, coarsely (zoo)
+    fine: tuple[float, ...] = (0.15, 0.17, 0.12)  #: the same, finer where coarse counts are large (zoo)
+    spikes: tuple[float, ...] = (0.00, 0.00, 0.015)  #: point masses, followed into heavy cells (zoo)
+    classes: tuple[float, ...] = (0.75, 0.55, 0.17)  #: bins of every column by class (zoo)
+    moments: tuple[float, ...] = (0.00, 0.20, 0.07)  #: correlations by class (zoo)
+    pairs: tuple[float, ...] = (0.00, 0.00, 0.09)  #: coarse tables of all pairs of columns (zoo)
+    contrasts: tuple[float, ...] = (0.00, 0.00, 0.03)  #: the same, one half of the classes less the other (zoo)
+    links: tuple[float, ...] = (0.00, 0.00, 0.075)  #: fine tables along a spanning tree (zoo)
+    triples: tuple[float, ...] = (0.00, 0.00, 0.015)  #: which three columns interact (zoo)
+    cubes: tuple[float, ...] = (0.00, 0.00, 0.015)  #: tables of those triples (zoo)
+    teacher: tuple[float, ...] = (0.00, 0.00, 0.355)  #: corrections of the rule for the target (zoo)
+
+
+@dataclass(frozen=True)
+class BudgetSettings:
+    """How the budget is split. A size is rho: all rows in standard deviations of a count that every column shares."""
+
+    shares: StageShares = field(default_factory=StageShares)  #: of the stages that every table may have
+    sizes: tuple[float, ...] = (120.0, 300.0, 700.0)  #: rho at which the shares hold; between them by log rho
+    least_share: float = 0.01  #: a stage that would get less is left out (judgement)
+    groups: float = 0.01  #: share of the counts that find one-hot groups (judgement)
+    differences: float = 0.01  #: share of the counts that find nearly equal columns (judgement)
+    person_sizes: float = 0.02  #: share of rows of each class, where persons have several (judgement)
+    trees: float = 0.03  #: part of the correction that goes to how far trees are believed (judgement)
+    everywhere: float = 0.01  #: part of the correction for all rows together (simulated gradients: .01, .03, none)
+    pairs_of_number: float = 0.4  #: part of the corrections of a number that goes to pairs of columns
+    #: share of a numeric target's corrections, at least, by rho: classes give it up (few_rows.py)
+    number_taught: tuple[tuple[float, float], ...] = ((10.0, 0.1), (30.0, 0.5), (120.0, 0.2))
+    #: share of coarse counts with a numeric target, at least, by rho (few_rows.py)
+    number_coarse: tuple[tuple[float, float], ...] = ((10.0, 0.3), (40.0, 0.1), (120.0, 0.0))
+    #: share of fine counts with a numeric target, at least, by rho (few_rows.py)
+    number_fine: tuple[tuple[float, float], ...] = ((10.0, 0.4), (40.0, 0.15), (120.0, 0.0))
+    #: what coarse and fine counts give to a numeric target, by rho (judgement)
+    number_share: tuple[tuple[float, float], ...] = ((30.0, 0.5), (120.0, 0.25))
+    #: with c classes coarse and fine counts have (c/2) to these powers of their share, at the largest size and at ample
+    spared: tuple[float, float] = (0.0, -0.5)
+    ample: float = 1500.0  #: rho from which the second power holds (zoo, paired fits)
+    many_codes: tuple[float, float] = (1.0, 4.0)  #: rho over categories between which stages give up shares (judgement)
+    given_up_by_teacher: float = 0.75  #: part that the correction gives up to class tables of many categories (zoo)
+    given_up: float = 0.5  #: the same of moments, pairs, contrasts and links (zoo)
+    moments_alone: float = 4.0  #: times the share of moments without a target (zoo)
+    pairs_alone: float = 1.5  #: times the share of pairs without a target (zoo)
+    #: a bin should hold so many standard deviations of its class counts, for small and large rho
+    bin_least: tuple[float, float] = (8.0, 4.0)
+    bends: tuple[float, float] = (
+        60.0,
+        2000.0,
+    )  #: grids turn logarithmic at this part of the range, small and large rho
+
+
+@dataclass(frozen=True)
+class PersonNorms:
+    """The norm that a person's m rows may have together, as a factor and a power of m (zoo: norms of persons' sums)."""
+
+    groups: tuple[float, float] = (1.0, 1.0)  #: every row in full
+    sizes: tuple[float, float] = (1.0, 1.0)  #: every row in full
+    coarse: tuple[float, float] = (1.0, 1.0)  #: every row in full
+    differences: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
+    fine: tuple[float, float] = (1.0, 0.8)  #: room for rows that are much alike
+    spikes: tuple[float, float] = (1.0, 0.8)  #: room for rows that are much alike
+    codes: tuple[float, float] = (1.0, 0.75)  #: room for rows that are much alike
+    classes: tuple[float, float] = (1.0, 0.75)  #: room for rows that are much alike
+    moments: tuple[float, float] = (1.0, 0.65)  #: what goes with what: rows differ
+    pairs: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
+    contrasts: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
+    links: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
+    triples: tuple[float, float] = (1.0, 0.5)  #: what goes with what: rows differ
+    cubes: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
+    teacher: tuple[float, float] = (0.6, 0.5)  #: errors of a rule are mostly small
+
+    def of(self, stage: str) -> tuple[float, float]:
+        """The factor and the power of a stage."""
+        norm: tuple[float, float] = getattr(self, stage)
+        return norm

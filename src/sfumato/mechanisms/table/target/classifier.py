@@ -1,0 +1,144 @@
+"""The generator's own rule for the classes, learned from its rows: free, because these rows are public.
+
+An additive part, one weight for every bin; and what boosted trees learn beyond it: interactions, also of three columns,
+and differences of columns. Noisy gradients of private rows may then correct the rule.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.layout import BinCodes, added
+from sfumato.mechanisms.table.settings.target import TargetSettings
+
+
+@dataclass(frozen=True)
+class GeneratorRule:
+    """Scores of rows: one for two classes, else one for each class."""
+
+    bins: BinCodes
+    orders: Sequence[NDArray[np.int64]]
+    additive: NDArray[np.float64]
+    trees: Any
+    classes: NDArray[np.int64]
+    farthest: float
+    impossible: float
+
+    def additive_scores(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What single columns say."""
+        return added(self.additive, self.bins.codes(rows))
+
+    def beyond(self, rows: NDArray[np.int64], additive: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the trees say beyond that, in [-1, 1]."""
+        if self.trees is None:
+            return np.zeros_like(additive)
+        scores = self.trees.decision_function(np.concatenate([self._ranked(rows), additive], axis=1))
+        scores = scores.reshape(len(rows), -1)
+        if additive.shape[1] > 1:
+            scores = spread_over(scores, self.classes, additive.shape[1], impossible=self.impossible)
+            known = np.isin(np.arange(additive.shape[1]), self.classes)
+            more = np.where(known, scores - additive, 0.0)
+            more -= more.sum(axis=1, keepdims=True) / max(int(known.sum()), 1) * known
+        else:
+            more = scores - additive
+        return np.asarray(np.clip(more, -self.farthest, self.farthest) / self.farthest)
+
+    def _ranked(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Every bin by its place in the order of its column: so that a tree can cut categories too."""
+        return np.stack([rank[column] for rank, column in zip(self._ranks, rows.T, strict=True)], axis=1)
+
+    @cached_property
+    def _ranks(self) -> list[NDArray[np.float64]]:
+        return [np.argsort(order).astype(np.float64) for order in self.orders]
+
+
+def spread_over(
+    scores: NDArray[np.float64], classes: NDArray[np.int64], n_classes: int, *, impossible: float
+) -> NDArray[np.float64]:
+    """Scores of the classes that were seen, in a table of all."""
+    if scores.shape[1] == 1:
+        scores = np.concatenate([-scores / 2, scores / 2], axis=1)
+    out = np.full((len(scores), n_classes), impossible)
+    out[:, classes] = scores
+    return out
+
+
+def learn_rule(
+    rows: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    orders: Sequence[NDArray[np.int64]],
+    bins: BinCodes,
+    settings: TargetSettings,
+    *,
+    n_classes: int,
+    with_trees: bool = True,
+    trust: float = 1.0,
+) -> GeneratorRule | None:
+    """From rows of the generator; None where they hold one class alone.
+
+    Args:
+        rows: Their bins.
+        labels: Their classes.
+        orders: The order of each column's bins.
+        bins: Where each bin has its weight.
+        settings: Of the trees.
+        n_classes: Classes that a row can have.
+        with_trees: Whether trees are learned too.
+        trust: What a row weighs, beside a prior of weights of size one. Where the tables behind the rows are noisy, columns
+            that hang together would have large weights of opposite signs for what is only noise in their difference.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        return None
+    model = LogisticRegression(C=trust, max_iter=100, fit_intercept=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # a hundred steps are near enough, and nobody could do anything
+        model.fit(bins.one_hot(rows), labels)
+    if n_classes == 2:
+        additive = np.asarray(model.coef_, dtype=np.float64)
+        if trust < 1.0:
+            additive = _as_steep(additive, rows, labels, bins, ridge=settings.steep_ridge)
+    else:
+        coefficients = model.coef_ if len(classes) > 2 else np.concatenate([-model.coef_ / 2, model.coef_ / 2])
+        additive = np.zeros((n_classes, bins.width))
+        additive[:, -1] = settings.impossible
+        additive[classes] = coefficients
+    limits = settings.tree_farthest, settings.impossible
+    plain = GeneratorRule(bins, orders, additive, None, classes, *limits)
+    if not with_trees or len(classes) > settings.tree_classes:
+        return plain
+    seen = np.concatenate([plain._ranked(rows), plain.additive_scores(rows)], axis=1)
+    rounds = int(np.clip(settings.most_trees // (1 if len(classes) == 2 else len(classes)), 5, settings.tree_rounds))
+    trees = HistGradientBoostingClassifier(
+        max_iter=rounds,
+        max_leaf_nodes=settings.tree_leaves,
+        learning_rate=settings.tree_rate,
+        min_samples_leaf=settings.tree_leaf_rows,
+        l2_regularization=settings.tree_ridge,
+        early_stopping=False,
+        random_state=0,
+    )
+    return GeneratorRule(bins, orders, additive, trees.fit(seen, labels), classes, *limits)
+
+
+def _as_steep(
+    additive: NDArray[np.float64], rows: NDArray[np.int64], labels: NDArray[np.int64], bins: BinCodes, *, ridge: float
+) -> NDArray[np.float64]:
+    """The weights times what makes their scores as steep as the labels are: a prior turns them, and must not flatten them."""
+    from sklearn.linear_model import LogisticRegression
+
+    along = LogisticRegression(C=ridge).fit(added(additive, bins.codes(rows)), labels)
+    steep = additive * float(along.coef_[0, 0])
+    steep[:, -1] += float(along.intercept_[0])
+    return steep

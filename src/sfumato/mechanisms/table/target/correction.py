@@ -1,0 +1,276 @@
+"""Corrections: the generator's rule, corrected by a few noisy gradients over all private rows.
+
+The rule has unknown corrections: one weight for every bin, and how far to believe the trees. How the gradient responds to
+them is known roughly without asking, from the generator's rows (the Hessian), so each noisy gradient is a noisy linear
+equation, and the answer is the posterior mean given all of them (a Wiener filter) about the generator's own rule. Where the
+noise says nothing, the rule stays as it is. Where columns depend on each other more than the generator knows, errors respond
+several times as fast as the Hessian predicts: so each answer is followed only within a radius that shrinks from one to the next.
+
+Before any gradient a correction is a sum of parts: one of every bin; one of every column as a whole, along the rule's own weights;
+and one of all columns together. A generator that misses how columns depend on each other counts the same thing several
+times, and what mends that are the last two: few numbers, which noisy gradients determine well.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from sfumato.mechanisms.common.compiled import products_at
+from sfumato.mechanisms.common.layout import Layout, added
+from sfumato.mechanisms.common.logistic import error_slopes, probabilities
+from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.settings.target import TargetSettings
+from sfumato.mechanisms.table.target.classifier import GeneratorRule
+from sfumato.public.plan.measured import Measured
+
+#: Asks for the noisy gradient at given corrections: of the bins' weights, of the intercepts, and of the belief in the trees.
+Ask = Callable[[NDArray[np.float64]], tuple[Measured, Measured, Measured]]
+
+
+@dataclass(frozen=True)
+class StandIns:
+    """Rows of the generator that stand for the private ones: their codes, what the rule says of them, what their errors weigh."""
+
+    codes: NDArray[np.int64]
+    width: int
+    additive: NDArray[np.float64]
+    beyond: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    def hessians(self, corrections: NDArray[np.float64], *, together: float) -> list[NDArray[np.float64]]:
+        """How fast the sum of errors grows with the corrections, of each class as if it were alone."""
+        slopes = error_slopes(probabilities(corrected(corrections, self.codes, self.additive, self.beyond)))
+        slopes = slopes * self.weights[:, None] * (together if slopes.shape[1] > 1 else 1.0)
+        return [self._hessian(slope, self.beyond[:, c]) for c, slope in enumerate(slopes.T)]
+
+    def within(self, radius: float, move: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The move of each class, shortened until its scores move by no more than a radius, in the root of their mean square."""
+        moved = corrected(move, self.codes, np.zeros_like(self.additive), self.beyond)
+        return np.asarray(
+            move * np.minimum(1.0, radius / np.sqrt(np.maximum((moved**2).mean(axis=0), 1e-300)))[:, None]
+        )
+
+    def _hessian(self, slope: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(
+            products_at(self.codes, np.ascontiguousarray(beyond), np.ascontiguousarray(slope), self.width)
+        )
+
+
+def stand_ins(rule: GeneratorRule, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> StandIns:
+    """Rows with all that is needed of them."""
+    additive = rule.additive_scores(rows)
+    return StandIns(rule.bins.codes(rows), rule.bins.width, additive, rule.beyond(rows, additive), weights)
+
+
+def corrected(
+    corrections: NDArray[np.float64],
+    codes: NDArray[np.int64],
+    additive: NDArray[np.float64],
+    beyond: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Scores: the additive part, its corrections, and what is believed of the trees (the last entry)."""
+    return np.asarray(additive + added(corrections[:, :-1], codes) + beyond * corrections[:, -1])
+
+
+def rate_corrections(rate_ratios: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What to add to the scores of a rule that was learned where each class had its rate over its ratio."""
+    of_class = np.log(np.maximum(rate_ratios, 1e-12))
+    return of_class if len(of_class) > 2 else np.asarray([of_class[1] - of_class[0]])
+
+
+def no_corrections(to_rates: NDArray[np.float64], settings: TargetSettings, *, width: int) -> NDArray[np.float64]:
+    """The generator's own rule, with the classes at their rates."""
+    start = np.zeros((len(to_rates), width + 1))
+    start[:, -2], start[:, -1] = to_rates, settings.tree_believed * settings.tree_farthest
+    return start
+
+
+@dataclass(frozen=True)
+class FullestBins:
+    """The fullest bin of each column, and in how many columns nearly all rows differ from it at least.
+
+    What is in a fullest bin follows from the other bins and all rows together, so it is not asked for. Errors at the bins of a
+    row weigh the less, the more other bins it has, so that each row is as long as the noise allows. A rule that is
+    right has no error on average in any row, whatever these weigh.
+    """
+
+    bins: NDArray[np.int64]
+    fewest_others: int
+
+    def others(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Where rows of bins differ from it."""
+        return np.asarray(rows != self.bins)
+
+    def weights(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What makes each row's length 1, with a one at every other bin that it has."""
+        return np.asarray(1 / np.sqrt(np.maximum(self.others(rows).sum(axis=1), 1)))
+
+
+def fullest_bins(margins: Sequence[NDArray[np.float64]], population: Population, *, few: float) -> FullestBins:
+    """From the probability of each bin, and from the population's rows, of which few may differ in fewer columns."""
+    bins = np.array([int(np.argmax(margin)) for margin in margins], dtype=np.int64)
+    n_others = (population.rows != bins).sum(axis=1)
+    upto = np.cumsum(np.bincount(n_others, weights=population.weights, minlength=len(bins) + 1))
+    return FullestBins(bins, int(np.searchsorted(upto, few * upto[-1])))
+
+
+@dataclass(frozen=True)
+class CorrectionPrior:
+    """What is assumed of corrections before any gradient: independent Gaussians of mean zero.
+
+    Args:
+        alike: The precision of the bins' parts, of size one. The last is how far to believe the trees.
+        curves: By class and column, the rule's weights of the column's bins; after all columns, their sum.
+        settings: Sizes, before they are learned and the range of them.
+    """
+
+    alike: NDArray[np.float64]
+    curves: NDArray[np.float64]
+    settings: TargetSettings
+
+    @staticmethod
+    def of_rule(
+        additive: NDArray[np.float64], layout: Layout, settings: TargetSettings, *, runs: Sequence[tuple[int, int]]
+    ) -> "CorrectionPrior":
+        """About an additive rule.
+
+        Args:
+            additive: The rule's weights, by class: of all bins, and of the intercept.
+            layout: Where the bins of each column lie.
+            settings: As above.
+            runs: Where the bins of each number start and stop.
+        """
+        n_columns, width = len(layout.sizes), additive.shape[1]
+        column_of = np.repeat(np.arange(n_columns), layout.sizes)
+        curves = np.zeros((len(additive), n_columns + 1, width + 1))
+        for j, part in enumerate(layout.split(additive)):
+            curves[:, j, : layout.width][:, column_of == j] = part - part.mean(axis=1, keepdims=True)
+        curves[:, -1] = curves[:, :-1].sum(axis=1)
+        if not settings.corrects_columns:
+            curves = curves[:, -1:]
+        if not settings.corrects_all:
+            curves = curves[:, :-1]
+        alike = _alike_along(runs, width=width + 1, precision_between=settings.prior_neighbours)
+        return CorrectionPrior(alike, curves, settings)
+
+    @property
+    def first_sizes(self) -> NDArray[np.float64]:
+        """Of the parts of bins and of columns, by class."""
+        return np.tile((self.settings.prior_bin, self.settings.prior_column), (len(self.curves), 1))
+
+    def corrections(self, c: int, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of all parts of a class, each by its amount: those of bins, then those of columns."""
+        n_bins = len(self.alike)
+        return np.asarray(amounts[:n_bins] + amounts[n_bins:] @ self.curves[c])
+
+    def precision(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of the amounts of all parts, given their sizes."""
+        of_bins = self.alike / sizes[0] ** 2
+        of_bins[-1, -1] = (self.settings.tree_believed * self.settings.tree_farthest) ** -2
+        return np.asarray(linalg.block_diag(of_bins, np.eye(self.curves.shape[1]) / sizes[1] ** 2))
+
+    def learned(
+        self, sizes: NDArray[np.float64], amounts: NDArray[np.float64], covariance: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The sizes that go best with the amounts, by how many of these are settled (MacKay, "Bayesian interpolation", 1992)."""
+        n_bins = len(self.alike)
+        kinds = (slice(0, n_bins - 1), self.alike[:-1, :-1]), (slice(n_bins, None), np.eye(self.curves.shape[1]))
+        new = sizes.copy()
+        for i, (kind, alike) in enumerate(kinds):
+            settled = len(alike) - float((alike * covariance[kind, kind]).sum()) / sizes[i] ** 2
+            if settled > self.settings.prior_settled:
+                energy = float(amounts[kind] @ alike @ amounts[kind])
+                new[i] = np.clip(np.sqrt(energy / settled), *self.settings.prior_sizes)
+        return new
+
+
+def _alike_along(runs: Sequence[tuple[int, int]], *, width: int, precision_between: float) -> NDArray[np.float64]:
+    """The precision of amounts of size one, of which neighbours along a number are alike."""
+    precision = np.eye(width)
+    for start, stop in runs:
+        steps = np.arange(start, stop - 1)
+        for left, right, sign in ((0, 0, 1), (1, 1, 1), (0, 1, -1), (1, 0, -1)):
+            np.add.at(precision, (steps + left, steps + right), sign * precision_between)
+    return precision
+
+
+@dataclass(frozen=True)
+class _Gradient:
+    """A gradient, the corrections at which it was taken, and the standard deviation of each entry."""
+
+    gradient: NDArray[np.float64]
+    at: NDArray[np.float64]
+    stddev: NDArray[np.float64]
+
+
+def learn_corrections(
+    ask: Ask,
+    generator: StandIns,
+    start: NDArray[np.float64],
+    settings: TargetSettings,
+    *,
+    prior: CorrectionPrior,
+    unseen: NDArray[np.bool_],
+    times: int,
+) -> NDArray[np.float64]:
+    """Corrections from noisy gradients.
+
+    Args:
+        ask: Gives a noisy gradient over private rows.
+        generator: Rows that stand for them.
+        start: The corrections to begin with: none.
+        settings: How far gradients are followed.
+        prior: What is assumed of corrections before any gradient.
+        unseen: The bins' weights for which no gradient is given: it follows from the others.
+        times: How many gradients to ask for.
+    """
+    now, sizes = start, prior.first_sizes
+    measured: list[_Gradient] = []
+    for t in range(1, times + 1):
+        bins, everywhere, trees = ask(now)
+        gradient = np.column_stack([bins.values, everywhere.values, trees.values])
+        stddev = np.append(np.where(unseen, np.inf, bins.stddev), [everywhere.stddev, trees.stddev])
+        measured.append(_Gradient(gradient, now, stddev))
+        best, sizes = _posterior(measured, generator, now, start, settings, prior, sizes)
+        now = now + generator.within(settings.radius / t, best - now)
+    return now
+
+
+def _posterior(
+    measured: Sequence[_Gradient],
+    generator: StandIns,
+    here: NDArray[np.float64],
+    start: NDArray[np.float64],
+    settings: TargetSettings,
+    prior: CorrectionPrior,
+    sizes: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The corrections at which all gradients would be zero, as nearly as their noise allows; and their learned sizes.
+
+    The Hessian is not that of the private rows, so a gradient that was taken far from here counts for less: what it would be
+    here is known up to a part of the most that any Hessian with this diagonal could make of the way (Cauchy and Schwarz).
+    """
+    means, learned = [], sizes.copy()
+    for c, hessian in enumerate(generator.hessians(here, together=settings.together)):
+        trust, pull = np.zeros(len(hessian)), np.zeros(len(hessian))
+        for one in measured:
+            way = one.at[c] - here[c]
+            doubt = settings.hessian_doubt**2 * np.diag(hessian) * float(way @ hessian @ way)
+            of_one = 1 / (one.stddev**2 + doubt)
+            trust += of_one
+            pull += of_one * (hessian @ one.at[c] - one.gradient[c])
+        curves = prior.curves[c].T
+        # What the gradients say of the bins' parts says it of the columns': these are sums of them.
+        root = hessian * np.sqrt(trust)
+        root = np.concatenate([root, curves.T @ root])
+        precision = prior.precision(sizes[c])
+        precision += root @ root.T  # symmetric to the last bit, for which libraries are twice as fast
+        covariance = linalg.inv(precision)
+        of_bins = hessian @ (pull - trust * (hessian @ start[c]))
+        amounts = covariance @ np.concatenate([of_bins, curves.T @ of_bins])
+        means.append(start[c] + prior.corrections(c, amounts))
+        learned[c] = prior.learned(sizes[c], amounts, covariance)
+    return np.stack(means), learned

@@ -1,0 +1,112 @@
+"""What columns and pairs of columns add to a numeric target: a number for each part of a column and each cell of a pair.
+
+Categories have parts of their own here, many more than they have bins: a sum over rows has no more noise for them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from sfumato.mechanisms.common.layout import Layout
+from sfumato.mechanisms.table.columns.binning import Binning
+from sfumato.mechanisms.table.joint.generator import Generator
+from sfumato.mechanisms.table.joint.ordering import levels_of, most_levels
+from sfumato.mechanisms.table.settings.target import TargetSettings
+
+
+@dataclass(frozen=True)
+class ColumnParts:
+    """A column in parts: the part of each of its cells. The first `ordered` of them lie along a line."""
+
+    of_cell: NDArray[np.int64]
+    ordered: int
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.of_cell.max()) + 1
+
+
+@dataclass(frozen=True)
+class PairCells:
+    """Two columns in levels each, every level of one with every level of the other."""
+
+    left: int
+    right: int
+    left_of_cell: NDArray[np.int64]
+    right_of_cell: NDArray[np.int64]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The levels of either column."""
+        return int(self.left_of_cell.max()) + 1, int(self.right_of_cell.max()) + 1
+
+    def codes(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where each row lies."""
+        left, right = self.left_of_cell[cells[:, self.left]], self.right_of_cell[cells[:, self.right]]
+        return np.asarray(left * self.shape[1] + right)
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The parts of all columns, and the cells of some pairs: every row has one entry of each."""
+
+    columns: tuple[ColumnParts, ...] = field(repr=False)
+    pairs: tuple[PairCells, ...] = field(repr=False)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Columns first, then pairs."""
+        return Layout((*(c.size for c in self.columns), *(pair.shape[0] * pair.shape[1] for pair in self.pairs)))
+
+    def codes(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The entries of each row, from its cells."""
+        of_columns = [column.of_cell[cells[:, j]] for j, column in enumerate(self.columns)]
+        of_pairs = [pair.codes(cells) for pair in self.pairs]
+        return np.asarray(np.stack([*of_columns, *of_pairs], axis=1) + self.layout.starts)
+
+    def precisions(self, settings: TargetSettings) -> list[NDArray[np.float64]]:
+        """What is assumed of each table before any sum, for numbers of size one: neighbours are alike."""
+        along, among = settings.effect_neighbours, settings.effect_cells
+        of_columns = [np.eye(c.size) + along * _steps(c.ordered, of=c.size) for c in self.columns]
+        of_pairs = [
+            np.eye(rows * columns)
+            + among * (np.kron(_steps(rows), np.eye(columns)) + np.kron(np.eye(rows), _steps(columns)))
+            for rows, columns in (pair.shape for pair in self.pairs)
+        ]
+        return [*of_columns, *of_pairs]
+
+
+def column_parts(binnings: Sequence[Binning], *, most: int) -> tuple[ColumnParts, ...]:
+    """Numbers in their bins; categories each by itself, the fullest of them where there are more than so many."""
+    return tuple(_parts_of(binning, most=most) for binning in binnings)
+
+
+def pair_cells(
+    generator: Generator, pairs: Sequence[tuple[int, int]], *, levels: int, of_categories: int
+) -> tuple[PairCells, ...]:
+    """Pairs of columns with so many levels each, of about equal mass; of categories perhaps more."""
+    of_cell = {}
+    for j in {column for pair in pairs for column in pair}:
+        binning = generator.binned.binnings[j]
+        most = most_levels(binning.cells, levels, of_categories=of_categories)
+        of_cell[j] = levels_of(generator.margins[j], generator.orders[j], most=most)[binning.bin_of]
+    return tuple(PairCells(i, j, of_cell[i], of_cell[j]) for i, j in pairs)
+
+
+def _parts_of(binning: Binning, *, most: int) -> ColumnParts:
+    if not binning.cells.column.is_coded:
+        return ColumnParts(binning.bin_of, binning.ordered)
+    place = np.empty(len(binning.mass), dtype=np.int64)
+    place[np.argsort(-binning.mass, kind="stable")] = np.arange(len(binning.mass))
+    return ColumnParts(np.minimum(place, max(most, binning.size) - 1), 0)
+
+
+def _steps(n: int, *, of: int | None = None) -> NDArray[np.float64]:
+    """The sum of squared differences of neighbours among the first n of some numbers, as a matrix."""
+    steps = np.diff(np.eye(n), axis=0) if n > 1 else np.zeros((0, n))
+    return np.asarray(linalg.block_diag(steps.T @ steps, np.zeros(((of or n) - n, (of or n) - n))))

@@ -1,0 +1,107 @@
+"""Labels drawn by scores, at the rates that the classes should have.
+
+A class that has too few rows for gradients gets steeper scores: where noise hides much of what is true of it, scores hardly
+distinguish it from the others, and from few labels that look like chance a learner learns chance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.labels import expected_labels, score_order, systematic_labels
+from sfumato.mechanisms.table.balanced_sampling import balanced_walk
+from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
+from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.settings.sampling import SamplingSettings
+from sfumato.mechanisms.table.settings.target import TargetSettings
+
+
+@dataclass(frozen=True)
+class ClassLabels:
+    """What the generator's rule and the corrected one say of every row of the population."""
+
+    generator: NDArray[np.float64]
+    corrected: NDArray[np.float64]
+    codes: CodeScores = field(default_factory=dict)  # by the places of columns; both rules have them besides
+
+    def of_codes(self, cells: Sequence[NDArray[np.int64]]) -> NDArray[np.float64] | float:
+        """What the categories of rows add to their scores, from the cells of every column."""
+        return code_scores(self.codes, cells)
+
+
+def draw_labels(
+    scores: NDArray[np.float64],
+    rates: NDArray[np.float64],
+    rng: np.random.Generator,
+    *,
+    alike: NDArray[np.int32],
+    same: NDArray[np.int64],
+    settings: SamplingSettings | None = None,
+) -> NDArray[np.int64]:
+    """A label for each row by its scores, with intercepts that keep the rates of the classes.
+
+    Rows that are alike share the chance: of those with one category, of one interval of a number, of one interval of scores, about
+    as many have a label as should. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the
+    rarest class has fewer rows than there are categories and intervals, it is balanced among coarser parts of them; where it has not
+    even two rows for each column, rows with like scores alone share the chance.
+
+    Args:
+        scores: By row and class; a single score is that of the second of two classes.
+        rates: Of the classes.
+        rng: Of the labels.
+        alike: By row and column, a code: rows are alike in a column where they share it.
+        same: The kind of each row: rows of a kind share everything.
+        settings: How chance is shared; the default where none is given.
+    """
+    settings = settings or SamplingSettings()
+    p = expected_labels(scores, rates, rounds=settings.rate_rounds)
+    rarest, n_columns = len(p) * float(p.mean(axis=0).min()), alike.shape[1]
+    if not (settings.balances_rows and 0 < 2 * n_columns <= rarest):
+        return systematic_labels(p, rng)
+    place = np.empty(len(p), dtype=np.int64)
+    place[score_order(p)] = np.arange(len(p))
+    if sum(np.count_nonzero(np.bincount(codes)) for codes in alike.T) < rarest:
+        interval = place * settings.score_intervals // len(p)
+    else:
+        weight = (p / np.maximum(p.mean(axis=0), 1e-12)).sum(axis=1)  # every class counts alike, however rare it is
+        alike = np.column_stack([_parts(codes, weight, int(rarest / n_columns)) for codes in alike.T])
+        interval = _parts(place, weight, min(settings.score_intervals, int(rarest)))
+    return balanced_walk(p, np.column_stack([alike, same, interval]), rng, settings)
+
+
+def _parts(codes: NDArray[np.integer], weight: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """The part of each row, at most so many: neighbouring codes together, with about the same weight in each part."""
+    mass = np.bincount(codes, weights=weight)
+    middle = np.cumsum(mass) - mass / 2
+    return np.asarray(np.minimum(middle / mass.sum() * most, most - 1).astype(np.int64)[codes])
+
+
+def rare_scores(
+    learned: NDArray[np.float64], population: Population, settings: TargetSettings, *, rare: int
+) -> NDArray[np.float64]:
+    """Scores of the second of two classes for every row of the population.
+
+    Args:
+        learned: By the rule, one for each row.
+        population: The rows, each with the class that it was drawn for.
+        settings: When and how much steeper.
+        rare: The rarer class.
+    """
+    share = np.average(population.labels == rare, weights=population.weights)
+    if not settings.steepens_rare or share >= settings.rare_exception:
+        return learned
+    gap = _gap(learned[:, 0] if rare == 1 else -learned[:, 0], population, rare)
+    if gap <= 0:  # noise has hidden the class altogether
+        return learned
+    return learned * float(np.clip(settings.rare_near / gap, 1.0, settings.rare_steeper))
+
+
+def _gap(scores: NDArray[np.float64], population: Population, rare: int) -> float:
+    """How far the mean score of a class lies above that of the other."""
+    is_rare = population.labels == rare
+    if not is_rare.any() or is_rare.all():
+        return 0.0
+    means = [float(np.average(scores[of], weights=population.weights[of])) for of in (is_rare, ~is_rare)]
+    return means[0] - means[1]

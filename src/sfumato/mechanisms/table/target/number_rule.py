@@ -1,0 +1,128 @@
+"""A rule for a number as target: trees that are learned from rows of the generator, and what is added to them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.table.balanced_sampling import exchanged_errors
+from sfumato.mechanisms.table.joint.generator import Generator
+from sfumato.mechanisms.table.settings.sampling import SamplingSettings
+from sfumato.mechanisms.table.settings.target import TargetSettings
+from sfumato.mechanisms.table.target.residuals import LearnedEffects
+
+
+@dataclass(frozen=True)
+class CorrectedNumber:
+    """What the rule says of every row of the population, and what is added to it.
+
+    `unit` is the largest error, `mean` the rule's own and `farthest` its largest deviation from it.
+    `is_all`: nothing else is known of the target, so errors are chance.
+    """
+
+    predicted: NDArray[np.float64] = field(repr=False)
+    learned: tuple[LearnedEffects, ...] = field(repr=False)
+    unit: float
+    mean: float
+    farthest: float
+    is_all: bool = False
+
+    def deviations(self, predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rule's distance from its mean, within [-1, 1]."""
+        return np.clip((predicted - self.mean) / self.farthest, -1.0, 1.0)
+
+    def corrections(self, predicted: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What is added to the rule for rows with these cells, in the target's units."""
+        deviations = self.deviations(predicted)
+        return self.unit * sum((one.added(cells, deviations) for one in self.learned), np.zeros(len(predicted)))
+
+    def moved(
+        self,
+        values: NDArray[np.float64],
+        chosen: NDArray[np.int64],
+        cells: NDArray[np.int64],
+        rng: np.random.Generator,
+        settings: SamplingSettings,
+        *,
+        alpha: float,
+    ) -> NDArray[np.float64]:
+        """The same values, each at a row where the corrected rule and an error of that row, or of one like it, lead to its rank.
+
+        Args:
+            values: Of rows of the population, drawn by their level. Missing ones stay where they are.
+            chosen: Which rows these are.
+            cells: Their cells.
+            rng: Of who gets which error.
+            settings: How errors are exchanged.
+            alpha: How far the corrections are followed, from 0 (not at all) to 1.
+        """
+        known = np.flatnonzero(~np.isnan(values))
+        before, predicted, at = values[known], self.predicted[chosen[known]], cells[known]
+        rule, errors = predicted + alpha * self.corrections(predicted, at), before - predicted
+        wanted = rule + (exchanged_errors(errors, rule, list(at.T), rng, settings) if self.is_all else errors)
+        out = values.copy()
+        out[known[np.argsort(wanted, kind="stable")]] = np.sort(before)
+        return out
+
+
+@dataclass(frozen=True)
+class NumberRule:
+    """Rows of the generator that stand for private ones, the trees that were learned from them, and what these predict and miss.
+
+    `known` is the part of all rows whose target is not missing.
+    """
+
+    known: float
+    cells: NDArray[np.int64]
+    predicted: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    trees: Any
+
+    @staticmethod
+    def of(generator: Generator, settings: TargetSettings) -> "NumberRule | None":
+        """None where the population's values are all alike, or missing."""
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        population, target, rng = generator.population, generator.binned.target, np.random.default_rng(2)
+        if target is None:
+            return None
+        chosen = population.draw(min(settings.learning_rows, len(population.rows)), rng)
+        values = target.values_in(target.cells_in(population.labels[chosen], rng), rng).astype(np.float64)
+        known = ~np.isnan(values)
+        chosen, values = chosen[known], values[known]
+        labels = population.labels[chosen]
+        if len(values) == 0 or np.ptp(values) == 0:
+            return None
+        rows = population.rows[chosen]
+        cells = np.stack([b.cells_in(rows[:, j], rng) for j, b in enumerate(generator.binned.binnings)], axis=1)
+        by_rank = ranked(ranks_of(generator), cells)
+        # Where in a level a value lies is chance, which trees would learn: each row has the mean of its level.
+        means = (np.bincount(labels, weights=values) / np.maximum(np.bincount(labels), 1))[labels]
+        trees = HistGradientBoostingRegressor(max_iter=settings.number_trees, early_stopping=False, random_state=0)
+        predicted = trees.fit(by_rank, np.asarray(means)).predict(by_rank)
+        return NumberRule(float(known.mean()), cells, predicted, values - predicted, trees)
+
+    def uncorrected(self, generator: Generator, settings: TargetSettings) -> CorrectedNumber:
+        """The rule without corrections."""
+        order = [np.argsort(order).astype(np.float64) for order in generator.orders]
+        rows = generator.population.rows
+        of_all = self.trees.predict(
+            np.stack([rank[column] for rank, column in zip(order, rows.T, strict=True)], axis=1)
+        )
+        mean = float(self.predicted.mean())
+        farthest = max(float(np.abs(self.predicted - mean).max()), 1e-12 * max(1.0, abs(mean)))
+        cut = settings.error_beyond * float(np.quantile(np.abs(self.errors), settings.error_cut))
+        return CorrectedNumber(of_all, (), max(cut, 1e-9 * farthest), mean, farthest)
+
+
+def ranks_of(generator: Generator) -> tuple[NDArray[np.float64], ...]:
+    """For each cell of a column the place of its bin in the column's order: so that a tree can cut categories too."""
+    columns = zip(generator.orders, generator.binned.binnings, strict=True)
+    return tuple(np.argsort(order).astype(np.float64)[binning.bin_of] for order, binning in columns)
+
+
+def ranked(ranks: Sequence[NDArray[np.float64]], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The ranks of each row's cells."""
+    return np.stack([rank[cells[:, j]] for j, rank in enumerate(ranks)], axis=1)
