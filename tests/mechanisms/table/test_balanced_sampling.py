@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_tables import SAMPLING
 
-from sfumato.mechanisms.table.balanced_sampling import exchanged_errors
+from sfumato.mechanisms.table.joint.balanced_sampling import exchanged_errors
 
 
 def sums_of_squares(errors, column) -> float:

@@ -9,8 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 ROOM = ROOT / "src" / "sfumato" / "mechanisms" / "table"
-WIDE = ROOM / "wide_path"
-FILES = sorted(file for file in ROOM.rglob("*.py") if WIDE not in file.parents)
+FILES = sorted(ROOM.rglob("*.py"))
 NAME = "sfumato.mechanisms.table"
 PRIVATE_WORDS = {"found", "held", "apart", "told", "said", "heard", "pupils", "standing_", "dealt", "thinned"}
 #: Seconds of an hour and of a day are no choice.
@@ -30,7 +29,7 @@ def arrows(files: list[Path]) -> set[tuple[str, str]]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{NAME}."):
                 found.add((own, top(node.module or "")))
-    return {(one, other) for one, other in found if one != other and other != "wide_path"}
+    return {(one, other) for one, other in found if one != other}
 
 
 def layers(graph: set[tuple[str, str]]) -> int:

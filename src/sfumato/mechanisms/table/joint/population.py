@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from sfumato.mechanisms.common.compiled import scale_at, weights_at
 from sfumato.mechanisms.common.simplex import draw_each, fit_margins
-from sfumato.mechanisms.table.balanced_sampling import balanced_walk
+from sfumato.mechanisms.table.joint.balanced_sampling import balanced_walk
 from sfumato.mechanisms.table.joint.ordering import Line
 from sfumato.mechanisms.table.joint.pairs import Levels
 from sfumato.mechanisms.table.joint.spanning_tree import Link

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.labels import expected_labels, score_order, systematic_labels
-from sfumato.mechanisms.table.balanced_sampling import balanced_walk
 from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
+from sfumato.mechanisms.table.joint.balanced_sampling import balanced_walk
 from sfumato.mechanisms.table.joint.population import Population
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.mechanisms.table.settings.target import TargetSettings

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.table.balanced_sampling import exchanged_errors
+from sfumato.mechanisms.table.joint.balanced_sampling import exchanged_errors
 from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.mechanisms.table.settings.target import TargetSettings
