@@ -35,7 +35,7 @@ def try_maps(maps: list[NotedMap], schema: Schema) -> None:
     tried: set[object] = set()
     with silence():
         for noted in maps:
-            code = (noted.step, getattr(noted.given, "__code__", noted.given))
+            code = (noted.step, getattr(noted.given, "__code__", id(noted.given)))  # objects: each by itself
             if code not in tried:
                 tried.add(code)
                 _try(noted, public)
