@@ -1,6 +1,6 @@
 """What each stage of the table method earns: cases of the zoo with all stages, and with one of them left out.
 
-    python benchmarks/ablate_tables.py --seeds 3        # writes results/zoo-ablations.md
+    python benchmarks/ablate_tables.py --seeds 3 --jobs 16        # writes results/zoo-ablations.md
 
 A stage that is left out gives its share of the budget to the others, so a figure says what the stage is worth beyond that.
 Runs are appended to results/zoo-ablations.jsonl as they are finished, and what is there is not run again.
@@ -8,6 +8,8 @@ Runs are appended to results/zoo-ablations.jsonl as they are finished, and what 
 
 import argparse
 import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -41,6 +43,7 @@ STAGES = {
     "corrections": ("utility", ("insurance-whi", "xor-2", "diamonds-cut", "slopes", "persons-8")),
     "corrections of columns": ("utility", ("insurance-whi", "diamonds-cut", "persons-8")),
     "correction of all columns": ("utility", ("insurance-whi", "diamonds-cut", "persons-8")),
+    "size of a number's errors": ("utility", ("slopes-number", "product", "waves", "insurance-hours")),
     "recount of a rare class": ("utility", ("rare-200", "rare-linear", "rare-ends", "rare-linked")),
     "steeper scores of a rare class": (
         "utility",
@@ -84,18 +87,25 @@ def write_page(runs: list[dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each on one core")
     options = parser.parse_args()
     runs = [json.loads(line) for line in RUNS.read_text().splitlines()] if RUNS.exists() else []
-    for seed in range(options.seeds):
-        for stage, (_, cases) in STAGES.items():
-            for case, without in ((case, without) for case in cases for without in (None, stage)):
-                if any((r["case"], r["without"], r["seed"]) == (case, without, seed) for r in runs):
-                    continue
-                runs.append(run(case, without, seed))
-                print(json.dumps(runs[-1]), flush=True)
-                with RUNS.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(runs[-1]) + "\n")
-                write_page(runs)
+    done = {(r["case"], r["without"], r["seed"]) for r in runs}
+    wanted = dict.fromkeys(
+        (case, without, seed)
+        for seed in range(options.seeds)
+        for stage, (_, cases) in STAGES.items()
+        for case in cases
+        for without in (None, stage)
+    )
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, mp_context=fresh) as pool, RUNS.open("a", encoding="utf-8") as file:
+        for job in as_completed([pool.submit(run, *asked) for asked in wanted if asked not in done]):
+            runs.append(job.result())
+            file.write(json.dumps(runs[-1]) + "\n")
+            file.flush()
+            print(json.dumps(runs[-1]), flush=True)
+    write_page(runs)
 
 
 if __name__ == "__main__":

@@ -130,6 +130,8 @@ class Evidence:
             more = {"moments": self.budget.moments_alone, "pairs": self.budget.pairs_alone}
             shares = {stage: share * more.get(stage, 1.0) for stage, share in shares.items()}
         kept = {stage: share for stage, share in shares.items() if share >= self.budget.least_share}
+        if self.number_target and "teacher" in kept:
+            kept["residuals"] = self.budget.residual_variance
         for stage, needed in _NEEDS.items():
             if stage in kept:
                 kept[needed] = max(shares[needed], self.budget.least_share)

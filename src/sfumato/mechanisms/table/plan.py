@@ -213,8 +213,9 @@ class TablePlan:
 
     def shares(self) -> dict[str, float]:
         """What each stage gets of the precision."""
-        shares = self._worthwhile
-        return shares if self.settings.target.corrections else without(shares, "teacher")
+        target = self.settings.target
+        left_out = [] if target.corrections else ["teacher", "residuals"]
+        return without(self._worthwhile, *left_out, *([] if target.scales_errors else ["residuals"]))
 
     @cached_property
     def _worthwhile(self) -> dict[str, float]:
@@ -294,6 +295,8 @@ class TablePlan:
             blocks["cubes"] = (Hot(name="cubes", width=cubes, n_hot=most, weighted=True),)
         if self.has_rule:
             blocks["teacher"] = self._sums_of_errors() if self.number_target else self._gradient()
+            if self.number_target:
+                blocks["residuals"] = (Dense(name="residuals", width=1, l2_bound=1.0),)
         return blocks
 
     def _pair_cells(self, levels: int) -> int:

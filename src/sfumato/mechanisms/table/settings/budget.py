@@ -32,6 +32,7 @@ class BudgetSettings:
     person_sizes: float = 0.02  #: share of rows of each class, where persons have several (judgement)
     trees: float = 0.03  #: part of the correction that goes to how far trees are believed (judgement)
     everywhere: float = 0.01  #: part of the correction for all rows together (simulated gradients: .01, .03, none)
+    residual_variance: float = 0.01  #: share of the size of a numeric target's errors (zoo, paired noise)
     pairs_of_number: float = 0.4  #: part of the corrections of a number that goes to pairs of columns
     #: share of a numeric target's corrections, at least, by rho: classes give it up (few_rows.py)
     number_taught: tuple[tuple[float, float], ...] = ((10.0, 0.1), (30.0, 0.5), (120.0, 0.2))
@@ -76,6 +77,7 @@ class PersonNorms:
     triples: tuple[float, float] = (1.0, 0.5)  #: what goes with what: rows differ
     cubes: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
     teacher: tuple[float, float] = (0.6, 0.5)  #: errors of a rule are mostly small
+    residuals: tuple[float, float] = (0.3, 0.5)  #: their squares even more so
 
     def of(self, stage: str) -> tuple[float, float]:
         """The factor and the power of a stage."""

@@ -62,6 +62,7 @@ ABLATIONS: Mapping[str, Mapping[str, object]] = {
     "corrections": {"target.corrections": False},
     "corrections of columns": {"target.corrects_columns": False},
     "correction of all columns": {"target.corrects_all": False},
+    "size of a number's errors": {"target.scales_errors": False},
     "steeper scores of a rare class": {"target.steepens_rare": False},
     "balanced sampling": {"sampling.balances_rows": False},
     "exchanged errors": {"sampling.exchanges_errors": False},

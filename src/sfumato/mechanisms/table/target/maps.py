@@ -123,6 +123,27 @@ class EffectBlock:
         return weighed(self.block, self.place[codes[:, self.tables]], self.weight, errors)
 
 
+def number_errors(
+    number: CorrectedNumber, target: str, batch: Batch
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What the rule misses of each row, cut to [-1, 1], none where the target is missing; and what it says uncorrected."""
+    cells, predicted = cells_of(batch), np.nan_to_num(batch[RULE]).astype(np.float64)[:, 0]
+    missed = batch[target].astype(np.float64) - predicted - number.corrections(predicted, cells)
+    return np.nan_to_num(np.clip(missed / number.unit, -1.0, 1.0)), predicted
+
+
+@dataclass(frozen=True)
+class SquaredErrors:
+    """The squared error of a corrected number."""
+
+    number: CorrectedNumber
+    target: str
+
+    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+        """One number of each row."""
+        return {"residuals": (number_errors(self.number, self.target, batch)[0] ** 2)[:, None]}
+
+
 @dataclass(frozen=True)
 class NumberErrors:
     """The error of a corrected number at every part of a column and every cell of a pair, and along what the rule says."""
@@ -134,9 +155,7 @@ class NumberErrors:
 
     def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
         """A row of each block."""
-        cells, predicted = cells_of(batch), np.nan_to_num(batch[RULE]).astype(np.float64)[:, 0]
-        missed = batch[self.target].astype(np.float64) - predicted - self.number.corrections(predicted, cells)
-        wrong_by = np.nan_to_num(np.clip(missed / self.number.unit, -1.0, 1.0))  # none where the target is missing
-        codes = self.effects.codes(cells)
+        wrong_by, predicted = number_errors(self.number, self.target, batch)
+        codes = self.effects.codes(cells_of(batch))
         sums = {one.block.name: one.weighed(codes, wrong_by) for one in self.blocks}
         return {**sums, "along": (wrong_by * self.number.deviations(predicted))[:, None]}
