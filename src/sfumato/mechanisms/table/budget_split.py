@@ -20,7 +20,7 @@ _OF_ALL = frozenset({"coarse", "fine", "spikes"})
 #: Those before the classes can spare some, the more the more classes want tables of their own.
 _BEFORE_CLASSES = frozenset({"coarse", "fine"})
 #: Stages that say nothing, or nothing that is sure, without another.
-_NEEDS = {"triples": "cubes"}
+_NEEDS = {"triples": "cubes", "teacher": "spread"}
 #: Stages that give up a part of what they have, where a column has so many categories that each has few of the rows, to tables by
 #: class: all that is known of each category.
 _GIVING = frozenset({"moments", "pairs", "contrasts", "links"})

@@ -17,7 +17,7 @@ from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.joint.pairs import all_pairs
 from sfumato.mechanisms.table.plan import LONG_PARTS, PAIRS, PARTS, TablePlan
 from sfumato.mechanisms.table.target.effects import Effects, column_parts, pair_cells
-from sfumato.mechanisms.table.target.maps import EffectBlock, NumberErrors, NumberPrediction
+from sfumato.mechanisms.table.target.maps import EffectBlock, NumberErrors, NumberPrediction, SquaredErrors
 from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, NumberRule, ranks_of
 from sfumato.mechanisms.table.target.residuals import ResidualSums, learn_effects
 from sfumato.public.plan.doors import Doors
@@ -63,7 +63,16 @@ class NumberStage:
                 scale=number.farthest / number.unit,
             )
             number = replace(number, learned=(*number.learned, learned))
-        return number
+        return self._with_spread(number, rule, total=total)
+
+    def _with_spread(self, number: CorrectedNumber, rule: NumberRule, *, total: float) -> CorrectedNumber:
+        """With the part of the population's errors that private rows have, from a noisy sum of squares."""
+        noisy = self.view.noisy_sum("spread", SquaredErrors(number, self.plan.schema.target or ""))["spread"]
+        own = max(float(np.mean(np.clip(rule.errors / number.unit, -1.0, 1.0) ** 2)), 1e-12)
+        noise = noisy.stddev / total
+        shrunk = (float(noisy.values[0]) / total * own**2 + own * noise**2) / (own**2 + noise**2)
+        least = self.plan.settings.target.least_spread
+        return replace(number, spread=math.sqrt(min(max(shrunk / own, least**2), 1.0)))
 
     def _ask(self, number: CorrectedNumber, effects: Effects, is_long: NDArray[np.bool_]) -> ResidualSums:
         """One look: the errors of the rule as it is now."""

@@ -214,7 +214,7 @@ class TablePlan:
     def shares(self) -> dict[str, float]:
         """What each stage gets of the precision."""
         shares = self._worthwhile
-        return shares if self.settings.target.corrections else without(shares, "teacher")
+        return shares if self.settings.target.corrections else without(shares, "teacher", "spread")
 
     @cached_property
     def _worthwhile(self) -> dict[str, float]:
@@ -294,6 +294,8 @@ class TablePlan:
             blocks["cubes"] = (Hot(name="cubes", width=cubes, n_hot=most, weighted=True),)
         if self.has_rule:
             blocks["teacher"] = self._sums_of_errors() if self.number_target else self._gradient()
+        if self.has_rule and self.number_target:
+            blocks["spread"] = (Dense(name="spread", width=1, l2_bound=1.0),)
         return blocks
 
     def _pair_cells(self, levels: int) -> int:

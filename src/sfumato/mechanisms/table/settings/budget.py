@@ -18,6 +18,7 @@ class StageShares:
     triples: tuple[float, ...] = (0.00, 0.00, 0.015)  #: which three columns interact (zoo)
     cubes: tuple[float, ...] = (0.00, 0.00, 0.015)  #: tables of those triples (zoo)
     teacher: tuple[float, ...] = (0.00, 0.00, 0.355)  #: corrections of the rule for the target (zoo)
+    spread: tuple[float, ...] = (0.00, 0.00, 0.015)  #: how large the errors of a numeric target are (zoo)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class PersonNorms:
     triples: tuple[float, float] = (1.0, 0.5)  #: what goes with what: rows differ
     cubes: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
     teacher: tuple[float, float] = (0.6, 0.5)  #: errors of a rule are mostly small
+    spread: tuple[float, float] = (0.3, 0.5)  #: squares of errors are smaller
 
     def of(self, stage: str) -> tuple[float, float]:
         """The factor and the power of a stage."""

@@ -48,6 +48,7 @@ class TargetSettings:
     gram_rows: int = 20_000  #: rows that stand for private ones beside its sums (time)
     error_cut: float = 0.98  #: errors are cut at this quantile of the population's
     error_beyond: float = 1.3  #: times this
+    least_spread: float = 0.1  #: the least part of the population's errors that is kept (judgement)
     pair_stands_out: float = 3.0  #: standard deviations of chance by which a pair must stand out
     effect_neighbours: float = 10.0  #: precision of differences of neighbouring parts, beside that of each
     effect_cells: float = 2.0  #: the same of neighbouring cells of a pair

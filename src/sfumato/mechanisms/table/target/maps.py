@@ -95,6 +95,27 @@ def cells_of(batch: Batch) -> NDArray[np.int64]:
     return np.nan_to_num(batch[CODES]).astype(np.int64)
 
 
+def number_errors(
+    number: CorrectedNumber, target: str, batch: Batch
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What the rule misses of each row, cut to [-1, 1], none where the target is missing; and what it says uncorrected."""
+    predicted = np.nan_to_num(batch[RULE]).astype(np.float64)[:, 0]
+    missed = batch[target].astype(np.float64) - predicted - number.corrections(predicted, cells_of(batch))
+    return np.nan_to_num(np.clip(missed / number.unit, -1.0, 1.0)), predicted
+
+
+@dataclass(frozen=True)
+class SquaredErrors:
+    """The square of a corrected number's error."""
+
+    number: CorrectedNumber
+    target: str
+
+    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+        """One column."""
+        return {"spread": number_errors(self.number, self.target, batch)[0][:, None] ** 2}
+
+
 @dataclass(frozen=True)
 class EffectBlock:
     """The tables of effects whose sums are one block, and where their entries lie among all."""
@@ -134,9 +155,7 @@ class NumberErrors:
 
     def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
         """A row of each block."""
-        cells, predicted = cells_of(batch), np.nan_to_num(batch[RULE]).astype(np.float64)[:, 0]
-        missed = batch[self.target].astype(np.float64) - predicted - self.number.corrections(predicted, cells)
-        wrong_by = np.nan_to_num(np.clip(missed / self.number.unit, -1.0, 1.0))  # none where the target is missing
-        codes = self.effects.codes(cells)
+        wrong_by, predicted = number_errors(self.number, self.target, batch)
+        codes = self.effects.codes(cells_of(batch))
         sums = {one.block.name: one.weighed(codes, wrong_by) for one in self.blocks}
         return {**sums, "along": (wrong_by * self.number.deviations(predicted))[:, None]}

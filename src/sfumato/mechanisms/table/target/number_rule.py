@@ -19,6 +19,7 @@ class CorrectedNumber:
     """What the rule says of every row of the population, and what is added to it.
 
     `unit` is the largest error, `mean` the rule's own and `farthest` its largest deviation from it.
+    `spread` is the part of the population's errors that private rows have.
     `is_all`: nothing else is known of the target, so errors are chance.
     """
 
@@ -27,6 +28,7 @@ class CorrectedNumber:
     unit: float
     mean: float
     farthest: float
+    spread: float = 1.0
     is_all: bool = False
 
     def deviations(self, predicted: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -60,7 +62,8 @@ class CorrectedNumber:
         """
         known = np.flatnonzero(~np.isnan(values))
         before, predicted, at = values[known], self.predicted[chosen[known]], cells[known]
-        rule, errors = predicted + alpha * self.corrections(predicted, at), before - predicted
+        rule = predicted + alpha * self.corrections(predicted, at)
+        errors = (1 - alpha * (1 - self.spread)) * (before - predicted)
         wanted = rule + (exchanged_errors(errors, rule, list(at.T), rng, settings) if self.is_all else errors)
         out = values.copy()
         out[known[np.argsort(wanted, kind="stable")]] = np.sort(before)
