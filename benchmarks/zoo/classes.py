@@ -30,7 +30,7 @@ _SIXTEEN = np.array(
 )
 
 
-@made("one-hot", 100_000, "seven classes, 10 numbers, one-hot groups of 4 and 40 columns, 100,000 rows")
+@made("one-hot", 99_000, "seven classes, 10 numbers, one-hot groups of 4 and 40 columns, 99,000 rows")
 @made("one-hot-20000", 20_000, "seven classes, 10 numbers, one-hot groups of 4 and 40 columns, 20,000 rows")
 def one_hot(n: int, rng: Rng) -> Drawn:
     z = factor_normals(rng, n, 10)

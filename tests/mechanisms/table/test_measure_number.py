@@ -124,10 +124,8 @@ def test_sums_of_every_block_come_back_to_their_own_tables() -> None:
     errors = np.random.default_rng(1).uniform(-1, 1, size=500)
     exact = np.bincount(effects.codes(cells).ravel(), np.repeat(errors, 4), minlength=effects.layout.width)
     sums = np.full(effects.layout.width, np.nan)
-    for name, n_hot, width in (("parts", 5, 9), ("long parts", 1, 80), ("pairs", 3, 40)):
-        some = EffectBlock.of(
-            Hot(name=name, width=width, n_hot=n_hot, weighted=True), effects, np.array([False, True, False])
-        )
+    for name, n_hot, width, tables in (("parts", 5, 9, [0, 2]), ("long parts", 1, 80, [1]), ("pairs", 3, 40, [3])):
+        some = EffectBlock.of(Hot(name=name, width=width, n_hot=n_hot, weighted=True), effects, np.array(tables))
         *codes, weights = some.weighed(effects.codes(cells), errors).T
         found = sum(np.bincount(of[of >= 0].astype(int), weights[of >= 0], minlength=width) for of in codes)
         assert not found[len(some.entries) :].any()

@@ -75,6 +75,8 @@ def test_numbers_are_moved_to_the_rows_that_the_teacher_finds_larger() -> None:
     assert agreement(fitted_number(), 1.0, target=NUMBER) == pytest.approx(0.5, abs=0.02)
     assert agreement(fitted_number(amount=0.6), 1.0, target=NUMBER) == pytest.approx(1.0, abs=0.02)
     assert agreement(fitted_number(amount=0.6), 0.5, target=NUMBER) == pytest.approx(0.5, abs=0.02)
+    smaller = replace(fitted_number().numbers, spread=0.5)  # errors half as large: .8 passes them
+    assert agreement(replace(fitted_number(), numbers=smaller), 1.0, target=NUMBER) == pytest.approx(1.0, abs=0.02)
 
 
 def test_numbers_keep_their_values() -> None:
