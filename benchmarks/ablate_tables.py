@@ -19,6 +19,7 @@ from zoo.scores import scores
 from zoo.worker import DELTA
 
 import sfumato as sf
+from sfumato.extending import NoiseSource
 from sfumato.mechanisms import ThreeATable
 from sfumato.mechanisms.table.settings.table import TableSettings
 
@@ -59,7 +60,8 @@ def run(case: str, stage: str | None, seed: int) -> dict[str, Any]:
     mechanism = ThreeATable(settings=default if stage is None else default.without(stage))
     split = CASES[case].load()
     budget = sf.Budget(epsilon=1.0, delta=DELTA)
-    fitted = sf.fit(mechanism, sf.Sensitive.read(split.train, split.schema), budget, seed=seed)
+    source = NoiseSource(research_seed=seed)  # the same noise with the stage and without it
+    fitted = sf.fit(mechanism, sf.Sensitive.read(split.train, split.schema), budget, seed=seed, source=source)
     found = scores(split, fitted.model.sample(len(split.train), seed=seed).table)
     return {"case": case, "without": stage, "seed": seed, **{k: found[k] for k in ("utility", "tvd_2", "spikes")}}
 

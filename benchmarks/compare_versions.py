@@ -5,8 +5,7 @@
     python benchmarks/compare_versions.py --page        # the page alone, from the runs that are there
 
 The two sides take turns, each release in a process of its own with one thread. Runs are appended to results/versions.jsonl
-and what is there is not run again. The page compares means; a difference counts where it is more than two standard errors, and
-of some two hundred and fifty comparisons about one in twenty is that by chance.
+and what is there is not run again.
 """
 
 import argparse
@@ -15,7 +14,6 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from statistics import mean, variance
@@ -73,19 +71,25 @@ def read_runs() -> list[Record]:
     return [json.loads(line) for line in RUNS.read_text(encoding="utf-8").splitlines()] if RUNS.exists() else []
 
 
-def compared(runs: list[Record], figure: str) -> Iterator[tuple[str, float, float, float]]:
-    """Case, both means, and by how many standard errors the second is better; infinitely many where nothing varies."""
-    for case in dict.fromkeys(r["case"] for r in runs):
-        sides = [
-            [r[figure] for r in runs if r["case"] == case and r["side"] == s and r.get(figure) is not None]
-            for s in SIDES
-        ]
-        if min(map(len, sides)) < 2:
-            continue
-        before, now = map(mean, sides)
-        error = math.sqrt(sum(variance(side) / len(side) for side in sides))
-        better = (now - before) * (1 if FIGURES.get(figure) else -1)
-        yield case, before, now, better / error if error else (0.0 if better == 0 else math.copysign(math.inf, better))
+def by_case(runs: list[Record], figure: str) -> dict[str, tuple[list[float], list[float]]]:
+    """The figures of both sides, of every case that has them."""
+    cases = dict.fromkeys(r["case"] for r in runs)
+    values = {
+        case: tuple(
+            [r[figure] for r in runs if r["case"] == case and r["side"] == side and r.get(figure) is not None]
+            for side in SIDES
+        )
+        for case in cases
+    }
+    return {case: (before, now) for case, (before, now) in values.items() if before and now}
+
+
+def standard_errors(before: list[float], now: list[float]) -> float | None:
+    """By how many standard errors the second mean is larger; None for single runs, whose chance is not known."""
+    if min(len(before), len(now)) < 2:
+        return None
+    error = math.sqrt(variance(before) / len(before) + variance(now) / len(now))
+    return (mean(now) - mean(before)) / error if error else 0.0
 
 
 def write_page(runs: list[Record]) -> None:
@@ -94,24 +98,37 @@ def write_page(runs: list[Record]) -> None:
         "# The zoo before and now",
         "",
         "Epsilon 1, delta 1e-5, the default method, as many rows as were given; made by `benchmarks/compare_versions.py`, both",
-        f"sides in one run, {len(runs)} releases, of which {len(failed)} failed or were refused.",
+        f"sides in one run, {len(runs)} releases, of which {len(failed)} failed or were refused. The difference is the mean over",
+        "cases, with its standard error over cases; above zero the present version is better.",
         "",
-        "| figure | cases | worse by more than two standard errors | better by more | mean before | mean now |",
+        "| figure | cases | mean before | mean now | better by | standard error |",
         "|---|---|---|---|---|---|",
     ]
-    for figure in FIGURES:
-        found = list(compared(runs, figure))
-        worse, better = [c for c in found if c[3] < -2], [c for c in found if c[3] > 2]
-        means = [mean(c[i] for c in found) for i in (1, 2)] if found else [0.0, 0.0]
-        lines.append(f"| {figure} | {len(found)} | {len(worse)} | {len(better)} | {means[0]:.4f} | {means[1]:.4f} |")
-    times = list(compared(runs, "seconds"))
-    ratio = sum(c[2] for c in times) / max(sum(c[1] for c in times), 1e-9)
+    several = []
+    for figure, more_is_better in FIGURES.items():
+        cases = by_case(runs, figure)
+        sign = 1 if more_is_better else -1
+        gains = [sign * (mean(now) - mean(before)) for before, now in cases.values()]
+        error = math.sqrt(variance(gains) / len(gains)) if len(gains) > 1 else math.nan
+        means = [mean(mean(case[side]) for case in cases.values()) for side in (0, 1)]
+        lines.append(
+            f"| {figure} | {len(gains)} | {means[0]:.4f} | {means[1]:.4f} | {mean(gains):+.4f} | {error:.4f} |"
+        )
+        for case, (before, now) in cases.items():
+            by = standard_errors(before, now)
+            if by is not None:
+                several.append(
+                    f"| {case} | {figure} | {mean(before):.4f} | {mean(now):.4f} | {sign * by:+.1f} | {len(now)} |"
+                )
+    times = by_case(runs, "seconds").values()
+    ratio = sum(mean(now) for _, now in times) / sum(mean(before) for before, _ in times)
     lines += ["", f"Processor seconds of all releases together: {ratio:.2f} of what they were.", ""]
-    lines += ["| case | figure | before | now | standard errors better |", "|---|---|---|---|---|"]
-    for figure in FIGURES:
-        apart = sorted((c for c in compared(runs, figure) if abs(c[3]) > 2), key=lambda c: c[3])
-        lines += [f"| {case} | {figure} | {b:.4f} | {n:.4f} | {by:+.1f} |" for case, b, n, by in apart]
-    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lines += ["Cases that were released several times:", ""]
+    lines += [
+        "| case | figure | before | now | standard errors better | releases of each |",
+        "|---|---|---|---|---|---|",
+    ]
+    PAGE.write_text("\n".join([*lines, *several]) + "\n", encoding="utf-8")
 
 
 def main() -> None:

@@ -133,7 +133,6 @@ def test_lines_of_the_pages_wrap() -> None:
 ROOM = ROOT / "src" / "sfumato" / "mechanisms" / "table"
 
 
-@pytest.mark.skipif(not (ROOM / "settings.py").exists(), reason="the room for tables still has its earlier files")
 def test_the_files_that_the_method_for_tables_names_are_there() -> None:
     text = (ROOT / "docs" / "research" / "table-method.md").read_text("utf-8")
     named = set(re.findall(r"`((?:\w+/)?\w+\.py)`", text))
