@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_an_example_runs(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -63,6 +64,7 @@ def nightly(folder: Path, sfumato: str, *more: str, **environment: str) -> subpr
     )
 
 
+@pytest.mark.slow
 def test_the_nightly_job_hands_over_what_verifies(tmp_path: Path, sfumato_command: Path) -> None:
     patients().to_csv(tmp_path / "patients.csv", index=False)
     (tmp_path / "schema.toml").write_text(SCHEMA)

@@ -5,6 +5,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "sfumato"
@@ -62,6 +64,7 @@ def circles(arrows: dict[str, set[str]]) -> set[tuple[str, ...]]:
     }
 
 
+@pytest.mark.slow
 def test_no_import_goes_round_in_a_circle() -> None:
     modules = {module_of(file) for file in FILES}
     found = circles({module_of(file): set(imports_of(file, modules)) for file in FILES})
@@ -74,6 +77,7 @@ def room_of(module: str, packages: set[str]) -> str:
     return module if parent == "sfumato" or module in packages else parent
 
 
+@pytest.mark.slow
 def test_no_circle_between_folders() -> None:
     modules = {module_of(file) for file in FILES}
     packages = {module_of(file) for file in FILES if file.name == "__init__.py"}
@@ -122,6 +126,7 @@ def namesakes() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_module_shares_its_name_with_a_function() -> None:
     assert not namesakes()
 

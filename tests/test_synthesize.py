@@ -124,7 +124,7 @@ def test_images_have_no_table(made: sf.Synthesis) -> None:
 
 
 def test_reprs_are_one_line_and_notebooks_get_html(made: sf.Synthesis, saved: sf.Release, tmp_path: Path) -> None:
-    found = sf.verify(saved.path, rebuild=False)
+    found = sf.verify(saved.path)
     shown = (made, made.certificate, made.fitted, saved, found)
     for thing in (*shown, made.schema, made.fitted.plan, sf.plan(PLAIN, SCHEMA_OBJECT, 1)):
         assert len(repr(thing)) < 160, repr(thing)

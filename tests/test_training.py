@@ -159,6 +159,7 @@ class TestPredict:
 
 
 class TestWarnings:
+    @pytest.mark.slow
     def test_a_model_of_no_rows_is_said_to_be_of_little_use(self, tmp_path: Path) -> None:
         schema = replace(schemas.TABLE, rows=20_000)
         model = sf.train("logistic", read(made_up(schema, n_rows=0, seed=1), schema), BUDGET)

@@ -45,6 +45,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel: Path) -> 
     assert b"sfumato = sfumato.cli:main" in entry_points
 
 
+@pytest.mark.slow
 def test_the_wheel_works_by_itself(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "env", with_pip=False)
     python = tmp_path / "env" / "bin" / "python"

@@ -67,7 +67,7 @@ LOSSES = (
         "memory as it was found",
         "rows of the microbatch before are read from it",
         (
-            _DOOR,
+            _PROGRAM,
             "torch.use_deterministic_algorithms(True, warn_only=True)",
             "torch.use_deterministic_algorithms(False)",
         ),

@@ -49,6 +49,7 @@ def scores(primitives: type[Primitives], *, epsilon: float, canary: bool) -> np.
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_the_attack_gets_no_further_than_the_claim(epsilon: float) -> None:
     present, absent = (scores(Primitives, epsilon=epsilon, canary=canary) for canary in (True, False))
@@ -59,6 +60,7 @@ def test_the_attack_gets_no_further_than_the_claim(epsilon: float) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("primitives", [twins.SameCoinsForEveryMixture, twins.EighthNoise])
 def test_the_attack_refutes_broken_doors(primitives: type[Primitives]) -> None:
     worlds = (scores(primitives, epsilon=1.0, canary=present) for present in (True, False))

@@ -54,6 +54,7 @@ KEPT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "schema"), KEPT)
 def test_every_mechanism_keeps_the_contract(mechanism, schema: Schema) -> None:
     check_mechanism(mechanism, schema)
@@ -93,12 +94,14 @@ def run_clause(clause: str, mechanism, schema: Schema, primitives: type[Primitiv
     check.run(Setting(mechanism, schema, Budget(epsilon=1.0, delta=1e-6), 300, primitives))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("primitives", "mechanism", "schema", "clause"), BROKEN_DOORS)
 def test_broken_doors_are_caught(primitives, mechanism, schema: Schema, clause: str) -> None:
     with pytest.raises(ContractError):
         run_clause(clause, mechanism, schema, primitives)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("primitives", "mechanism", "schema", "clause"), BROKEN_DOORS[::5])
 def test_the_whole_suite_finds_them(primitives, mechanism, schema: Schema, clause: str) -> None:
     with pytest.raises(ContractError, match=f"{mechanism.name}: {clause}"):
@@ -175,12 +178,14 @@ def run_script(tmp_path, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "script.py", *arguments], cwd=tmp_path, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_can_check_its_mechanism(tmp_path) -> None:
     """A fresh process loads the script up to the check, and no further."""
     found = run_script(tmp_path)
     assert found.stdout == "passed __main__\n", found.stderr
 
 
+@pytest.mark.slow
 def test_a_class_that_no_fresh_process_finds_is_told_so(tmp_path) -> None:
     assert "does not define Guarded" in run_script(tmp_path, "guard").stderr
 

@@ -142,6 +142,7 @@ def test_plan_says_what_will_be_discovered(place):
     assert "cannot follow a discovery" in refused(run("plan", "schema.toml", "--epsilon", 1, "--method", "dpmix"))
 
 
+@pytest.mark.slow
 def test_release_sample_verify(place):
     answer = answer_of(release_it("--json", "--rows", 77, "--seed", 5))
     assert (answer["rows"], answer["seed"], answer["status"], answer["epsilon"]) == (77, 5, "certified", 1.0)
@@ -181,6 +182,7 @@ def pictures(place):
     return place
 
 
+@pytest.mark.slow
 def test_pictures_and_settings(pictures):
     mixing = ("--method", "dpmix", "--set", "mixtures=40", "--set", "degree=20")
     made = answer_of(release_it(*mixing, "--json", data="pictures.npz"))
@@ -194,6 +196,7 @@ def test_pictures_and_settings(pictures):
     assert "holds 40" in refused(run("sample", "out", "-n", 50, "--out", "more.npz"))
 
 
+@pytest.mark.slow
 def test_account_of_random_mixing():
     published = "account dpmix --records 60000 --degree 256 --mixtures 10000 --noise-stddev 0.0711 --features 784"
     result = run(*published.split(), "--classes", 10, "--delta", 1.6667e-5, "--json")
@@ -351,6 +354,7 @@ nan,inf,milan,false
 """
 
 
+@pytest.mark.slow
 def test_nasty_values_survive_and_stay_inside(place):
     Path("patients.csv").write_text(NASTY)
     outputs = [
@@ -386,6 +390,7 @@ def test_a_secret_stays_inside_when_columns_are_discovered(place):
     assert found["age"].high < 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_ill", [0, 1])
 def test_a_class_with_hardly_any_rows(place, n_ill):
     patients(50).assign(ill=np.arange(50) < n_ill).to_csv("patients.csv", index=False)
@@ -394,6 +399,7 @@ def test_a_class_with_hardly_any_rows(place, n_ill):
     assert release_it("--rows", 20, "--force").exit_code == 0
 
 
+@pytest.mark.slow
 def test_one_row_more_changes_no_message_and_no_shape(place):
     seen = []
     for n_rows in (200, 201):
@@ -459,6 +465,7 @@ TAMPERINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_a_changed_folder_is_named(released, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
@@ -497,6 +504,7 @@ def sfumato(place, *arguments, limit=None, **options):
     )
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_nothing(place):
     arguments = ("release", "patients.csv", "--schema", "schema.toml", "--epsilon", 1, "--out", "out")
     process = sfumato(place, *arguments, limit=2000)
@@ -507,6 +515,7 @@ def test_a_full_disk_leaves_nothing(place):
     assert not left_behind(place)
 
 
+@pytest.mark.slow
 def test_a_demo_on_a_full_disk_leaves_nothing(place):
     process = sfumato(place, "demo", limit=50_000)
     _, said = process.communicate(timeout=PATIENCE)
@@ -526,6 +535,7 @@ def test_a_disk_that_fills_up_while_sampling(place, released, monkeypatch):
     assert not left_behind(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_stop_in_the_middle_of_a_release(place, number, code):
     rng = np.random.default_rng(0)
@@ -549,6 +559,7 @@ def test_a_stop_in_the_middle_of_a_release(place, number, code):
     assert not left_behind(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True], ids=["while code is made", "while it runs"])
 @pytest.mark.parametrize(("number", "stopped"), [(signal.SIGINT, "KeyboardInterrupt"), (signal.SIGTERM, "Terminated")])
 def test_a_stop_in_machine_code_is_neither_lost_nor_a_crash(number, stopped, compiled):
@@ -582,6 +593,7 @@ except KeyboardInterrupt as stop:
     assert (done.returncode, done.stdout.strip()) == (0, stopped), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_request_to_end_while_the_folder_is_written_leaves_nothing(place, number):
     """The process signals itself when files are already in the hidden folder beside the target."""
@@ -612,6 +624,7 @@ def test_ctrl_c_while_the_folder_is_written(place, monkeypatch):
     assert not left_behind(place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("debug", ["0", "1"])
 def test_unforeseen_exceptions_keep_their_message(place, debug):
     program = f"""

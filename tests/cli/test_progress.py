@@ -62,6 +62,7 @@ def on_a_terminal(script: str) -> str:
     return written.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals here")
 def test_the_step_is_shown_while_the_doors_are_silent() -> None:
     written = on_a_terminal(SPOKEN)
@@ -142,6 +143,7 @@ def test_a_release_tells_the_stages_that_were_foreseen(tmp_path: Path, monkeypat
     assert "warning: " in quiet.stderr  # warnings are not progress
 
 
+@pytest.mark.slow
 def test_without_a_terminal_nothing_changes() -> None:
     done = subprocess.run([sys.executable, "-c", SPOKEN], capture_output=True, text=True, check=True)
     assert "release: 1 of 3, before\n" in done.stderr

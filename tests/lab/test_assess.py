@@ -84,6 +84,7 @@ def test_the_figures_of_a_table(found):
     assert all(attack["least_epsilon"] < found["epsilon"] for attack in all_attacks(found))
 
 
+@pytest.mark.slow
 def test_the_three_files_say_the_same_and_are_marked(found, tmp_path):
     write(found, to=tmp_path / "out")
     page, text = ((tmp_path / "out" / name).read_text("utf-8") for name in (HTML, MARKDOWN))
@@ -113,6 +114,7 @@ def test_it_is_never_put_into_a_release(folder, tmp_path):
     check_place(tmp_path / "new", release=folder, force=False)
 
 
+@pytest.mark.slow
 def test_on_the_command_line(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     PRIVATE.to_csv("private.csv", index=False)
@@ -127,6 +129,7 @@ def test_on_the_command_line(folder, tmp_path, monkeypatch):
     assert "choose another place" in refused.stderr
 
 
+@pytest.mark.slow
 def test_numbers_as_targets_and_no_target(tmp_path):
     by_number = replace(SCHEMA, target="dose")
     assert learners_for(by_number) == ("lightgbm", "linear", "forest")
@@ -143,6 +146,7 @@ def test_numbers_as_targets_and_no_target(tmp_path):
     assert "- ill: " in markdown(found)
 
 
+@pytest.mark.slow
 def test_a_column_of_many_categories_is_drawn_with_the_rest_as_one(tmp_path):
     towns = tuple(f"town {at}" for at in range(40))
     schema = replace(SCHEMA, columns=(*SCHEMA.columns, sf.Column(name="town", kind="categorical", categories=towns)))
@@ -171,6 +175,7 @@ def test_attacks_work_on_copies_and_not_on_fresh_rows():
     assert guessed.of_members.low > guessed.of_others.high
 
 
+@pytest.mark.slow
 def test_pictures(tmp_path):
     rng = np.random.default_rng(0)
 

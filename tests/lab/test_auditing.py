@@ -78,6 +78,7 @@ HONEST = [
 LEAST = {"bins": 0.0, "fixed-size": 1.5, "choices": 2.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "schema"), HONEST)
 def test_honest_doors_hold_and_the_bound_has_teeth(mechanism, schema, request) -> None:
     trials = {BINS: 300, CHOICES: 1500, FIXED: 1500}.get(mechanism, 3000)
@@ -100,6 +101,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("primitives", "mechanism", "schema"), BROKEN)
 def test_broken_doors_are_refuted(primitives: type[Primitives], mechanism, schema) -> None:
     # One subset for all mixtures shows seldom, and then for certain: at a small epsilon.
@@ -153,6 +155,7 @@ def test_the_command_prints_the_bound_draws_the_curve_and_says_no(tmp_path) -> N
     assert "var(--" not in plot.read_text()
 
 
+@pytest.mark.slow
 def test_the_class_wise_generator_as_published_is_caught(monkeypatch) -> None:
     monkeypatch.setattr("sfumato.cli.commands.audit_command.audit_classwise", partial(audit_classwise, seed=1))
     caught = CliRunner().invoke(app, ["audit", "classwise-as-published", "--epsilon", "1", "--trials", "5000"])

@@ -65,6 +65,7 @@ def distance(baseline: AdsGan) -> float:
     return float(np.mean(people()["ward"].to_numpy()[chosen] != made["ward"].astype(str)))
 
 
+@pytest.mark.slow
 def test_it_learns_columns_and_what_hangs_together_and_keeps_its_distance() -> None:
     small = AdsGan(
         n_steps=150, critic_steps=2, batch=64, critic_hidden=32, draws=4, hidden=32,
@@ -255,6 +256,7 @@ def test_a_plan_says_that_there_is_none(place) -> None:
 # -------------------------------------------------------------------------------------------------------- the benchmark
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs_it_without_an_epsilon(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("SFUMATO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(

@@ -122,6 +122,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_real_datasets_are_as_documented(benchmark_data, name):
     n_train, n_test, n_features, counts, rows = REAL[name]
@@ -148,6 +149,7 @@ def test_patients_are_in_one_part_only(benchmark_data):
     assert not {"encounter_id", "patient_nbr"} & set(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["adult", "census", "diabetes130"])
 def test_no_value_takes_the_place_of_another(benchmark_data, name):
     found = load(name)
@@ -420,6 +422,7 @@ def test_learners_learn_tables(learner):
     assert train_and_predict(learner, nobody, test, TINY)[:, 0].min() == 1
 
 
+@pytest.mark.slow
 def test_learners_learn_pictures_and_soft_labels():
     pytest.importorskip("torch")
     train, test = (real_examples(tiny_images(n, seed), PICTURES) for n, seed in ((600, 1), (200, 2)))
@@ -486,6 +489,7 @@ def test_distances_by_hand():
 # --------------------------------------------------------------------------------------------------------- whole runs
 
 
+@pytest.mark.slow
 def test_a_run_of_the_protocol(tiny_known, cache):
     said = []
     records = list(
@@ -538,6 +542,7 @@ def test_runs_without_n_rows_or_seeds_of_the_anchor_are_summed_up():
     assert summarise([*old, {"value": 0.9, "real_value": 0.95, "value_n": 0.8}]).utility_n is None
 
 
+@pytest.mark.slow
 def test_the_score_on_real_rows_is_kept_for_each_seed(cache):
     found = tiny()
     train, test = real_examples(found.train, TINY), real_examples(found.test, TINY)
@@ -563,6 +568,7 @@ def test_another_value_is_another_anchor(cache):
     assert len(list(cache.glob("real/*.json"))) == 2
 
 
+@pytest.mark.slow
 def test_pictures_run_too(monkeypatch):
     found = make_benchmark("squares", train=tiny_images(600, 1), test=tiny_images(200, 2), schema=PICTURES)
     mechanism = DPMix(mixtures=100, degree=10)
@@ -574,6 +580,7 @@ def test_pictures_run_too(monkeypatch):
     assert record["value_n"] is record["synthetic_rows_n"] is None
 
 
+@pytest.mark.slow
 def test_a_refusal_in_the_child_is_a_refusal_here():
     with pytest.raises(SourceError, match="has no column for 'town'"):
         release_in_child(
@@ -593,6 +600,7 @@ def bench(*words):
     return CliRunner().invoke(app, ["bench", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_told_so(tmp_path):
     """A fresh process imports the script again, and would start releases of its own: it dies before it reads a row."""
     script = tmp_path / "unguarded.py"
@@ -654,6 +662,7 @@ def test_a_message_that_was_cut_is_none():
     ours.close()
 
 
+@pytest.mark.slow
 def test_the_command_gives_json_lines(tiny_known):
     result = bench(
         "tiny", "--epsilon", 1, "--method", "independent-histograms", "--set", "bins=8", "--seeds", 2, "--json"
@@ -665,6 +674,7 @@ def test_the_command_gives_json_lines(tiny_known):
     assert records[0]["settings"] == {"bins": 8}
 
 
+@pytest.mark.slow
 def test_the_command_gives_a_table(tiny_known):
     result = bench("tiny", "--epsilon", 1, "--method", "independent-histograms", "--seeds", 1)
     assert result.exit_code == 0, result.output

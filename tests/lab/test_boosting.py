@@ -78,6 +78,7 @@ def hide(monkeypatch, error):
 FEW_PEOPLE = "import sfumato.lab.demo.population as people; people.TRAIN_ROWS = people.TEST_ROWS = 8_000"
 
 
+@pytest.mark.slow
 def test_the_demo_needs_no_libgomp(tmp_path):
     result = run_commands("demo --json", folder=tmp_path, before=FEW_PEOPLE)
     assert result.returncode == 0, result.stderr
@@ -91,6 +92,7 @@ def test_the_demo_needs_no_libgomp(tmp_path):
     assert "LightGBM" not in page
 
 
+@pytest.mark.slow
 def test_a_release_needs_no_libgomp(tmp_path):
     (tmp_path / "people.csv").write_text("age,ill\n" + "".join(f"{n % 90},{n % 3 == 0}\n" for n in range(400)))
     (tmp_path / "schema.toml").write_text(
@@ -108,6 +110,7 @@ def test_a_release_needs_no_libgomp(tmp_path):
     assert "verified out" in result.stdout
 
 
+@pytest.mark.slow
 def test_every_command_helps_without_libgomp(tmp_path):
     program = f"""
         from typer.testing import CliRunner
@@ -156,6 +159,7 @@ def test_a_column_of_many_categories_is_no_reason_to_stop(monkeypatch):
     assert (trained.predict(x) == y).mean() > 0.95
 
 
+@pytest.mark.slow
 def test_no_file_imports_lightgbm_at_its_top():
     root = Path(sfumato.__file__).parents[2]
     files = [path for folder in ("src", "tests", "benchmarks") for path in (root / folder).rglob("*.py")]

@@ -69,6 +69,7 @@ def test_scoring_survives_a_class_that_was_never_seen():
         train_and_score(people, people.assign(diabetes=True), schema)
 
 
+@pytest.mark.slow
 def test_the_demo_tells_the_whole_story(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run("--json")
@@ -98,6 +99,7 @@ def test_the_demo_tells_the_whole_story(tmp_path, monkeypatch):
     assert {file.name for file in tmp_path.iterdir()} == {"demo-release", "demo-report.html"}
 
 
+@pytest.mark.slow
 def test_a_demo_that_is_stopped_leaves_nothing(tmp_path, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt

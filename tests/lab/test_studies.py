@@ -43,6 +43,7 @@ PAGES = Path(__file__).resolve().parents[2] / "docs" / "studies"
 # --- arithmetic -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_main_run_of_the_thesis_keeps_more_than_it_claims() -> None:
     found = main_epsilons()
     assert found["claimed"] == pytest.approx(15.00, abs=0.005)
@@ -302,6 +303,7 @@ def tiny_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(datasets._LOADERS, "adult", lambda: table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_every_study_runs_and_leaves_a_page(name: str, tiny_data: None, tmp_path: Path) -> None:
     pytest.importorskip("torch")
@@ -338,6 +340,7 @@ def large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Benchmark:
     return made
 
 
+@pytest.mark.slow
 def test_a_large_dataset_is_run_with_the_delta_of_the_protocol(large: Benchmark, tmp_path: Path) -> None:
     sizes = threea_study.Sizes(datasets=("adult",), methods=("independent-histograms",))
     study = threea_study.ThreeAStudy(full=sizes)
@@ -375,6 +378,7 @@ def test_pictures_are_a_table_of_pixels_for_a_method_that_makes_tables(large: Be
 # --- the pages of the repository ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_pages_are_what_their_figures_say(name: str, tmp_path: Path) -> None:
     kept = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))["points"]

@@ -33,6 +33,7 @@ def zoo(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLOORS)
 def test_the_default_holds(name, monkeypatch):
     from zoo import scores, worker
@@ -44,6 +45,7 @@ def test_the_default_holds(name, monkeypatch):
         assert found[figure] >= limit if figure == "utility" else found[figure] <= limit, (figure, found)
 
 
+@pytest.mark.slow
 def test_every_case_draws_what_its_schema_says(monkeypatch):
     from zoo import case
     from zoo.cases import CASES

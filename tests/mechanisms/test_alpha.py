@@ -50,6 +50,7 @@ def test_all_say_which_end_is_which(name: str) -> None:
     assert re.search(r"alpha: [^.]*from faithful \(0: .*to predictive \(1: ", said, re.IGNORECASE)
 
 
+@pytest.mark.slow
 def test_a_wide_table_goes_from_its_own_classes_to_the_classifiers() -> None:
     """Columns of three classes differ, so that a row's own class and what the classifier says of it differ."""
     rng = np.random.default_rng(0)

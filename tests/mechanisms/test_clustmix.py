@@ -64,6 +64,7 @@ def blobs(n_rows: int, *, seed: int) -> pd.DataFrame:
 # The contract, and twins that break it.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "schema"),
     [
@@ -102,10 +103,9 @@ class CentresFromRows(ClustMix):
 
     name: ClassVar[str] = "centres-from-rows"
 
-    def _centres(self, view, space, *, spread, used, energy):
+    def _centres(self, view, space, about_classes, *, used):
         seen = []
-        spied = Spy(view, seen)
-        super()._centres(spied, space, spread=spread, used=used, energy=energy)
+        super()._centres(Spy(view, seen), space, about_classes, used=used)
         last = np.asarray(seen[-1][PLACE][-1], dtype=np.float64)
         centres = np.zeros((*used.shape, self._k(space)))
         centres[:, 0], centres[:, 1:] = last, -last
@@ -118,9 +118,9 @@ class ExactSizesDecide(ClustMix):
 
     name: ClassVar[str] = "exact-sizes-decide"
 
-    def _centres(self, view, space, *, spread, used, energy):
+    def _centres(self, view, space, about_classes, *, used):
         seen = []
-        centres, sizes = super()._centres(Spy(view, seen), space, spread=spread, used=used, energy=energy)
+        centres, sizes = super()._centres(Spy(view, seen), space, about_classes, used=used)
         odd = int((seen[-1]["age"] > 50).sum()) % 2
         sizes = np.full(sizes.shape, 1e9)
         sizes[:, 1:] = 1e9 if odd else 0.0
@@ -143,6 +143,7 @@ class ExactRowsDecide(ClustMix):
         return np.arange(self._clusters(space)) < np.full((len(counts), 1), 1 + 3 * (rows % 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", [CentresFromRows, ExactSizesDecide, ExactRowsDecide])
 def test_twins_that_take_clusters_from_raw_rows_are_caught(twin) -> None:
     register(twin)

@@ -10,6 +10,7 @@ from sfumato.mechanisms import ThreeAImage
 NAMES = ("vector", "place", "inputs", "codes", "bins", "rule")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["3a-table", "clustmix", "kip", "independent-histograms"])
 def test_columns_may_have_the_names_that_mechanisms_use(method: str) -> None:
     rng = np.random.default_rng(0)
@@ -21,6 +22,7 @@ def test_columns_may_have_the_names_that_mechanisms_use(method: str) -> None:
     assert fitted.model is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vector", "inputs"])
 def test_the_label_of_an_image_may_too(name: str) -> None:
     rng = np.random.default_rng(0)

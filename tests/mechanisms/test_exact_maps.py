@@ -174,6 +174,7 @@ def frame_of(schema: sf.Schema) -> Any:
     return {c.name: batch[c.name] if c.kind == "image" else c.decode(batch[c.name]) for c in schema.columns}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf", "dp-syn-network", "p3gm", "pate-gan")):

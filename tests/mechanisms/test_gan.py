@@ -76,6 +76,7 @@ def test_gradients_of_generated_rows_are_clipped_one_by_one() -> None:
     assert all(torch.allclose(free[name], values.grad) for name, values in tracked.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [schemas.TABLE, schemas.IMAGES], ids=["table", "images"])
 def test_it_keeps_the_contract(schema: Schema) -> None:
     check_mechanism(SMALL, schema)
@@ -161,6 +162,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "primitives", "clause"), BROKEN)
 def test_broken_twins_are_caught(mechanism, primitives, clause: str) -> None:
     (check,) = [check for check in CHECKS if check.name == clause]
@@ -210,6 +212,7 @@ def apart(epsilon: float) -> float:
     return float(pressure / 60 + (south[ill].mean() - south[~ill].mean()) / 0.8)
 
 
+@pytest.mark.slow
 def test_the_generator_learns_what_tells_classes_apart_and_less_under_more_noise() -> None:
     assert apart(8.0) > 1.2
     assert apart(0.01) < 0.6

@@ -51,6 +51,7 @@ def test_the_error_is_that_of_the_best_names() -> None:
     assert clustering_error(np.zeros(6, dtype=np.int64), labels, n_classes=3) == pytest.approx(2 / 3)
 
 
+@pytest.mark.slow
 def test_classes_are_found_without_labels_and_lost_in_noise() -> None:
     images, labels = bars(400, noise=0.05, seed=1)
     found = find_clusters(images, n_clusters=3, epochs=16, batch=100, seed=2)

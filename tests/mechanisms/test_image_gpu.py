@@ -17,6 +17,7 @@ MEAN = RNG.normal(0, 0.01, n_features(1)).astype(np.float32)
 MATRIX = RNG.normal(size=(n_features(1), 6)).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(28, 28), (28, 28, 3), (17, 40)])
 def test_features_by_torch_are_the_features(shape: tuple[int, ...]) -> None:
     images = RNG.random((30, *shape)).astype(np.float32)

@@ -69,12 +69,14 @@ def _small_batches(monkeypatch):
     set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("schema", [replace(schemas.IMAGES, target=None, columns=schemas.IMAGES.columns[:1]), COLOUR])
 def test_it_keeps_the_contract(schema: sf.Schema) -> None:
     check_mechanism(SMALL, schema, n_rows=60)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize(
     ("primitives", "clause"),
@@ -89,6 +91,7 @@ def test_broken_doors_are_caught(primitives: type[Primitives], clause: str) -> N
         check.run(Setting(SMALL, COLOUR, sf.Budget(epsilon=1.0, delta=1e-6), 60, primitives))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_batches")
 def test_a_model_that_keeps_pictures_is_caught() -> None:
     keeps = register(twins.KeepsAPicture)(**asdict(SMALL))
@@ -109,6 +112,7 @@ def nearest_mean_accuracy(train: np.ndarray, labels: np.ndarray, test: np.ndarra
     return float(((probes @ means.T - (means**2).sum(axis=1) / 2).argmax(axis=1) == truth).mean())
 
 
+@pytest.mark.slow
 def test_it_learns_at_epsilon_1_and_not_at_a_tiny_one() -> None:
     data = sf.Sensitive.read(frame(*bars(2000, seed=1)), BARS)
     test, truth = bars(600, seed=2)
@@ -124,6 +128,7 @@ def test_it_learns_at_epsilon_1_and_not_at_a_tiny_one() -> None:
     assert scores.get(0.01, 0.0) < 0.85
 
 
+@pytest.mark.slow
 def test_class_rates_are_kept() -> None:
     images, label = bars(3000, seed=3)
     keep = (label > 0) | (np.arange(3000) % 3 == 0)
@@ -326,6 +331,7 @@ def test_persons_and_replaced_rows_count_for_what_they_cost() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3), (40, 31, 3)])
 @pytest.mark.parametrize("n_images", [1, 30])
 def test_small_odd_and_few_images_are_released(shape: tuple[int, ...], n_images: int) -> None:
@@ -336,6 +342,7 @@ def test_small_odd_and_few_images_are_released(shape: tuple[int, ...], n_images:
     assert np.isfinite(rows.soft_labels).all()
 
 
+@pytest.mark.slow
 def test_a_large_image_survives() -> None:
     schema = photos((512, 512))
     data = sf.Sensitive.read({"image": np.zeros((3, 512, 512), dtype=np.uint8), "label": ["c0"] * 3}, schema)
@@ -343,6 +350,7 @@ def test_a_large_image_survives() -> None:
     assert rows.images.shape == (3, 512, 512)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "kind"),
     [
@@ -415,6 +423,7 @@ def test_a_class_without_rows_takes_the_covariance_of_all() -> None:
     assert np.isfinite(loadings).all()
 
 
+@pytest.mark.slow
 def test_large_images_are_released_in_smaller_numbers() -> None:
     photos = replace(COLOUR, columns=(replace(COLOUR["image"], shape=(200, 200, 3)), COLOUR["label"]), rows=40)
     data = sf.Sensitive.read({"image": np.zeros((4, 200, 200, 3)), "label": ["a"] * 4}, photos)

@@ -105,6 +105,7 @@ KEPT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "schema"), KEPT)
 def test_they_keep_the_contract(mechanism, schema: Schema) -> None:
     check_mechanism(mechanism, schema)
@@ -153,6 +154,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "primitives", "clause"), BROKEN)
 def test_broken_twins_are_caught(mechanism, primitives, clause: str) -> None:
     (check,) = [check for check in CHECKS if check.name == clause]
@@ -196,6 +198,7 @@ def accuracy(mechanism, *, epsilon: float) -> float:
     return float((scores.argmax(axis=1) == label).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -209,6 +212,7 @@ def test_points_teach_what_the_rows_know_and_less_under_more_noise(mechanism) ->
     assert accuracy(mechanism, epsilon=0.002) < 0.7  # a third is chance
 
 
+@pytest.mark.slow
 def test_gradients_improve_on_where_they_start() -> None:
     """At next to no noise the loss of the points falls, so the door's gradients point the right way."""
     train, label = pictures(6000, 0)

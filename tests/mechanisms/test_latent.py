@@ -86,6 +86,7 @@ def test_moments_without_noise_give_the_mixture() -> None:
     assert np.allclose(np.cov(drawn.T), np.cov(codes.reshape(-1, 2).T), atol=0.15)
 
 
+@pytest.mark.slow
 def test_the_likeliest_decoder_has_the_measured_moments_but_for_its_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of(schemas.TABLE, coefficients=1)
     rng = np.random.default_rng(2)
@@ -136,6 +137,7 @@ KEPT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "schema"), KEPT)
 def test_they_keep_the_contract(mechanism: Any, schema: Schema) -> None:
     if mechanism is not SMALL:
@@ -193,6 +195,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "primitives", "clause"), BROKEN)
 def test_broken_twins_are_caught(mechanism: Any, primitives: Any, clause: str) -> None:
     if isinstance(mechanism, P3GM):
@@ -243,6 +246,7 @@ USEFUL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", USEFUL)
 def test_codes_carry_what_hangs_together_and_less_under_more_noise(mechanism: Any) -> None:
     if mechanism is not USEFUL[0].values[0]:

@@ -52,9 +52,11 @@ def _small_batches(monkeypatch):
 class TestContract:
     """That of logistic is with the tests of tables, whose stages it is made of."""
 
+    @pytest.mark.slow
     def test_scattering_keeps_it(self) -> None:
         check_mechanism(SCATTERING, schemas.IMAGES, n_rows=40)
 
+    @pytest.mark.slow
     def test_cnn_keeps_it(self) -> None:
         pytest.importorskip("torch")
         check_mechanism(CNN, PICTURES, n_rows=40)
@@ -96,6 +98,7 @@ class ForgetsTheWeights(Logistic):
 
 
 class TestTwins:
+    @pytest.mark.slow
     def test_a_row_that_shifts_the_weights(self) -> None:
         with pytest.raises(ContractError):
             run_clause("what comes out follows from the doors' answers", KeepsARow(), schemas.TABLE, n_rows=300)
@@ -110,6 +113,7 @@ class TestTwins:
                 "a release loads, samples and verifies without the data", ForgetsTheWeights(), schemas.TABLE, n_rows=300
             )
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("_small_batches")
     @pytest.mark.parametrize(
         ("primitives", "clause"),
@@ -127,6 +131,7 @@ class TestTwins:
 
 
 class TestAccount:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("rows", "learner"), [(60_000, Cnn()), (3_000, Cnn(batch=300, epochs=10))])
     def test_the_epsilon_of_the_network_is_that_of_poisson_sampling(self, rows: int, learner: Cnn) -> None:
         """By dp_accounting's own loss distributions, from nothing but the rate, the noise and the numbers of uses."""
@@ -247,6 +252,7 @@ class TestTheyLearn:
         assert abs(float(said.mean()) - 0.3) < 0.03
         assert float(said.std()) < 0.06
 
+    @pytest.mark.slow
     def test_the_network_learns_stripes(self) -> None:
         """One class upright, one lying, one grey: at a weak budget, with few steps."""
         pytest.importorskip("torch")

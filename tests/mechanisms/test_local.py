@@ -175,6 +175,7 @@ def test_pictures_get_back_the_spread_that_they_lack() -> None:
     assert images.std(axis=0).mean() == pytest.approx(0.1, rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("SFUMATO_DATA" not in os.environ, reason="set SFUMATO_DATA to a folder with the real datasets")
 def test_a_larger_epsilon_serves_a_learner_no_less() -> None:
     train = load("mnist").train
@@ -225,6 +226,7 @@ def test_the_cap_narrows_as_epsilon_grows() -> None:
     assert (caps[0], caps[-1]) == (N_DIRECTIONS // 2, 1)
 
 
+@pytest.mark.slow
 def test_reports_by_directions_keep_the_contract(monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.mechanisms.local.directions.N_DIRECTIONS", 64)
     check_mechanism(PRIVUNIT, schemas.REPLACE)

@@ -31,6 +31,7 @@ ALL = [Mst(), Aim(rounds=0.5), PrivBayes()]
 # The contract.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "unit"),
     [
@@ -88,6 +89,7 @@ class ExpectsTheRows(PrivBayes):
         return super().measure(Leaning(view), schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", [TreeOfTheRows(), ExpectsTheRows()])
 def test_twins_that_look_at_the_rows_are_caught(twin) -> None:
     (clause,) = [check for check in CHECKS if check.name == "neighbouring data cannot be told apart by anything else"]
@@ -95,6 +97,7 @@ def test_twins_that_look_at_the_rows_are_caught(twin) -> None:
         clause.run(Setting(twin, SMALL, BUDGET, 300))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("primitives", [twins.TwiceTheRateOfChoices, twins.ChoosesTheBest])
 def test_a_choice_that_follows_the_rows_too_closely_is_caught(primitives) -> None:
     (clause,) = [check for check in CHECKS if check.name == "choices have the planned odds"]
@@ -210,6 +213,7 @@ def explained(table):
     return float((((table.income > 3) ^ (table.sport > 1)) == (table.buys > 0.5)).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mst", "aim", "privbayes"])
 def test_what_hangs_together_stays_together_and_nothing_else_does(released, name) -> None:
     table = released[name]

@@ -135,6 +135,7 @@ KEPT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "schema"), KEPT)
 def test_it_keeps_the_contract(mechanism: DPMerf, schema: Schema) -> None:
     check_mechanism(mechanism, schema)
@@ -211,6 +212,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "primitives", "clause"), BROKEN)
 def test_broken_twins_are_caught(mechanism, primitives, clause: str) -> None:
     (check,) = [check for check in CHECKS if check.name == clause]
@@ -257,6 +259,7 @@ def gap(epsilon: float) -> float:
     return float(np.abs(facts(people()) - facts(synthetic)).sum())
 
 
+@pytest.mark.slow
 def test_the_generator_follows_the_rows_and_less_under_more_noise() -> None:
     assert gap(4.0) < 0.2
     assert gap(0.005) > 0.4

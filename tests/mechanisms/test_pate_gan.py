@@ -101,6 +101,7 @@ def test_what_does_not_work_is_refused() -> None:
     assert SMALL.steps(replace(schemas.TABLE, rows=3), BUDGET)[1].votes.teachers == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [schemas.PERSONS, schemas.IMAGES], ids=["persons", "images"])
 def test_it_keeps_the_contract(schema: Schema) -> None:
     check_mechanism(SMALL, schema)
@@ -192,12 +193,14 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "message"), FAULTS, ids=lambda given: getattr(given, "name", ""))
 def test_known_faults_are_caught(mechanism, message) -> None:
     with pytest.raises(ContractError, match=message):
         check_mechanism(mechanism, schemas.TABLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("primitives", "clause"),
     [
@@ -251,6 +254,7 @@ def apart(epsilon: float) -> float:
     return float(pressure / 60 + (south[ill].mean() - south[~ill].mean()) / 0.8)
 
 
+@pytest.mark.slow
 def test_the_generator_learns_what_tells_classes_apart_and_less_under_more_noise() -> None:
     assert apart(8.0) > 1.0
     assert apart(0.01) < 0.6

@@ -61,6 +61,7 @@ def warnings_of(
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["independent-histograms", "auto"])
 def test_a_good_release_is_left_in_peace(mechanism: str) -> None:
     assert warnings_of(patients(), mechanism=mechanism) == ()
@@ -68,6 +69,7 @@ def test_a_good_release_is_left_in_peace(mechanism: str) -> None:
     assert warnings_of(patients(), mechanism=mechanism, rows=40) == ()  # few rows lack a rare class by chance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["independent-histograms", "auto", "clustmix"])
 def test_a_file_with_a_header_alone_is_told(mechanism: str) -> None:
     said = warnings_of(patients().iloc[:0], mechanism=mechanism)
@@ -90,6 +92,7 @@ def test_a_size_that_was_rounded_is_not_called_wrong() -> None:
     assert verdict_on([more]) == "private, but not all is well: see How good is it?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["independent-histograms", "auto"])
 def test_words_for_true_that_nobody_declared_are_told(mechanism: str) -> None:
     frame = patients()
@@ -98,6 +101,7 @@ def test_words_for_true_that_nobody_declared_are_told(mechanism: str) -> None:
     assert "Are the words for true and false declared" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["independent-histograms", "auto"])
 def test_columns_that_collapsed_are_told(mechanism: str) -> None:
     frame = patients()
@@ -115,12 +119,14 @@ def test_columns_that_collapsed_are_told(mechanism: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_bounds_in_another_unit_are_told() -> None:
     frame = patients()
     (said,) = warnings_of(frame.assign(cost=frame["cost"] / 1e6), mechanism="auto")
     assert said == "Column 'cost' has nearly all rows at the lower bound. Are bounds and units right?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["independent-histograms", "auto"])
 def test_numbers_and_dates_that_cannot_be_read_are_told(mechanism: str) -> None:
     frame = patients()
@@ -132,6 +138,7 @@ def test_numbers_and_dates_that_cannot_be_read_are_told(mechanism: str) -> None:
     assert "decimal points" in said
 
 
+@pytest.mark.slow
 def test_values_that_lie_in_the_middle_are_not_called_unreadable() -> None:
     """A wide table in bounds that are far too wide: the first remedy is narrower bounds, not another file."""
     numbers = [sf.Column(name=f"x{i}", kind="numeric", bounds=(-5_000, 5_000)) for i in range(110)]
@@ -189,6 +196,7 @@ def test_mixtures_are_not_judged_by_their_shares() -> None:
     assert "merge the rare ones" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "schema"),
     [

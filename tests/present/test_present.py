@@ -172,6 +172,7 @@ def test_pictures_are_shown_as_a_sheet(fitted):
     assert picture_grid(np.zeros((1, 5, 5)), darkest=0.0, lightest=0.0).startswith("data:image/png")
 
 
+@pytest.mark.slow
 def test_every_column_of_a_wide_table_is_shown_and_the_page_stays_small(fitted, monkeypatch):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(300, 250)), columns=[f"number{i}" for i in range(250)])

@@ -119,6 +119,7 @@ def methods_for(case):
     return {"10,000": counted, "2,000": ["dpmix"]}.get(case.split()[0], [*counted, "dpmix"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "method"), [(case, method) for case in TABLES for method in methods_for(case)])
 def test_tables(tmp_path, case, method):
     frame, schema, epsilon = TABLES[case]
@@ -168,6 +169,7 @@ IMAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "dpmix"])
 @pytest.mark.parametrize("case", IMAGES)
 def test_images(tmp_path, case, method):
@@ -183,6 +185,7 @@ def test_images(tmp_path, case, method):
         assert set(synthetic.labels) <= set(range(len(declared["label"].categories)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(8, 8), (8, 8, 3)])
 def test_pictures_of_different_sizes_are_brought_to_the_schema_in_silence(tmp_path, shape):
     """With or without the odd ones, the command says the same and writes the same shapes: no word tells of them."""

@@ -276,12 +276,14 @@ def same(left, right):
         np.testing.assert_array_equal(left[name], right[name], strict=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(rows=st.lists(SCALARS, min_size=1, max_size=12), data=st.data())
 def test_each_row_alone_decides_its_encoding_for_objects(rows, data):
     check_row_wise(objects(*rows), data)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     rows=st.lists(
@@ -329,6 +331,7 @@ def check_encoded(batch):
             assert (np.isnan(values) | np.isfinite(values)).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     text=st.text(max_size=8)

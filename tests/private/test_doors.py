@@ -94,6 +94,7 @@ def test_codes_that_repeat_or_lie_outside_count_nothing() -> None:
     assert [sorted(row[row >= 0].tolist()) for row in counted] == [[1], [4], [0, 3]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["int8", "uint8", "uint16", "int64", "uint64", "float32", "float64"])
 def test_codes_outside_count_nothing_whatever_their_type(kind: str) -> None:
     """No type may wrap -1 around: a code past the width would be counted in somebody else's memory."""
@@ -197,6 +198,7 @@ class Heavy(IndependentHistograms):
         return {"w": view.noisy_sum("w", lambda batch: {"w": np.tile([0, 1, 2, 3, 1e9], (len(batch["x"]), 1))})}
 
 
+@pytest.mark.slow
 def test_a_clip_that_ignores_how_many_codes_a_row_has_is_caught(monkeypatch) -> None:
     (clause,) = [check for check in CHECKS if check.name == "neighbouring data differ by at most the bound"]
     clause.run(Setting(Heavy(), ONE_COLUMN, BUDGET, 60))
@@ -277,6 +279,7 @@ def test_rows_that_do_not_fit_are_read_again(monkeypatch) -> None:
         assert view.noisy_sum("sum", lambda b: {"x": b["same"]})["x"].values[0] == pytest.approx(4500, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_sums_and_counts_are_exact_without_noise() -> None:
     raw = {"x": np.array([0.25, 0.5, 1.0, 0.0])}
     steps = (

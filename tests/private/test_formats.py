@@ -189,6 +189,7 @@ def once(tmp_path_factory):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["pandas", "torch"])
 @pytest.mark.parametrize("target", ["ill", "town", "weight", "seen", None])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -200,6 +201,7 @@ def test_tables(once, kind, target, tool):
     check_table(release, result, tool, target=target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["pandas", "torch"])
 @pytest.mark.parametrize("target", ["ill", None])
 def test_a_frame(once, target, tool):
@@ -221,6 +223,7 @@ def test_a_frame(once, target, tool):
         exec(lines_of_report(release.path)[tool], scope)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["pandas", "torch"])
 @pytest.mark.parametrize("labelled", [True, False])
 @pytest.mark.parametrize("kind", ["npz", "idx", "folder", "colour-npz", "colour-folder"])
@@ -271,6 +274,7 @@ def test_mixed_images_load(tmp_path):
         assert scope["y"].shape == (50,)
 
 
+@pytest.mark.slow
 def test_the_lines_need_nothing_of_this_package(tmp_path):
     """A receiver has pandas and Python: the line runs in a fresh process that could not import sfumato."""
     release, _ = released(table_file("csv", tmp_path), table_schema("ill"), "--rows", N_OUT)

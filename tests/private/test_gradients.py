@@ -83,6 +83,7 @@ def flat(noisy) -> np.ndarray:
 
 
 class TestSums:
+    @pytest.mark.slow
     @pytest.mark.parametrize("clip", [0.5, 100.0])
     @pytest.mark.parametrize("sampling", [Poisson(RATE), Everyone()])
     def test_they_are_those_of_noisy_sum(self, clip: float, sampling) -> None:
@@ -306,6 +307,7 @@ class TestRefusals:
         assert "secret" not in str(refusal.value)
         assert refusal.value.__context__ is None
 
+    @pytest.mark.slow
     def test_torch_is_imported_only_when_it_is_needed(self) -> None:
         code = "import sys, sfumato; assert 'torch' not in sys.modules"
         assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
@@ -557,10 +559,12 @@ class NoisyDescent:
         return FixedModel(Synthetic(images=pictures, labels=np.arange(3), classes=("a", "b", "c")))
 
 
+@pytest.mark.slow
 def test_a_mechanism_with_gradients_keeps_the_contract() -> None:
     check_mechanism(NoisyDescent(), schemas.IMAGES)
 
 
+@pytest.mark.slow
 def test_it_keeps_the_contract_when_a_row_is_replaced() -> None:
     schema = replace(schemas.IMAGES, unit=schemas.REPLACE.unit)
     check_mechanism(NoisyDescent(uses=4), schema)
@@ -625,6 +629,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("primitives", "mechanism", "clause"), BROKEN)
 def test_broken_doors_are_caught(primitives, mechanism, clause: str) -> None:
     (check,) = [check for check in CHECKS if check.name == clause]
@@ -657,6 +662,7 @@ def scores(primitives: type[Primitives], *, epsilon: float, canary: bool, releas
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("primitives", "refuted"), [(Primitives, False), (NoClip, True)])
 def test_the_attack_gets_no_further_than_the_claim(primitives, refuted: bool) -> None:
     worlds = [scores(primitives, epsilon=1.0, canary=canary, releases=120) for canary in (True, False)]

@@ -53,6 +53,7 @@ def test_every_door_beside_the_kernel_has_under_120_lines_of_code_and_is_describ
 WAYS_IN = {"open_batches", "open_persons", "count_rows", "_source_of"}
 
 
+@pytest.mark.slow
 def test_only_the_doors_know_the_ways_into_private_rows() -> None:
     """The kernel, what prepares rows for it, and the contract suite, which makes up its own."""
     known = set()

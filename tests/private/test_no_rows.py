@@ -66,6 +66,7 @@ def test_a_header_alone_gives_no_rows(tmp_path, case, packed):
     assert sum(len(chunk["age"]) for chunk in source.chunks(["age", "town", "ill"], rows=100)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["no line end", "blank lines", "only lines of another length"])
 @pytest.mark.parametrize("method", ["auto", "independent-histograms"])
 def test_a_header_alone_is_released(tmp_path, case, method):

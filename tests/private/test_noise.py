@@ -195,6 +195,7 @@ def test_whatever_is_drawn_comes_from_the_stream_and_from_nowhere_else() -> None
         assert not np.array_equal(one, other), name
 
 
+@pytest.mark.slow
 def test_threads_may_draw_from_one_stream_and_never_get_the_same_words() -> None:
     source = NoiseSource(research_seed=3)
     with ThreadPoolExecutor(4) as pool:

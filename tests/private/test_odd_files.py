@@ -154,6 +154,7 @@ def test_odd_names_go_all_the_way(tmp_path):
     assert list(sf.load_release(tmp_path / "out").synthetic().table.columns) == ODD_NAMES
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_are_drafted_and_checked(tmp_path):
     names = [f"x{at}" for at in range(10_000)]
     (tmp_path / "t.csv").write_text(",".join(names) + "\n" + (",".join(["0.5"] * 10_000) + "\n") * 3)

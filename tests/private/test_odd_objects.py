@@ -184,12 +184,14 @@ def test_one_odd_object_raises_nothing_and_changes_no_other_row(at):
         np.testing.assert_array_equal(batch[name][:3], values)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(odd_values, min_size=1, max_size=8))
 def test_any_objects_become_rows_of_every_kind(values):
     check(encode(meant(values)), len(values))
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.lists(odd_values, min_size=1, max_size=8))
 def test_any_objects_become_pictures(values):

@@ -56,6 +56,7 @@ def summed(rows, numbers, *, block, bound: float = 1.5, unit: PrivacyUnit = UNIT
 floats = st.floats(allow_nan=True, allow_infinity=True, width=64) | st.floats(-3, 9) | st.integers(0, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BLOCKS)
 @given(
     rows=st.lists(st.lists(floats, min_size=3, max_size=3), min_size=1, max_size=4),
@@ -79,6 +80,7 @@ odd_codes = st.sampled_from(
 odd_rows = st.tuples(odd_codes, odd_codes, st.sampled_from([1.0, -1.0, 0.3, -1.4, math.nan, 1e300]))
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(odd_rows, min_size=1, max_size=4),
     others=st.lists(odd_rows, max_size=4),
@@ -213,11 +215,13 @@ def run_clause(schema=schemas.PERSONS, primitives=Primitives) -> None:
 REPLACED = replace(schemas.PERSONS, unit=replace(schemas.PERSONS.unit, relation="replace_one"), rows=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [schemas.PERSONS, REPLACED], ids=["added", "replaced"])
 def test_the_door_keeps_its_bound_for_persons(schema) -> None:
     run_clause(schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [schemas.PERSONS, REPLACED], ids=["added", "replaced"])
 @pytest.mark.parametrize("twin", [twins.NoClipOfPersons, twins.TwiceTheBoundOfPersons, twins.ShortensPersonsByTheFirst])
 def test_a_door_that_leaves_out_the_clip_of_persons_is_caught(schema, twin) -> None:
@@ -225,6 +229,7 @@ def test_a_door_that_leaves_out_the_clip_of_persons_is_caught(schema, twin) -> N
         run_clause(schema, twin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", [twins.leaves_persons_apart, twins.tears_persons_at_the_ends_of_batches])
 def test_persons_whose_rows_are_not_all_together_are_caught(twin, monkeypatch) -> None:
     twin(monkeypatch)

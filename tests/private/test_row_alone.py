@@ -68,6 +68,7 @@ def rows_that_change_sides(hyperplanes, *, n_wanted: int):
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_one_row_more_never_moves_a_hash_by_more_than_one_row() -> None:
     """The example that moved a sum by 111 times the accounted distance: every number of rows from 1 to 5,000."""
     hyperplanes = np.random.default_rng(1).normal(size=(784, 16))
@@ -102,6 +103,7 @@ def test_one_row_more_never_moves_a_hash_by_more_than_one_row() -> None:
         before = here
 
 
+@pytest.mark.slow
 def test_every_size_from_1_to_5000_gives_each_row_the_same_side() -> None:
     """All sizes at once: the counts of the first n rows must be the running sum of single rows' sides."""
     hyperplanes = np.random.default_rng(1).normal(size=(784, 16))

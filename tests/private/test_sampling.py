@@ -19,6 +19,7 @@ def seeded(seed: int) -> NoiseSource:
     return NoiseSource(research_seed=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [1e-6, 1e-3, 256 / 60000, 0.3, 0.5, 0.97])
 def test_coins_come_up_heads_at_their_rate(rate: float) -> None:
     n_coins = int(200_000 / rate)
@@ -54,6 +55,7 @@ def test_every_position_is_equally_likely() -> None:
     assert stats.chisquare(counts).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 @given(n_coins=st.integers(0, 200), rate=st.floats(1e-9, 1.0))
 def test_heads_lie_among_the_coins(n_coins: int, rate: float) -> None:
     found = heads(n_coins, rate=rate, source=seeded(5))

@@ -73,6 +73,7 @@ def test_broken_pictures_are_read_in_silence(tmp_path, capfd, caplog):
     assert not images[np.array([3, 4])].any()  # what cannot be read is blank
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_silence_leaves_the_outputs_as_they_were(tmp_path, closed):
     """In a process of its own, whose outputs may be closed already."""

@@ -234,6 +234,7 @@ def test_a_step_of_votes_survives_json() -> None:
 # The contract, and its twins.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schema", [schemas.TABLE, schemas.PERSONS, schemas.REPLACE], ids=["rows", "persons", "replace"]
 )
@@ -260,6 +261,7 @@ class KeyedByAConstant(Primitives):
         return np.random.default_rng([1, first]).integers(sides, size=n_rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("primitives", "clause"),
     [
@@ -374,6 +376,7 @@ CHEATS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "message"), CHEATS, ids=lambda given: getattr(given, "name", ""))
 def test_cheats_are_caught(mechanism, message) -> None:
     with pytest.raises(ContractError, match=message):

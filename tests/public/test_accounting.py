@@ -203,6 +203,7 @@ class TestTree:
         assert (spent.accountant, spent.numeric_error) == ("gdp", 0.0)
         assert spent.epsilon == pytest.approx(epsilon_of_mu(mu, delta=1e-6), rel=1e-12)
 
+    @pytest.mark.slow
     def test_the_library_agrees_on_poisson(self):
         for relation, theirs in (
             (ADD, NeighboringRelation.ADD_OR_REMOVE_ONE),
@@ -212,6 +213,7 @@ class TestTree:
             reference = PLDAccountant(theirs).compose(event).get_epsilon(1e-5)
             assert epsilon_of(event, delta=1e-5, relation=relation).epsilon == pytest.approx(reference, rel=2e-3)
 
+    @pytest.mark.slow
     def test_sampled_and_plain_compose_together(self):
         tree = dp_accounting.ComposedDpEvent([poisson(0.01, 1.1, 200), gaussian(4.0)])
         reference = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE).compose(tree).get_epsilon(1e-5)
@@ -274,6 +276,7 @@ class TestTree:
         assert spent.accountant == "rdp"
         assert math.isfinite(spent.epsilon)
 
+    @pytest.mark.slow
     @given(z=st.floats(0.6, 20), q=st.floats(0.001, 0.5), factor=st.floats(1.02, 2))
     @settings(max_examples=5, deadline=None)
     def test_monotone(self, z, q, factor):
@@ -288,6 +291,7 @@ class TestTree:
 
 
 class TestDpmix:
+    @pytest.mark.slow
     def test_every_accountant_on_the_published_configuration(self):
         entries = dpmix_epsilons(**MNIST)
         found = {(e["accountant"], e["sampling"], "note" in e): e["epsilon"] for e in entries}
@@ -339,6 +343,7 @@ class TestDpmix:
 
 
 class TestCalibrate:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("make", "epsilon", "relation", "expected"),
         [

@@ -45,6 +45,7 @@ def told(mechanism, schema, what, column, *, budget=BUDGET):
 # --------------------------------------------------------------------------------------- noise in the units of columns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registered_names())
 def test_every_mechanism_tells_its_noise_for_every_column(name: str) -> None:
     mechanism = DPMix(mixtures=30, degree=20) if name == "dpmix" else registered(name)()
@@ -173,6 +174,7 @@ def test_the_figures_load_cover_the_grid_and_are_small() -> None:
         assert len({entry[fields.index(name)] for entry in figures["table"]["runs"]}) >= least
 
 
+@pytest.mark.slow
 def test_the_laws_follow_from_the_runs_that_are_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     from fit_expectations import entry_of
@@ -306,6 +308,7 @@ def test_plan_tells_noise_expectations_and_the_curve_within_80_columns(place: Pa
     assert len(answer["expectation"]["alpha"]) == 5
 
 
+@pytest.mark.slow
 def test_plan_and_release_warn_alike_and_go_on(place: Path) -> None:
     patients().to_csv("patients.csv", index=False)
     histograms = ("--method", "independent-histograms")

@@ -169,6 +169,7 @@ def test_only_rounding_gets_the_tick():
     assert settled(Difference(420, 1, 60, 1)) == refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["table", "wide", "images"])
 def test_a_release_is_borne_out_by_other_arithmetic(tmp_path, kind):
     """The linear algebra and the loops of another processor, on this one: the same rows but for rounding."""

@@ -690,6 +690,7 @@ def honest(tmp_path_factory):
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_forgery_is_refused(name, honest, tmp_path):
     kind, forge, reason = REFUSED[name]
@@ -701,6 +702,7 @@ def test_a_forgery_is_refused(name, honest, tmp_path):
     assert any(pattern.search(sentence) for sentence in said), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DECLARED)
 def test_what_no_folder_can_show_is_declared(name, honest, tmp_path):
     kind, forge, sentence = DECLARED[name]

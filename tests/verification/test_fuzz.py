@@ -79,6 +79,7 @@ def parent_of(tree, place):
     return tree
 
 
+@pytest.mark.slow
 @FUZZ
 @given(data=st.data())
 def test_an_edited_certificate_is_never_believed(honest, data):
@@ -103,6 +104,7 @@ def test_an_edited_certificate_is_never_believed(honest, data):
     believe(honest, {CERTIFICATE: text.encode("utf-8", "surrogatepass")})
 
 
+@pytest.mark.slow
 @FUZZ
 @given(data=st.data())
 def test_garbled_bytes_are_never_believed(honest, data):
@@ -143,6 +145,7 @@ def believe(honest, files, *, rehash=False):
                 assert is_immaterial(honest.body, json.loads(content)), content
 
 
+@pytest.mark.slow
 @settings(max_examples=25, suppress_health_check=_SUPPRESSED)
 @given(data=st.data())
 def test_the_command_ends_in_a_sentence(honest, data):

@@ -7,6 +7,7 @@ import sfumato as sf
 from sfumato.mechanisms import ThreeATable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", forger.KINDS)
 def test_an_honest_release_is_borne_out(kind, tmp_path):
     folder = forger.make(kind, tmp_path / "release").path
@@ -20,6 +21,7 @@ def test_an_honest_release_is_borne_out(kind, tmp_path):
     assert (kind == "discovery") == any("discovered bounds" in sentence for sentence in found.checked)
 
 
+@pytest.mark.slow
 def test_a_release_in_which_everybody_is_shortened_is_borne_out(tmp_path):
     """Everyone has eight rows that are all the same: with so little noise one sees by how much they are shortened."""
     budget = sf.Budget(epsilon=30.0, delta=1e-6)

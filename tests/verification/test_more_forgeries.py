@@ -505,6 +505,7 @@ def other_versions_here():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["table", "discovery", "poisson"])
 def test_an_honest_release_is_borne_out_under_other_versions(kind, honest):
     found = sf.verify(honest(kind).path)
@@ -512,6 +513,7 @@ def test_an_honest_release_is_borne_out_under_other_versions(kind, honest):
     assert found.different == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_forgery_is_refused_whatever_versions_it_names(name, honest, tmp_path):
     kind, forge, reason = REFUSED[name]
@@ -524,6 +526,7 @@ def test_a_forgery_is_refused_whatever_versions_it_names(name, honest, tmp_path)
     assert any(re.search(reason, sentence) for sentence in said), said or "accepted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MARKED)
 def test_what_passes_is_marked(name, honest, tmp_path):
     kind, forge, sentence = MARKED[name]
@@ -635,6 +638,7 @@ def far_weight(content):
     return weights_file(weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -46,6 +46,7 @@ def composed(*events):
 FAILURE = {"event": "epsilon_delta", "epsilon": 0.0, "delta": 1e-7}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "delta", "relation"),
     [
@@ -108,6 +109,7 @@ def test_twin_of_one_direction_is_told_apart():
     assert min(remove, add) < 0.9 * both
 
 
+@pytest.mark.slow
 def test_twin_of_poisson_for_a_fixed_size_is_told_apart():
     claimed = replay_epsilon(poisson(256 / 60000, 0.6492, 10000), delta=1.6667e-5, relation=ADD)
     assert replay_epsilon(fixed_size(60000, 256, 0.6492, 10000), delta=1.6667e-5, relation=REPLACE) > 1.2 * claimed
@@ -118,6 +120,7 @@ def test_twin_with_half_the_noise_is_told_apart():
     assert replay_epsilon(poisson(0.01, 1.0, 200), delta=1e-5, relation=ADD) > 1.9 * honest
 
 
+@pytest.mark.slow
 def test_a_rare_but_revealing_sample():
     # Two far modes: almost always nothing, seldom everything.
     event = poisson(1e-5, 0.4, 200)

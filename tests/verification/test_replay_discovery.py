@@ -116,6 +116,7 @@ def test_an_honest_discovery_is_borne_out(rows, tmp_path) -> None:
     assert any("a second time" in sentence for sentence in found.checked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_verify_refuses_a_folder_of_the_faulty_code_even_where_it_has_the_same_fault(name, rows, tmp_path, monkeypatch):
     module = faulty(MUTANTS[name])

@@ -101,8 +101,9 @@ def with_settings(mechanism: M, settings: Sequence[str]) -> M:
     fields: Any = mechanism
     if not settings:
         return mechanism
-    known = {field.name for field in dataclasses.fields(fields)}
     hints = typing.get_type_hints(type(mechanism))
+    # Groups of settings are for Python.
+    known = {field.name for field in dataclasses.fields(fields) if not dataclasses.is_dataclass(hints[field.name])}
     changed: dict[str, Any] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")

@@ -36,6 +36,7 @@ CASES = {
 quick = Moments(settings=QUICK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_keeps_the_contract(case: str) -> None:
     check_mechanism(quick, CASES[case], n_rows=60)
@@ -46,6 +47,7 @@ def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives) ->
     check.run(Setting(mechanism, schema, BUDGET, 60, primitives))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "clause"),
     [
@@ -61,6 +63,7 @@ def test_broken_twins_are_caught(mechanism, clause: str) -> None:
         run_clause(clause, mechanism, TWO)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("primitives", "clause"),
     [

@@ -52,6 +52,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ODD)
 def test_odd_rows_come_out_within_the_schema(case: str) -> None:
     released(*ODD[case])
@@ -68,6 +69,7 @@ def test_missing_values_are_kept() -> None:
     assert missing["x2"].isna().mean() < 0.05
 
 
+@pytest.mark.slow
 def test_wide_tables_keep_the_rule() -> None:
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score

@@ -33,6 +33,7 @@ def left_out(columns, **settings) -> dict[str, str]:
     return {entry.what: entry.why for entry in found.left_out}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     n_numbers=st.sampled_from([0, 1, 2, 3, 30, 33, 65, 99]),

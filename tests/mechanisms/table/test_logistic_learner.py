@@ -31,6 +31,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["gradients", "persons"])
 def test_it_keeps_the_contract(case: str, monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
@@ -47,6 +48,7 @@ class QuickLogistic(Logistic):
     moments: ClassVar[MomentsSettings] = MomentsSettings(gradients=2, hessian_rows=100)
 
 
+@pytest.mark.slow
 def test_it_keeps_the_contract_on_wide_tables(monkeypatch) -> None:
     set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
     assert {step.name for step in QuickLogistic().steps(WIDE, BUDGET)} > {"squares", "moments", "teacher", "progress"}

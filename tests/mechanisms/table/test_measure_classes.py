@@ -50,6 +50,7 @@ def table(n_classes: int) -> tuple[pd.DataFrame, sf.Schema]:
     return frame, sf.Schema(columns=tuple(columns), target="y", rows=4_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_rows_are_as_long_as_their_bound_where_the_rule_is_wrong_and_never_longer(n_classes: int) -> None:
     frame, schema = table(n_classes)

@@ -37,6 +37,7 @@ def fitted():
     return sf.fit("3a-table", sf.Sensitive.read(rows(np.random.default_rng(0)), schema()), BUDGET, seed=1)
 
 
+@pytest.mark.slow
 def test_the_pair_that_acts_together_is_found(fitted) -> None:
     found = [(pair.left, pair.right) for pair in fitted.model.fitted.numbers.learned[-1].effects.pairs]
     assert (0, 1) in found
@@ -61,6 +62,7 @@ def test_alpha_zero_keeps_the_generators_values(fitted) -> None:
     assert not np.array_equal(own["y"], ours["y"])
 
 
+@pytest.mark.slow
 def test_a_missing_target_stays_missing() -> None:
     table = rows(np.random.default_rng(0))
     table.loc[table["a"] > 1, "y"] = np.nan

@@ -18,13 +18,13 @@ def towns(n_rows: int, n_towns: int) -> sf.Sensitive:
     town = np.where(rng.random(n_rows) < 0.9, rng.integers(0, 10, n_rows), rng.integers(10, n_towns, n_rows))
     schema = sf.Schema(
         columns=(
-            sf.Column(name="town\n", kind="categorical", categories=tuple(f"t{i}" for i in range(n_towns))),
+            sf.Column(name="town's", kind="categorical", categories=tuple(f"t{i}" for i in range(n_towns))),
             sf.Column(name="ill", kind="boolean"),
         ),
         target="ill",
         rows=n_rows,
     )
-    return sf.Sensitive.read({"town\n": [f"t{i}" for i in town], "ill": rng.random(n_rows) < 0.5}, schema)
+    return sf.Sensitive.read({"town's": [f"t{i}" for i in town], "ill": rng.random(n_rows) < 0.5}, schema)
 
 
 def test_rare_categories_are_pooled_and_said_so(tmp_path: Path) -> None:

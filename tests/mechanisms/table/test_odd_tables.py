@@ -72,12 +72,14 @@ def test_one_class_only(rows: int | None) -> None:
     assert (table["ill"] == "yes").mean() > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["ill", "pressure", "region", None])
 @pytest.mark.parametrize("n_rows", [0, 2])
 def test_hardly_any_rows(n_rows: int, target: str | None) -> None:
     released(made(n_rows), replace(MIXED, target=target))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["ill", "pressure", None])
 @pytest.mark.parametrize("epsilon", [0.01, 100.0])
 def test_little_budget_and_much(epsilon: float, target: str | None) -> None:
@@ -92,6 +94,7 @@ def test_ten_thousand_categories_and_a_hundred_rows() -> None:
     assert (table["code"] == "k17").mean() > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [None, 500])
 def test_ten_thousand_classes_in_seconds(rows: int | None) -> None:
     code = Column(name="code", kind="categorical", categories=tuple(f"k{i}" for i in range(10_000)))
@@ -177,6 +180,7 @@ def test_the_plan_has_no_such_word_for_a_large_budget() -> None:
     assert planned.advice == ["epsilon = 100 is a weak promise. Values up to about 3 are usual, 10 is the most."]
 
 
+@pytest.mark.slow
 def test_two_thousand_columns_come_out() -> None:
     schema = Schema(
         columns=(*NUMBERS[:1_200], *(replace(YES, name=f"b{i}") for i in range(799)), YES), target="y", rows=300
@@ -186,6 +190,7 @@ def test_two_thousand_columns_come_out() -> None:
     released(frame, schema, n_rows=50)
 
 
+@pytest.mark.slow
 def test_many_columns_and_few_rows() -> None:
     rng = np.random.default_rng(0)
     kinds = [Column(name=f"a{i}", kind="numeric", bounds=(0, 1)) for i in range(60)]

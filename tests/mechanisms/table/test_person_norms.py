@@ -80,6 +80,7 @@ def frequent_patients(seed: int = 0) -> tuple[pd.DataFrame, sf.Schema]:
     return pd.DataFrame(values), sf.Schema(columns=columns, target="ill", rows=20_000, unit=unit(12))
 
 
+@pytest.mark.slow
 def test_rates_and_rows_are_those_of_rows_though_persons_are_shortened(monkeypatch) -> None:
     frame, schema = frequent_patients()
 

@@ -59,6 +59,7 @@ STAGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_keeps_the_contract(case: str) -> None:
     schema, budget = CASES[case]
@@ -84,6 +85,7 @@ def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives) ->
     check.run(Setting(mechanism, schema, BUDGET, 120, primitives))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "clause"),
     [
@@ -107,6 +109,7 @@ def test_asking_again_is_refused(monkeypatch) -> None:
         run_clause("spending stays within the plan", twins.TableAsksAgain(settings=TINY), TABLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", [twins.NoClipOfPersons, twins.TwiceTheBoundOfPersons])
 def test_persons_who_are_not_clipped_together_are_caught(twin) -> None:
     bound = "neighbouring data differ by at most the bound"

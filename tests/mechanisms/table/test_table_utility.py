@@ -42,6 +42,7 @@ def normal(n_rows: int, names: str, *, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame(np.random.default_rng(seed).normal(size=(n_rows, len(names))), columns=list(names))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_columns", "floor"), [(2, 0.85), (3, 0.75)])
 def test_columns_that_decide_together(n_columns: int, floor: float) -> None:
     """No column alone says anything of the class."""
@@ -60,6 +61,7 @@ def test_columns_that_decide_together(n_columns: int, floor: float) -> None:
     assert accuracy(table, made(3_000, 9), list("abcde")) > floor
 
 
+@pytest.mark.slow
 def test_seven_classes_with_one_hot_groups() -> None:
     centres = np.random.default_rng(5).normal(size=(7, 3)) * 1.5
 
@@ -88,6 +90,7 @@ def test_seven_classes_with_one_hot_groups() -> None:
     assert accuracy(table, made(3_000, 9), [*"abc", *soils]) > 0.75  # the rule itself reaches .85
 
 
+@pytest.mark.slow
 def test_a_number_that_is_a_product() -> None:
     def made(n_rows: int, seed: int) -> pd.DataFrame:
         frame = normal(n_rows, "abc", seed=seed).clip(-3, 3)
@@ -149,6 +152,7 @@ def auc(table: pd.DataFrame, test: pd.DataFrame) -> float:
     return float(roc_auc_score(test["y"] == "yes", model.predict_proba(coded(test)[columns].astype(float))[:, 1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_rows", "epsilon", "floor"), [(20_000, 1.0, 0.87), (1_000, 1.0, 0.75), (300, 4.0, 0.75)])
 def test_a_plain_rule_is_kept_by_many_rows_and_by_few(n_rows: int, epsilon: float, floor: float) -> None:
     table = released(made(n_rows), replace(MADE, rows=n_rows), epsilon=epsilon)
@@ -171,6 +175,7 @@ def test_the_same_release_is_faithful() -> None:
         assert abs(np.log(frame["b"].quantile(q) / table["b"].quantile(q))) < 0.25
 
 
+@pytest.mark.slow
 def test_a_rare_class_is_kept_and_told_apart() -> None:
     frame = made(60_000, rate=0.002)
     table = released(frame, MADE, n_rows=60_000)
@@ -197,6 +202,7 @@ def test_weekdays_are_kept() -> None:
     assert (found.dt.hour == 0).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_real_adult(benchmark_data: Path) -> None:
     from lightgbm import LGBMClassifier
     from sklearn.metrics import roc_auc_score

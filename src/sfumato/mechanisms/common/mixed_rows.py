@@ -23,6 +23,7 @@ class MixedRows(ClassedRows):
 
     A missing number lies in the middle of its bounds, and a code beside it says that it is missing.
 
+    >>> from sfumato.public.schema.schema import Schema
     >>> age = Column(name="age", kind="integer", bounds=(0, 100), missing=True)
     >>> rows = MixedRows(Schema(columns=(age, Column(name="ill", kind="boolean")), target="ill"))
     >>> rows.numbers({"age": np.array([25.0, np.nan])}), rows.code_sizes, rows.n_classes

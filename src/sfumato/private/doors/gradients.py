@@ -8,12 +8,11 @@ public rows, whose gradients are dropped. Proof: docs/proofs/noisy-gradients.md.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 
 import numpy as np
 
 from sfumato.errors import ContractError, PlanError
-from sfumato.private.doors.program import Program
+from sfumato.private.doors.program import Program, repeatable
 from sfumato.private.kernel.arrays import Integers, Values
 from sfumato.private.rows.prepared import regrouped
 from sfumato.public.machine.torch_extra import is_out_of_memory, need_torch
@@ -93,7 +92,7 @@ class GradientSum:
             found = gradient_of(dict(zip(names, parameters, strict=True)), dict(zip(columns, example, strict=True)))
             return [found[name] for name in names]
 
-        with self._repeatable():
+        with repeatable(self._torch):
             program = Program(function, self._inputs(self._first_rows()))
             return program, self._flat(program.result)
 
@@ -157,7 +156,7 @@ class GradientSum:
         return self._clip(self._gradients(rows))
 
     def _gradients(self, rows: Batch) -> Tensor:
-        with self._repeatable(), self._torch.no_grad():
+        with repeatable(self._torch), self._torch.no_grad():
             return self._flat(self._program(self._inputs(rows)))
 
     def _flat(self, gradients: list[Tensor]) -> Tensor:
@@ -170,14 +169,3 @@ class GradientSum:
         tensor = self._torch.tensor(values)  # a copy: the rows themselves may not be written into
         kind = next(iter(self._parameters.values())).dtype
         return tensor.to(self._device, kind if tensor.is_floating_point() else self._torch.int64)
-
-    @contextmanager
-    def _repeatable(self) -> Iterator[None]:
-        """Kernels that give the same bits every time, where torch has them; memory that nobody has written to holds no rows."""
-        torch = self._torch
-        before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        try:
-            yield
-        finally:
-            torch.use_deterministic_algorithms(before[0], warn_only=before[1])

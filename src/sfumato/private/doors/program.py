@@ -4,7 +4,8 @@ The function itself runs on public rows only. A counter, a cache, a clock, a hoo
 had its say: what is done to private rows is a list of torch's own operations and constants, and a list remembers nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,3 +150,14 @@ def _slots_in(value: Any) -> list[_Slot]:
     if isinstance(value, list | tuple):
         return [slot for part in value for slot in _slots_in(part)]
     return [value] if isinstance(value, _Slot) else []
+
+
+@contextmanager
+def repeatable(torch: Any) -> Iterator[None]:
+    """Kernels that give the same bits every time, where torch has them; memory that nobody has written to holds no rows."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -123,6 +123,7 @@ def agreement(rows: pd.DataFrame, released: pd.DataFrame) -> float:
     return float((weight * centred[0] * centred[1]).sum() / np.sqrt(np.prod([(weight * c**2).sum() for c in centred])))
 
 
+@pytest.mark.slow
 def test_released_rows_know_codes_that_share_a_bin(decided: pd.DataFrame) -> None:
     schema = replace(TABLE, rows=len(decided))
 

@@ -103,5 +103,6 @@ def test_wide_tables_obey_too() -> None:
     assert area <= {0, 1}
 
 
+@pytest.mark.slow
 def test_the_contract_with_declared_groups() -> None:
     check_mechanism(TINY_TABLE, replace(DECLARED, rows=3_000), n_rows=60)

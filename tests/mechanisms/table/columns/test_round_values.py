@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from small_tables import COLUMNS
 
 import sfumato as sf
@@ -38,6 +39,7 @@ def test_noise_and_smooth_shapes_hold_no_single_values() -> None:
     assert not with_round_values(GRID, apart, PointMasses(), COLUMNS, stddev=10.0).of_cell
 
 
+@pytest.mark.slow
 def test_numbers_in_steps_come_out_in_steps() -> None:
     rng = np.random.default_rng(0)
     steps = np.round(2 * rng.normal(size=(10_000, 8))) / 2

@@ -46,6 +46,7 @@ def divergence(true: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     return float((true * np.log(true / other)).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logs", [2 * SCORES, 2 * np.abs(SCORES)], ids=["one end", "both ends"])
 def test_a_class_that_lies_far_out_is_found_there(logs: NDArray[np.float64]) -> None:
     """Among columns that say nothing. Departures that are Gaussian themselves leave such a class more than twice as far from the truth."""

@@ -138,6 +138,7 @@ class Lesson:
         return learn_corrections(ask, standing, self.start, TARGET, prior=prior, unseen=unseen, times=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("usual_is_said", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_exact_gradients_move_the_rule_to_the_truth(n_classes: int, usual_is_said: bool) -> None:

@@ -52,6 +52,7 @@ def test_every_category_has_as_many_labels_as_it_should(n_classes: int) -> None:
     assert worst(labels) < 4
 
 
+@pytest.mark.slow
 def test_every_row_keeps_its_own_chance() -> None:
     scores, rates = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), np.full(3, 1 / 3)
     drawn = [draw(scores, rates, np.random.default_rng(seed)) for seed in range(3_000)]

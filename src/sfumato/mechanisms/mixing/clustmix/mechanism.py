@@ -202,8 +202,16 @@ class ClustMix:
         """Clusters that are large enough for the noise that their sums will have."""
         least_size = rows_within(about_classes.vector * view.noise_stddev("means", "sums"), sigma_max=self.sigma_max)
         used = self._used(classes.counts, least_size, space)
+        centres, sizes = self._centres(view, space, about_classes, used=used)
+        used = large_enough(sizes, used, least_size)
+        return Clusters(set_aside(centres, used), used, least_size)
+
+    def _centres(
+        self, view: Doors, space: ClusterSpace, about_classes: Lengths, *, used: NDArray[np.bool_]
+    ) -> tuple[Vectors, Vectors]:
+        """Where the clusters lie, and how many rows they hold."""
         spread = about_classes.place
-        centres, sizes = find_centres(
+        return find_centres(
             view,
             "clusters",
             public_start(space.n_classes, used.shape[1], self._k(space), spread=spread),
@@ -214,8 +222,6 @@ class ClustMix:
             used=used,
             energy=about_classes.place_mean_square if self.approximator == "em" else None,
         )
-        used = large_enough(sizes, used, least_size)
-        return Clusters(set_aside(centres, used), used, least_size)
 
     def _used(self, counts: Vectors, least: int, space: ClusterSpace) -> NDArray[np.bool_]:
         """As many clusters in each class as may hold the least number of rows; at least one."""
