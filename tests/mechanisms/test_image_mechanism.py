@@ -99,6 +99,7 @@ def test_a_model_that_keeps_pictures_is_caught() -> None:
         check_mechanism(keeps, COLOUR, n_rows=60)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_small_batches")
 def test_a_matrix_that_follows_the_rows_is_caught() -> None:
     turns = register(twins.WhitensByTheRows)(**asdict(SMALL))
@@ -138,6 +139,7 @@ def test_class_rates_are_kept() -> None:
     assert rates == pytest.approx(np.bincount(label[keep]) / keep.sum(), abs=0.05)
 
 
+@pytest.mark.slow
 def test_alpha_moves_from_plain_to_varied() -> None:
     data = sf.Sensitive.read(frame(*bars(600, seed=4)), BARS)
     source = NoiseSource(research_seed=1)

@@ -82,6 +82,7 @@ def test_marks_are_those_of_counts():
     assert unit_of(Hot(name="n", width=2), 0.5) is None
 
 
+@pytest.mark.slow
 def test_counts_in_which_persons_are_shortened_have_no_marks(monkeypatch) -> None:
     """Where there is so little noise that marks would show, a test of them would refuse honest answers."""
     unit = sf.PrivacyUnit(person="who", max_rows=4)

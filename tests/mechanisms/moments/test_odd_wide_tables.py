@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from test_choice import YES, codes, numbers, table
+from test_choosing_moments import YES, codes, numbers, table
 
 import sfumato as sf
 from sfumato.extending import NoiseSource

@@ -43,6 +43,7 @@ def test_the_pair_that_acts_together_is_found(fitted) -> None:
     assert (0, 1) in found
 
 
+@pytest.mark.slow
 def test_corrections_bring_the_rule_nearer_to_other_rows(fitted) -> None:
     """Each category by itself."""
     numbers = fitted.model.fitted.numbers

@@ -18,13 +18,13 @@ def towns(n_rows: int, n_towns: int) -> sf.Sensitive:
     town = np.where(rng.random(n_rows) < 0.9, rng.integers(0, 10, n_rows), rng.integers(10, n_towns, n_rows))
     schema = sf.Schema(
         columns=(
-            sf.Column(name="town's", kind="categorical", categories=tuple(f"t{i}" for i in range(n_towns))),
+            sf.Column(name="town", kind="categorical", categories=tuple(f"t{i}" for i in range(n_towns))),
             sf.Column(name="ill", kind="boolean"),
         ),
         target="ill",
         rows=n_rows,
     )
-    return sf.Sensitive.read({"town's": [f"t{i}" for i in town], "ill": rng.random(n_rows) < 0.5}, schema)
+    return sf.Sensitive.read({"town": [f"t{i}" for i in town], "ill": rng.random(n_rows) < 0.5}, schema)
 
 
 def test_rare_categories_are_pooled_and_said_so(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_rare_categories_are_pooled_and_said_so(tmp_path: Path) -> None:
     alone = binning.size - 1
     assert 10 <= alone <= 63
     assert fitted.model.notes[0] == (
-        f"Categories of 'town\\n': {3_000 - alone:,} of 3,000 are pooled as too rare, by noisy counts. Each keeps its own noisy "
+        f"Categories of 'town': {3_000 - alone:,} of 3,000 are pooled as too rare, by noisy counts. Each keeps its own noisy "
         "share, and its classes as far as noise allows; how it goes with other columns is that of the whole pool."
     )
     made = sf.release(fitted, to=tmp_path / "release")

@@ -93,13 +93,13 @@ class GradientSum:
             return [found[name] for name in names]
 
         with repeatable(self._torch):
-            program = Program(function, self._inputs(self._first_rows()))
+            program = Program(function, self._inputs(take(self._public, np.arange(self.rows))))
             return program, self._flat(program.result)
 
     def _gives_the_same(self) -> bool:
         """Whether what was written down, and from the second pass on the loss itself, still give what they gave at first."""
         now, self._parameters = self._parameters, self._settled[0]
-        same = self._is_as_at_first(self._gradients(self._first_rows()))
+        same = self._is_as_at_first(self._gradients(take(self._public, np.arange(self.rows))))
         same = same and (self._passes == 1 or self._is_as_at_first(self._written_down()[1]))
         self._parameters = now
         return same
@@ -108,9 +108,6 @@ class GradientSum:
         """Bit by bit."""
         one, two = (values.view(self._torch.uint8) for values in (self._settled[1], gradients))
         return bool(self._torch.equal(one, two))
-
-    def _first_rows(self) -> Batch:
-        return take(self._public, np.arange(self.rows))
 
     def _stays_the_same(self) -> None:
         """Ask once more after a pass over private rows. What the loss raises then stays inside."""
