@@ -80,7 +80,7 @@ VERIFY = (
         "any statistics",
         "a message stands in the footer as the largest value of a column",
         (_PARQUET, "if not found.texts <= known.texts:", "if False:"),
-        tests=(*_FORGERIES, "row and groups"),
+        tests=(*_FORGERIES, "statistics_are"),
     ),
     _mutant(
         "any pixels",

@@ -603,6 +603,19 @@ def test_a_file_of_other_versions_passes_by_its_structure(tmp_path):
     assert holds_more(b"PAR1", ours.getvalue(), software=software) is not None
 
 
+def test_statistics_are_those_of_the_rows() -> None:
+    """The largest value of a column stands in the footer: a word of the same length there would be read by nobody."""
+    file = io.BytesIO()
+    pd.DataFrame({"city": ["Aachen", "Zagreb"] * 50}).to_parquet(file, index=False)
+    content = file.getvalue()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    forged = content[:footer] + content[footer:].replace(b"Zagreb", b"Secret")
+    software = {"pandas": pd.__version__, "pyarrow": pa.__version__}
+    assert forged != content
+    assert holds_more(content, content, software=software) is None
+    assert holds_more(forged, content, software=software) is not None
+
+
 def test_random_bytes_are_no_structure():
     file = io.BytesIO()
     forger.people(50).to_parquet(file, index=False)
