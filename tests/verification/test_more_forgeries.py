@@ -603,6 +603,14 @@ def test_a_file_of_other_versions_passes_by_its_structure(tmp_path):
     assert holds_more(b"PAR1", ours.getvalue(), software=software) is not None
 
 
+def test_numbers_of_another_type_are_mixtures_only_where_rows_are_mixed() -> None:
+    schema = sf.Schema(columns=(sf.Column(name="age", kind="integer", bounds=(0, 100)),))
+    rows = sf.Synthetic(table=pd.DataFrame({"age": np.array([0.4, 7e6], dtype=np.float32)}))
+    assert misfits(rows, schema, mechanism="dpmix") == []
+    assert misfits(rows, schema, mechanism="3a-table")
+    assert misfits(rows, schema)
+
+
 def test_statistics_are_those_of_the_rows() -> None:
     """The largest value of a column stands in the footer: a word of the same length there would be read by nobody."""
     file = io.BytesIO()

@@ -10,17 +10,19 @@ from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Column, Schema
 
 _MISSING = "(missing)"
+#: Mechanisms whose rows are mixtures: numbers for every entry of an encoded row, which noise takes beyond the bounds.
+MIXING = ("dpmix", "clustmix", "kip", "dp-kip")
 
 
-def misfits(synthetic: Synthetic, schema: Schema) -> list[str]:
+def misfits(synthetic: Synthetic, schema: Schema, *, mechanism: str = "") -> list[str]:
     """What the schema has no place for: a column, a category, a value beyond its bounds, a picture of another size."""
     if synthetic.table is None:
         return _misfits_of_pictures(synthetic, schema)
     if [str(name) for name in synthetic.table.columns] != [column.name for column in schema.columns]:
         return _misfits_of_mixtures(synthetic.table, schema)
     misfit = {column.name: _misfit(synthetic.table[column.name], column) for column in schema.columns}
-    if any(misfit.values()) and not _misfits_of_mixtures(synthetic.table, schema):
-        return []  # numbers alone: the columns of mixed rows are called like those of the table
+    if mechanism in MIXING and any(misfit.values()):  # of numbers alone mixtures have columns of the same names
+        return _misfits_of_mixtures(synthetic.table, schema)
     return [f"the released column {name!r} {what}." for name, what in misfit.items() if what]
 
 

@@ -148,7 +148,7 @@ def _check_contents(
     check_delta(certificate, schema, found)
     if isinstance(released, Rows):
         fit = "the released rows have the columns, types, categories and bounds of the schema, and none besides"
-        found.settle(misfits(released.synthetic, schema), checked=fit)
+        found.settle(misfits(released.synthetic, schema, mechanism=certificate.mechanism.name), checked=fit)
         check_report(contents, certificate, schema, released.synthetic, found)
     planned = recompute(certificate, schema, found)
     if planned is None:
