@@ -63,7 +63,7 @@ def run(case: str, stage: str | None, seed: int) -> dict[str, Any]:
     source = NoiseSource(research_seed=seed)  # the same noise with the stage and without it
     fitted = sf.fit(mechanism, sf.Sensitive.read(split.train, split.schema), budget, seed=seed, source=source)
     found = scores(split, fitted.model.sample(len(split.train), seed=seed).table)
-    return {"case": case, "without": stage, "seed": seed, **{k: found[k] for k in ("utility", "tvd_2", "spikes")}}
+    return {"case": case, "without": stage, "seed": seed, **{k: found.get(k) for k in ("utility", "tvd_2", "spikes")}}
 
 
 def write_page(runs: list[dict[str, Any]]) -> None:
