@@ -1,9 +1,11 @@
 """What each stage of the table method earns: cases of the zoo with all stages, and with one of them left out.
 
-    python benchmarks/ablate_tables.py --seeds 3 --jobs 16        # writes results/zoo-ablations.md
+    python benchmarks/ablate_tables.py --seeds 5 --jobs 16        # writes results/zoo-ablations.md
+    python benchmarks/ablate_tables.py --everywhere trees codes   # two stages, on every case of the zoo
 
 A stage that is left out gives its share of the budget to the others, so a figure says what the stage is worth beyond that.
-Runs are appended to results/zoo-ablations.jsonl as they are finished, and what is there is not run again.
+Runs are appended to results/zoo-ablations.jsonl as they are finished, and what is there is not run again. Before a stage
+is deleted it is left out everywhere (results/zoo-without.jsonl): the cases below are those where it should show.
 """
 
 import argparse
@@ -25,6 +27,7 @@ from sfumato.mechanisms.table.settings.table import TableSettings
 
 RESULTS = Path(__file__).parent / "results"
 RUNS, PAGE = RESULTS / "zoo-ablations.jsonl", RESULTS / "zoo-ablations.md"
+EVERYWHERE = RESULTS / "zoo-without.jsonl"
 
 #: For every stage the figure that it is for, and the cases where that shows.
 STAGES = {
@@ -86,28 +89,32 @@ def write_page(runs: list[dict[str, Any]]) -> None:
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def wanted(everywhere: list[str], seeds: int) -> list[tuple[str, str | None, int]]:
+    """Case, stage and seed of every run, the first seed of all before the second of any."""
+    chosen = {stage: tuple(CASES) for stage in everywhere} or {stage: cases for stage, (_, cases) in STAGES.items()}
+    pairs = [(case, without) for stage, cases in chosen.items() for case in cases for without in (None, stage)]
+    return list(dict.fromkeys((case, without, seed) for seed in range(seeds) for case, without in pairs))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="processes, each on one core")
+    parser.add_argument("--everywhere", nargs="+", default=[], choices=STAGES, help="these stages, on the whole zoo")
     options = parser.parse_args()
-    runs = [json.loads(line) for line in RUNS.read_text().splitlines()] if RUNS.exists() else []
+    file = EVERYWHERE if options.everywhere else RUNS
+    runs = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     done = {(r["case"], r["without"], r["seed"]) for r in runs}
-    wanted = dict.fromkeys(
-        (case, without, seed)
-        for seed in range(options.seeds)
-        for stage, (_, cases) in STAGES.items()
-        for case in cases
-        for without in (None, stage)
-    )
+    todo = [asked for asked in wanted(options.everywhere, options.seeds) if asked not in done]
     fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.jobs, mp_context=fresh) as pool, RUNS.open("a", encoding="utf-8") as file:
-        for job in as_completed([pool.submit(run, *asked) for asked in wanted if asked not in done]):
+    with ProcessPoolExecutor(options.jobs, mp_context=fresh) as pool, file.open("a", encoding="utf-8") as lines:
+        for job in as_completed([pool.submit(run, *asked) for asked in todo]):
             runs.append(job.result())
-            file.write(json.dumps(runs[-1]) + "\n")
-            file.flush()
+            lines.write(json.dumps(runs[-1]) + "\n")
+            lines.flush()
             print(json.dumps(runs[-1]), flush=True)
-    write_page(runs)
+    if not options.everywhere:
+        write_page(runs)
 
 
 if __name__ == "__main__":
