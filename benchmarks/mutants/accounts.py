@@ -70,8 +70,8 @@ ACCOUNTING = (
         "sampling hides less than that",
         (
             _PLD,
-            "result: NDArray[np.float64] = q * deltas_of_mu(inner, mu=1 / noise_multiplier)",
-            "result: NDArray[np.float64] = q * q * deltas_of_mu(inner, mu=1 / noise_multiplier)",
+            "return q * deltas_of_mu(inner, mu=1 / noise_multiplier)",
+            "return q * q * deltas_of_mu(inner, mu=1 / noise_multiplier)",
         ),
         tests=_REPLAY,
         probes=("fixed",),

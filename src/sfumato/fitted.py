@@ -43,9 +43,7 @@ class Fitted:
         return self.model.sample(n_rows, seed=self.certificate.seed if seed is None else seed)
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<Fitted: {self.certificate.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         return self.certificate._repr_html_()

@@ -29,15 +29,12 @@ class Mechanism(Protocol):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Every planned access to private rows. Public: it sees no data."""
-        ...
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Use the doors. The only method that comes near private rows."""
-        ...
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Product:
         """Turn noisy numbers into a model: post-processing, free of cost."""
-        ...
 
 
 @runtime_checkable
@@ -46,7 +43,6 @@ class Learner(Protocol):
 
     def classifier(self, weights: Weights, schema: Schema, budget: Budget) -> Classifier:
         """The classifier of weights that were read from a file."""
-        ...
 
 
 class Named(Protocol):
@@ -55,7 +51,6 @@ class Named(Protocol):
     @property
     def name(self) -> str:
         """The name that it is registered by."""
-        ...
 
 
 _REGISTRY: dict[str, type[Mechanism]] = {}

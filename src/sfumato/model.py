@@ -23,7 +23,6 @@ class Synthetic:
     classes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """How many rows."""
         if self.table is not None:
             return len(self.table)
         return 0 if self.images is None else len(self.images)
@@ -35,11 +34,9 @@ class Model(Protocol):
     @property
     def default_rows(self) -> int:
         """How many rows to release where neither the schema nor a person says."""
-        ...
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows. The seed is public randomness; the same seed gives the same rows."""
-        ...
 
 
 #: The arrays of a trained model, by name.
@@ -53,11 +50,9 @@ class Classifier(Protocol):
     @property
     def weights(self) -> Weights:
         """All that is learned: whoever has these arrays and the schema has the classifier."""
-        ...
 
     def probabilities(self, batch: Batch) -> NDArray[np.float64]:
         """Of every class of the target, for each row; the target itself need not be there."""
-        ...
 
 
 #: What a mechanism builds.
@@ -71,12 +66,10 @@ class Counted(Protocol):
     @property
     def noisy_rows(self) -> float:
         """The noisy number of private rows."""
-        ...
 
     @property
     def noisy_rows_stddev(self) -> float:
         """The standard deviation of the noise in it."""
-        ...
 
 
 @runtime_checkable
@@ -86,7 +79,6 @@ class Telling(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences of one line each, from noisy numbers and public facts alone: what was pooled, found or left out."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -69,15 +69,12 @@ class Synthesis:
         return release(self.fitted, to=to, rows=self.asked, force=force, sign=sign)
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.synthetic)
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<Synthesis: {len(self):,} rows by {self.certificate.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the claim, the warnings and the first rows."""
         told = as_html(self.certificate.sections())
         table = self.synthetic.table
         return told if table is None else told + str(table.head(_SHOWN).to_html(index=False, escape=True))

@@ -32,7 +32,6 @@ class TrainedModel:
     classifier: Classifier
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<TrainedModel: predicts {self.schema.target!r} from {len(self.schema.features)} columns>"
 
     def predict(self, data: Any) -> pd.DataFrame:
@@ -68,11 +67,9 @@ class Trained(TrainedModel):
     fitted: Fitted
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<Trained: {self.fitted.certificate.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         return self.fitted.certificate._repr_html_()
 
 

@@ -35,7 +35,6 @@ class PrivacyUnit:
     max_rows: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a unit that promises nothing clear."""
         if self.relation not in RELATIONS:
             raise SchemaError(f"relation = {self.relation!r} is not known. Use one of {', '.join(RELATIONS)}.")
         if type(self.max_rows) is not int or self.max_rows < 1:
@@ -70,7 +69,6 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are no guarantee."""
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise BudgetError(f"epsilon = {self.epsilon} must be a finite number above 0. Try 1.")
         if not 0 < self.delta < 1:

@@ -17,7 +17,6 @@ from sfumato.lab.audit.leaks import Leak, leak_panel
 from sfumato.mechanism import Mechanism, mechanism_from, registered
 from sfumato.public.budget import Budget, default_delta
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import load_schema
 
 
 @refusing
@@ -76,7 +75,7 @@ def _asked(
     epsilon = _needed(epsilon)
     mechanism = with_settings(registered(method)(), settings)
     schema = (
-        schema_for(mechanism, Budget(epsilon=epsilon, delta=1e-6)) if schema_file is None else load_schema(schema_file)
+        schema_for(mechanism, Budget(epsilon=epsilon, delta=1e-6)) if schema_file is None else Schema.load(schema_file)
     )
     return mechanism, schema, Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
 

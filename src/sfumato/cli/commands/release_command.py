@@ -18,7 +18,6 @@ from sfumato.outlook.stages import fit_stages
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget, budget_of
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import load_schema
 from sfumato.training import train as train_model
 
 _WRITING = "writing the folder"
@@ -50,7 +49,7 @@ def release(
     n_rows = option.asked_rows(rows)
     if unprotected.is_baseline(mechanism_name, non_private=non_private, epsilon=epsilon, delta=delta):
         unprotected.refuse_beside_baseline(mechanism_name, sign=sign, page=page or private_test)
-        schema = load_schema(schema_file)
+        schema = Schema.load(schema_file)
         baseline = unprotected.chosen_baseline(mechanism_name, schema=schema, settings=settings or ())
         unprotected.release_baseline(
             baseline, data, schema, out=out, rows=n_rows, seed=seed, force=force, quiet=quiet, as_json=as_json
@@ -58,7 +57,7 @@ def release(
         return
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
-    schema = load_schema(schema_file)
+    schema = Schema.load(schema_file)
     asked = asked_page(page, private_test, out=out, schema=schema, force=force)
     budget = budget_of(unprotected.needed(epsilon), rows=schema.rows, delta=delta)
     mechanism = option.chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
@@ -104,7 +103,7 @@ def train(
     # Whatever can be refused is refused before a row is read.
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
-    schema = load_schema(schema_file)
+    schema = Schema.load(schema_file)
     budget = budget_of(epsilon, rows=schema.rows, delta=delta)
     chosen = option.chosen_learner(learner, settings=settings or ())
     _planned("train", chosen, schema, budget, quiet=quiet)

@@ -20,7 +20,7 @@ from sfumato.outlook.planning import plan as plan_release
 from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
 from sfumato.public.budget import budget_of
 from sfumato.public.certificate.non_private import BASELINES
-from sfumato.public.schema.schema_file import load_schema
+from sfumato.public.schema.schema import Schema
 
 
 @refusing
@@ -59,7 +59,7 @@ def check(
 
     Nothing is written. The exit code is 0 where nothing is wrong, and 4 where something should be mended first.
     """
-    schema = load_schema(schema_file)
+    schema = Schema.load(schema_file)
     with progress(title="check", quiet=quiet) as step:
         step("reading all rows, without privacy")
         checked = dry_run(data, schema)
@@ -112,7 +112,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show every access to private rows, its noise, and what to expect of the release. No data is read."""
-    schema = load_schema(schema_file)
+    schema = Schema.load(schema_file)
     if is_baseline(mechanism_name, non_private=mechanism_name in BASELINES, epsilon=epsilon, delta=delta):
         plan_baseline(chosen_baseline(mechanism_name, schema=schema, settings=settings or ()), as_json=as_json)
         return

@@ -7,6 +7,7 @@ here it is the smallest whole number on the right one.
 """
 
 import math
+from bisect import bisect_left
 
 from sfumato.errors import AccountingError
 from sfumato.public.accounting.gdp import delta_of_mu
@@ -40,16 +41,10 @@ def least_cluster_size(
         mu = sensitivity / (rows * sigma_max * math.sqrt(share)) * (1 + _SAFE_STEP)
         return delta_of_mu(epsilon, mu=mu) <= delta
 
-    high = 1
-    while not is_enough(high):
-        high *= 2
-        if high > _MOST:
-            raise AccountingError(f"no cluster is large enough for sigma_max = {sigma_max:g}. Raise epsilon or it.")
-    low = high // 2  # too few, or 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+    rows = 1 + bisect_left(range(1, _MOST + 1), True, key=is_enough)
+    if rows > _MOST:
+        raise AccountingError(f"no cluster is large enough for sigma_max = {sigma_max:g}. Raise epsilon or it.")
+    return rows
 
 
 def rows_within(noise_stddev: float, *, sigma_max: float) -> int:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-import dp_accounting
+import dp_accounting as dpa
 import numpy as np
 from mpmath import mp, mpf
 
@@ -15,6 +15,7 @@ from sfumato.public.accounting.rdp import rdp_epsilon
 # B is an alternating sum whose terms exceed it by hundreds of orders of magnitude when the noise is large.
 _DIGITS = 400
 _LARGEST_ORDER = 100
+_CENTRED = "features centred at 1/2 before mixing: half the norm, the same noise"
 
 
 def dpmix_epsilons(
@@ -46,13 +47,12 @@ def dpmix_epsilons(
     )
     label = 1.0 if classes else 0.0
     noise_of_sum = degree * noise_stddev
-    noise = noise_of_sum / math.sqrt(
-        features + 2 * label
-    )  # two one-hot labels are sqrt(2) apart, whatever their length
+    noise = noise_of_sum / math.sqrt(features + 2 * label)  # two one-hot labels are sqrt(2) apart
     fixed = _fixed_size(records=records, degree=degree, mixtures=mixtures, noise_multiplier=noise)
+    gaussians = [dpa.GaussianDpEvent(noise_of_sum / math.sqrt(square + label)) for square in (features, features / 4)]
     uncentred, centred = (
-        _poisson(q=degree / records, mixtures=mixtures, noise_multiplier=noise_of_sum / math.sqrt(square + label))
-        for square in (features, features / 4)
+        dpa.SelfComposedDpEvent(dpa.PoissonSampledDpEvent(degree / records, gaussian), mixtures)
+        for gaussian in gaussians
     )
     wor, poisson = "without_replacement", "poisson"
     replace, add = "replace_one", "add_or_remove"
@@ -61,13 +61,7 @@ def dpmix_epsilons(
         _entry("pld", wor, replace, epsilon_of(fixed, delta=delta, relation=replace).epsilon),
         _entry("rdp", wor, replace, rdp_epsilon(fixed, delta=delta, relation=replace)),
         _entry("pld", poisson, add, epsilon_of(uncentred, delta=delta, relation=add).epsilon),
-        _entry(
-            "pld",
-            poisson,
-            add,
-            epsilon_of(centred, delta=delta, relation=add).epsilon,
-            note="features centred at 1/2 before mixing: half the norm, the same noise",
-        ),
+        _entry("pld", poisson, add, epsilon_of(centred, delta=delta, relation=add).epsilon, note=_CENTRED),
         _entry("rdp", poisson, add, rdp_epsilon(uncentred, delta=delta, relation=add)),
     ]
 
@@ -77,15 +71,9 @@ def _entry(accountant: str, sampling: str, relation: str, epsilon: float, *, not
     return entry if note is None else {**entry, "note": note}
 
 
-def _fixed_size(*, records: int, degree: int, mixtures: int, noise_multiplier: float) -> dp_accounting.DpEvent:
-    gaussian = dp_accounting.GaussianDpEvent(noise_multiplier)
-    sample = dp_accounting.SampledWithoutReplacementDpEvent(records, degree, gaussian)
-    return dp_accounting.SelfComposedDpEvent(sample, mixtures)
-
-
-def _poisson(*, q: float, mixtures: int, noise_multiplier: float) -> dp_accounting.DpEvent:
-    gaussian = dp_accounting.GaussianDpEvent(noise_multiplier)
-    return dp_accounting.SelfComposedDpEvent(dp_accounting.PoissonSampledDpEvent(q, gaussian), mixtures)
+def _fixed_size(*, records: int, degree: int, mixtures: int, noise_multiplier: float) -> dpa.DpEvent:
+    sample = dpa.SampledWithoutReplacementDpEvent(records, degree, dpa.GaussianDpEvent(noise_multiplier))
+    return dpa.SelfComposedDpEvent(sample, mixtures)
 
 
 def renoised_subset_epsilon(

@@ -20,8 +20,7 @@ _SAFE_STEP = 1e-12
 
 
 def _tail_over_density(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    result: NDArray[np.float64] = math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
-    return result
+    return np.asarray(math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)))
 
 
 def deltas_of_mu(epsilons: NDArray[np.float64], *, mu: float) -> NDArray[np.float64]:
@@ -35,12 +34,10 @@ def deltas_of_mu(epsilons: NDArray[np.float64], *, mu: float) -> NDArray[np.floa
     density = np.exp(-(upper**2) / 2) / math.sqrt(2 * math.pi)
     below = _tail_over_density(distance / mu + mu / 2)
     in_tail = density * (_tail_over_density(np.maximum(upper, 0.0)) - below)
-    right = np.where(upper > 0, in_tail, ndtr(-upper) - density * below)
-    right = np.clip(right, 0.0, 1.0)
+    right = np.clip(np.where(upper > 0, in_tail, ndtr(-upper) - density * below), 0.0, 1.0)
     # The mirror identity of a symmetric pair carries epsilon >= 0 over to epsilon < 0.
     mirrored = -np.expm1(-distance) + np.exp(-distance) * right
-    result: NDArray[np.float64] = np.where(epsilons >= 0, right, mirrored)
-    return result
+    return np.where(epsilons >= 0, right, mirrored)
 
 
 def delta_of_mu(epsilon: float, *, mu: float) -> float:

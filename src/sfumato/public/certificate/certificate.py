@@ -19,7 +19,7 @@ from sfumato.public.certificate.claim import Claim, claim_of, exact_text
 from sfumato.public.certificate.layout import Section, as_html
 from sfumato.public.certificate.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.certificate.non_private import NOT_A_CLAIM
-from sfumato.public.certificate.software import SOFTWARE
+from sfumato.public.certificate.software import SOFTWARE, installed_software
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step, step_from_json
 from sfumato.public.schema.schema import Schema
@@ -104,16 +104,14 @@ class Certificate:
 
     def sections(self) -> list[Section]:
         """What a person should read first: the claim, and whatever speaks against the release."""
-        sections = [Section(title=self.status.replace("_", " ").capitalize(), before=(self.claim.in_words,))]
-        sections += [Section(title="Warnings", before=self.warnings)] if self.warnings else []
-        return [*sections, *([Section(title="Notes", before=self.notes)] if self.notes else [])]
+        told = {self.status.replace("_", " ").capitalize(): (self.claim.in_words,)}
+        told |= {"Warnings": self.warnings, "Notes": self.notes}
+        return [Section(title=title, before=sentences) for title, sentences in told.items() if sentences]
 
     def __repr__(self) -> str:
-        """One line; `to_text` has it all."""
         return f"<Certificate: {self.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         return as_html(self.sections())
 
     def plan(self) -> Plan:
@@ -124,13 +122,9 @@ class Certificate:
             budget=claim.budget, unit=claim.unit, steps=self.steps, scale=self.scale, event=self.event, spent=spent
         )
 
-    def for_rows(self, rows: int, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
-        """A copy that speaks of so many synthetic rows, with what their maker and receiver should be told."""
+    def for_rows(self, rows: int | None, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
+        """A copy that speaks of so many synthetic rows, or of a trained model, with what its maker and receiver should know."""
         return replace(self, rows=rows, warnings=warnings, notes=notes)
-
-    def for_model(self, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
-        """A copy that speaks of a trained model, and of no rows."""
-        return replace(self, rows=None, warnings=warnings, notes=notes)
 
     def with_files(self, digests: dict[str, str]) -> "Certificate":
         """A copy that names the files of the release and their SHA-256."""
@@ -149,7 +143,10 @@ class Certificate:
                 for step, noise in zip(self.steps, self.noise_multipliers, strict=True)
             ],
             "grid": self.grid,
-            "discovery": self.discovery and _with_lists(vars(self.discovery)),
+            "discovery": self.discovery
+            and {
+                key: list(value) if isinstance(value, tuple) else value for key, value in vars(self.discovery).items()
+            },
             "mechanism": asdict(self.mechanism),
             "seed": self.seed,
             "randomness": self.randomness,
@@ -220,8 +217,7 @@ def make_certificate(
     seed: int,
     randomness: str,
     status: Status,
-    software: dict[str, str],
-    discovery: DiscoveryRecord | None = None,
+    discovery: DiscoveryRecord | None,
 ) -> Certificate:
     """Write down the claim and its evidence. No hash of the input is among them."""
     return Certificate(
@@ -238,7 +234,7 @@ def make_certificate(
         randomness=randomness,
         schema_sha256=schema.digest(),
         assumptions=ASSUMPTIONS,
-        software=software,
+        software=installed_software(),
     )
 
 
@@ -265,11 +261,6 @@ def _steps(entries: list[Any]) -> tuple[tuple[Step, ...], tuple[float, ...]]:
     if len({step.name for step in steps}) != len(steps):
         raise VerificationError(f"{NAME} lists two steps of the same name.")
     return tuple(steps), tuple(noise)
-
-
-def _with_lists(fields: dict[str, Any]) -> dict[str, Any]:
-    """As JSON has them: lists in the place of tuples."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
 
 
 def _grid(body: dict[str, Any]) -> dict[str, float]:

@@ -31,7 +31,6 @@ class Claim:
     numeric_error: float
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are no claim."""
         for name in ("epsilon", "delta", "spent_epsilon", "numeric_error"):
             object.__setattr__(self, name, float(getattr(self, name)))  # one way of writing each number
         Budget(epsilon=self.epsilon, delta=self.delta)

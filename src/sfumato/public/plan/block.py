@@ -33,7 +33,6 @@ class Dense:
     nonnegative: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a block whose sensitivity is not settled by it."""
         _check(self)
 
     @property
@@ -60,7 +59,6 @@ class Hot:
     weighted: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a block whose sensitivity is not settled by it."""
         if not 1 <= self.n_hot <= self.width:
             raise PlanError(
                 f"block {self.name!r}: width {self.width} must be at least 1 and hold its {self.n_hot} hot entries."
@@ -101,7 +99,6 @@ class Outer:
     nonnegative: ClassVar[bool] = False  # products have either sign
 
     def __post_init__(self) -> None:
-        """Refuse a block whose sensitivity is not settled by it."""
         object.__setattr__(self, "shape", tuple(self.shape))  # a list, where it comes from JSON
         if len(self.shape) != 2 or min(self.shape) < 1 or self.groups < 1:
             raise PlanError(f"block {self.name!r}: an outer block needs two lengths and groups of at least 1.")
@@ -136,7 +133,6 @@ class Choice:
     nonnegative: ClassVar[bool] = False  # a row may raise a score or lower it, so one that is replaced moves it by two
 
     def __post_init__(self) -> None:
-        """Refuse tables that cannot be counted."""
         object.__setattr__(self, "widths", tuple(self.widths))  # a list, where it comes from JSON
         if not self.widths or min(self.widths) < 1:
             raise PlanError(f"block {self.name!r}: a choice needs tables of at least 1 cell each.")
@@ -174,7 +170,6 @@ class Response:
     nonnegative: ClassVar[bool] = True  # accounted for like a count: two rows lie at most sqrt(2) apart
 
     def __post_init__(self) -> None:
-        """Refuse a block whose odds are not settled by it."""
         if self.categories < 2:
             raise PlanError(f"block {self.name!r}: a response needs at least 2 categories, and has {self.categories}.")
         if not 1 <= self.codes <= self.categories // 2:
@@ -207,7 +202,6 @@ class Votes:
     nonnegative: ClassVar[bool] = True  # counts are
 
     def __post_init__(self) -> None:
-        """Refuse what is no vote."""
         if min(self.teachers, self.queries) < 1 or self.classes < 2:
             raise PlanError(f"block {self.name!r}: votes need a teacher, a query and two classes at least.")
 

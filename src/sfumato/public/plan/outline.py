@@ -46,7 +46,6 @@ class Outlined(Protocol):
 
     def outline(self, schema: Schema, budget: Budget) -> Outline:
         """What it will do. Public: it sees no data."""
-        ...
 
 
 def outline_of(mechanism: object, schema: Schema, budget: Budget) -> Outline | None:

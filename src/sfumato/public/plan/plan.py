@@ -47,7 +47,6 @@ class Plan:
         return grid.noise_stddev(self.step(name).block(block), noise_multiplier=self.noise_multiplier(name))
 
     def __repr__(self) -> str:
-        """One line; `to_json` has it all."""
         names = ", ".join(step.name for step in self.steps)
         return f"<Plan: epsilon {self.budget.epsilon:g}, delta {self.budget.delta:g}, steps {names}>"
 

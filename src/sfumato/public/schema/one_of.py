@@ -86,26 +86,18 @@ def group_faults(
             if len(group) < 2:
                 yield key, f"a group of {key} has {len(group)} columns. List at least two, or remove it."
             for name in group:
-                fault = _member_fault(key, name, by_name, target) if name not in unread else None
-                if fault is None and name in seen:
-                    fault = f"column {name!r} is listed twice in one_of or at_most_one_of. List it once."
-                if fault is not None:
-                    yield key, fault
+                if name not in by_name and name not in unread:
+                    near = did_you_mean(name, by_name) or " Check the spelling."
+                    yield key, f"{key} names {name!r}, which is not a column of the schema.{near}"
+                elif name == target and name not in unread:
+                    yield key, f"{key} names the target {name!r}. List the other columns only."
+                elif name not in unread and not is_yes_or_no(by_name[name]):
+                    wanted = "boolean, or integer with bounds = [0, 1], and never missing"
+                    remedy = "Change its type, or remove it from the group."
+                    yield key, f"{key} names {name!r}, which is no yes or no: its columns are {wanted}. {remedy}"
+                elif name in seen:
+                    yield key, f"column {name!r} is listed twice in one_of or at_most_one_of. List it once."
                 seen.add(name)
-
-
-def _member_fault(key: str, name: str, by_name: Mapping[str, Column], target: str | None) -> str | None:
-    if name not in by_name:
-        near = did_you_mean(name, by_name) or " Check the spelling."
-        return f"{key} names {name!r}, which is not a column of the schema.{near}"
-    if name == target:
-        return f"{key} names the target {name!r}. List the other columns only."
-    if not is_yes_or_no(by_name[name]):
-        return (
-            f"{key} names {name!r}, which is no yes or no: its columns are boolean, or integer with bounds = "
-            "[0, 1], and never missing. Change its type, or remove it from the group."
-        )
-    return None
 
 
 def is_yes_or_no(column: Column) -> bool:

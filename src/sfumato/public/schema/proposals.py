@@ -39,12 +39,7 @@ class Proposal:
 
 
 def propose(name: str, kind: Kind | None, *, is_known: bool = True) -> Proposal:
-    """The proposal for a column.
-
-    Args:
-        name: The column.
-        kind: What the format declares.
-        is_known: Whether it declares anything; a CSV file does not, and `kind` is then replaced by what the name suggests.
+    """The proposal for a column. Where a format declares no kinds, as CSV, `kind` is replaced by what the name suggests.
 
     >>> propose("patient_age", "categorical", is_known=False).bounds, propose("PassengerId", "integer").dropped
     ('[0, 110]', 'an identifier, it seems')
