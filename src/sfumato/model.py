@@ -1,7 +1,7 @@
 """What comes out: a model that can be sampled, and the rows it gives; or a classifier, and its weights."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -112,20 +112,9 @@ class FixedModel:
         if n_rows == held:
             return self.rows
         chosen = np.random.default_rng(seed).permutation(held)[:n_rows]
-        r = self.rows
-        return Synthetic(
-            table=None if r.table is None else r.table.iloc[chosen].reset_index(drop=True),
-            images=None if r.images is None else r.images[chosen],
-            labels=None if r.labels is None else r.labels[chosen],
-            soft_labels=None if r.soft_labels is None else r.soft_labels[chosen],
-            classes=r.classes,
-        )
-
-
-#: Noise alone may make a count of so many standard deviations once in 30,000 releases.
-_SURE = 4.0
-#: More rows are not drawn where the number of private ones drowns in the noise.
-_MOST_UNSURE = 1_000
+        table, arrays = self.rows.table, ("images", "labels", "soft_labels")
+        picked = {name: None if (part := getattr(self.rows, name)) is None else part[chosen] for name in arrays}
+        return replace(self.rows, table=None if table is None else table.iloc[chosen].reset_index(drop=True), **picked)
 
 
 def rows_counted(noisy: float, *, stddev: float) -> int:
@@ -134,8 +123,8 @@ def rows_counted(noisy: float, *, stddev: float) -> int:
     >>> rows_counted(20_013.4, stddev=50.0), rows_counted(1.4e6, stddev=1e6), rows_counted(-7.0, stddev=5.0)
     (20013, 1000, 1)
     """
-    seen = noisy if noisy > _SURE * stddev else min(noisy, _MOST_UNSURE)
-    return max(1, round(seen))
+    # Noise alone makes a count of four standard deviations once in 30,000 releases.
+    return max(1, round(noisy if noisy > 4.0 * stddev else min(noisy, 1_000)))
 
 
 def notes_of(model: Product) -> tuple[str, ...]:

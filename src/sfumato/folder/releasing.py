@@ -164,7 +164,7 @@ def _contents_of_model(fitted: Fitted, model: Classifier, *, rows: AskedRows) ->
         raise ModelError(f"{fitted.mechanism.name} has trained a model, which gives no rows. Leave out rows.")
     refuse_diverged(model.weights)
     warnings = model_warnings(schema=fitted.schema, plan=fitted.plan, model=model)
-    certificate = fitted.certificate.for_rows(None, warnings=warnings, notes=notes_of(model))
+    certificate = fitted.certificate.for_model(warnings=warnings, notes=notes_of(model))
     files = {
         WEIGHTS: weights_file(model.weights),
         ANSWERS: archive_of(fitted.answers.to_arrays()),

@@ -84,10 +84,11 @@ def _classwise(
 
 def _show(console: Console, results: list[dict[str, Any]], *, delta: float) -> None:
     console.print(f"[bold]epsilon at delta {delta:g}[/bold]\n")
-    table = table_of("accountant", "sampling", "relation", "epsilon")
+    words = ("accountant", "sampling", "relation")
+    rows = [
+        (*(row[key].replace("_", " ") for key in words), f"{row['epsilon']:.2f}", row.get("note", ""))
+        for row in results
+    ]
+    table = table_of((*words, "epsilon", "note"), rows)
     table.columns[3].justify = "right"
-    table.add_column("note")
-    for row in results:
-        words = (row[key].replace("_", " ") for key in ("accountant", "sampling", "relation"))
-        table.add_row(*words, f"{row['epsilon']:.2f}", row.get("note", ""))
     console.print(table)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.options import Delta, Settings, with_settings
-from sfumato.cli.refusals import FAULTS_FOUND, refusing
+from sfumato.cli.refusals import FAULTS_FOUND
 from sfumato.errors import PlanError
 from sfumato.folder.releasing import load_release
 from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism, schema_for, trade_off_file
@@ -19,7 +19,6 @@ from sfumato.public.budget import Budget, default_delta
 from sfumato.public.schema.schema import Schema
 
 
-@refusing
 def audit(
     method: Annotated[
         str, typer.Argument(help=f"A mechanism's name, a release folder, or {NAME}.", metavar="METHOD|RELEASE")
@@ -90,14 +89,14 @@ def _show(console: Console, found: Audit, panel: list[Leak]) -> None:
     console.print(
         f"[bold]{found.method}[/bold] at epsilon {found.epsilon:g}, delta {found.delta:.2g}, {found.relation}\n"
     )
-    table = table_of("", "seen", "promised", numbers=2)
-    table.add_row(
-        f"epsilon, at least (confidence {found.confidence:.6g})", f"{found.lower_bound:.3f}", f"{found.epsilon:.3f}"
+    sure = f"epsilon, at least (confidence {found.confidence:.6g})"
+    rows = (
+        (sure, f"{found.lower_bound:.3f}", f"{found.epsilon:.3f}"),
+        ("epsilon, at least (confidence 0.95)", f"{found.lower_bound_95:.3f}", ""),
+        ("whatever the mechanism, at least", f"{found.direct_bound:.3f}", ""),
+        ("right guesses", f"{found.right:.4f}", f"{found.promised_right:.4f}"),
     )
-    table.add_row("epsilon, at least (confidence 0.95)", f"{found.lower_bound_95:.3f}", "")
-    table.add_row("whatever the mechanism, at least", f"{found.direct_bound:.3f}", "")
-    table.add_row("right guesses", f"{found.right:.4f}", f"{found.promised_right:.4f}")
-    console.print(table)
+    console.print(table_of(("", "seen", "promised"), rows, numbers=2))
     console.print(f"\n{found.trials} releases in each world, {found.seconds:.0f} s. {found.kind.capitalize()}.")
     for leak in panel:
         console.print(f"{'LEAK' if leak.found else 'ok  '} {leak.name}{': ' + leak.found if leak.found else ''}")

@@ -76,7 +76,6 @@ def read_passphrase(file: Path | None) -> bytes | None:
     return lines[0]
 
 
-@refusing
 def verify(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
     rebuild: Annotated[

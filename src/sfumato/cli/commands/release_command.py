@@ -7,7 +7,6 @@ from sfumato.cli import options as option
 from sfumato.cli.commands.keys_command import signing_key
 from sfumato.cli.console import AsJson, Quiet, answer, progress, warn
 from sfumato.cli.private_page import PrivatePage, PrivateTest, asked_page
-from sfumato.cli.refusals import refusing
 from sfumato.cli.written import describe_release, show_written
 from sfumato.fitting import fit
 from sfumato.folder.releasing import check_target
@@ -24,7 +23,6 @@ _WRITING = "writing the folder"
 _COMPARING = "comparing with the private rows, without privacy, for your page"
 
 
-@refusing
 def release(
     data: option.PrivateData,
     schema_file: option.SchemaFile,
@@ -83,7 +81,6 @@ def release(
     )
 
 
-@refusing
 def train(
     data: option.PrivateData,
     schema_file: option.SchemaFile,

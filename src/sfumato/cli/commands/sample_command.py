@@ -12,7 +12,6 @@ from rich.markup import escape
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
-from sfumato.cli.refusals import refusing
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import load_release
@@ -31,7 +30,6 @@ _STAGES = _CHECKING, _BUILDING, _DRAWING, _WRITING = (
 _TABLES = (".parquet", ".csv")
 
 
-@refusing
 def sample(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
     out: Annotated[Path, typer.Option(help="The file to make: .parquet or .csv for tables, .npz for images.")],
@@ -64,7 +62,6 @@ def sample(
     answer(payload, as_json=as_json, show=lambda console: _show(console, f"{len(synthetic):,} rows", out))
 
 
-@refusing
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that sfumato train has made.")],
     data: Annotated[Path, typer.Argument(help="Rows with the columns of the schema; the target may be missing.")],

@@ -11,7 +11,7 @@ from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.interactive import ask
 from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
 from sfumato.cli.options import Delta, MechanismName, PrivateData, Settings, chosen_learner, chosen_mechanism
-from sfumato.cli.refusals import FAULTS_FOUND, refusing
+from sfumato.cli.refusals import FAULTS_FOUND
 from sfumato.cli.written import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding
@@ -23,7 +23,6 @@ from sfumato.public.certificate.non_private import BASELINES
 from sfumato.public.schema.schema import Schema
 
 
-@refusing
 def schema(
     data: PrivateData,
     header: Annotated[
@@ -48,7 +47,6 @@ def schema(
     answer(payload, as_json=as_json, show=lambda console: typer.echo(text, nl=not text.endswith("\n")))
 
 
-@refusing
 def check(
     data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, IDX, or a folder of pictures.")],
     schema_file: Annotated[Path, typer.Option("--schema", help="The schema.toml.")],
@@ -74,11 +72,12 @@ def _show(console: Console, checked: DryRun) -> None:
     console.print(warning)
     console.print()
     if checked.findings:
-        table = table_of("", "column", "found", "remedy")
-        for finding in checked.findings:
-            mark = Text("fault", style="red") if finding.is_fault else Text("note", style="dim")
-            table.add_row(mark, Text(finding.column or "-"), Text(_found(finding)), Text(finding.remedy))
-        console.print(table)
+        marks = {True: Text("fault", style="red"), False: Text("note", style="dim")}
+        rows = [
+            (marks[finding.is_fault], Text(finding.column or "-"), Text(_found(finding)), Text(finding.remedy))
+            for finding in checked.findings
+        ]
+        console.print(table_of(("", "column", "found", "remedy"), rows))
         console.print()
     if checked.left_out:
         shown = ", ".join(checked.left_out[:10]) + (", ..." if len(checked.left_out) > 10 else "")
@@ -94,7 +93,6 @@ def _found(finding: Finding) -> str:
     return f"{finding.rows:,} ({share}): {finding.what}{examples}"
 
 
-@refusing
 def plan(
     schema_file: Annotated[Path, typer.Argument(help="The schema.toml.", metavar="SCHEMA")],
     epsilon: EpsilonIfPrivate = None,

@@ -122,9 +122,13 @@ class Certificate:
             budget=claim.budget, unit=claim.unit, steps=self.steps, scale=self.scale, event=self.event, spent=spent
         )
 
-    def for_rows(self, rows: int | None, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
-        """A copy that speaks of so many synthetic rows, or of a trained model, with what its maker and receiver should know."""
+    def for_rows(self, rows: int, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
+        """A copy that speaks of so many synthetic rows, with what their maker and receiver should be told."""
         return replace(self, rows=rows, warnings=warnings, notes=notes)
+
+    def for_model(self, *, warnings: tuple[str, ...], notes: tuple[str, ...]) -> "Certificate":
+        """A copy that speaks of a trained model, and of no rows."""
+        return replace(self, rows=None, warnings=warnings, notes=notes)
 
     def with_files(self, digests: dict[str, str]) -> "Certificate":
         """A copy that names the files of the release and their SHA-256."""
