@@ -145,11 +145,11 @@ def record_of(mechanism: Mechanism) -> MechanismRecord:
 
 def mechanism_from(record: MechanismRecord) -> Mechanism:
     """The mechanism of a certificate, with exactly the settings that are listed, each of its type."""
-    mechanism: Mechanism = _made_from(registered(record.name), record.parameters, what=f"mechanism {record.name!r}")
+    mechanism: Mechanism = made_from(registered(record.name), record.parameters, what=f"mechanism {record.name!r}")
     return mechanism
 
 
-def _made_from(cls: Any, body: Any, *, what: str, is_group: bool = False) -> Any:
+def made_from(cls: Any, body: Any, *, what: str, is_group: bool = False) -> Any:
     """A dataclass with the settings that are listed, each of its type: all but groups of them; of a group, any."""
     if not isinstance(body, dict):
         raise VerificationError(f"{what} must be a JSON object.")
@@ -160,7 +160,7 @@ def _made_from(cls: Any, body: Any, *, what: str, is_group: bool = False) -> Any
     wanted = {entry.name: hints.get(entry.name, Any) for entry in dataclasses.fields(cls)}
     groups = {name: kind for name, kind in wanted.items() if dataclasses.is_dataclass(kind)}
     inner = {
-        name: _made_from(kind, body[name], what=f"{what}, {name}", is_group=True)
+        name: made_from(kind, body[name], what=f"{what}, {name}", is_group=True)
         for name, kind in groups.items()
         if name in body
     }

@@ -118,11 +118,7 @@ class FixedModel:
 
 
 def rows_counted(noisy: float, *, stddev: float) -> int:
-    """As many rows as there seem to be; where noise alone could have made the number, a thousand at most.
-
-    >>> rows_counted(20_013.4, stddev=50.0), rows_counted(1.4e6, stddev=1e6), rows_counted(-7.0, stddev=5.0)
-    (20013, 1000, 1)
-    """
+    """As many rows as there seem to be; where noise alone could have made the number, a thousand at most."""
     # Noise alone makes a count of four standard deviations once in 30,000 releases.
     return max(1, round(noisy if noisy > 4.0 * stddev else min(noisy, 1_000)))
 

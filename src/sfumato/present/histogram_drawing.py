@@ -84,16 +84,16 @@ _MOST_MARKS = 4
 def histogram_svg(marginal: Marginal, *, label: str) -> Markup:
     """Synthetic rows as filled steps, real ones as a line; a share of rows is marked, and round numbers below.
 
-    Args:
-        marginal: A column of numbers or dates.
-        label: What a reader is told who does not see it.
+    The label is for a reader who does not see it.
     """
     edges = marginal.edges
     if edges is None:
         raise ValueError(f"{marginal.name} has categories, and no axis to draw along.")
     peak = max(float(heights.max(initial=0.0)) for heights in marginal.heights.values()) or 1.0
     x = (edges - edges[0]) / (edges[-1] - edges[0]) * _WIDTH
-    line, share = _share_mark(peak, on_the_left=_is_lower_on_the_left(marginal))
+    tops = np.max([*marginal.heights.values()], axis=0)
+    third = max(1, len(tops) // 3)
+    line, share = _share_mark(peak, on_the_left=bool(tops[:third].max() < tops[-third:].max()))
     drawn = [line]
     for name, heights in marginal.heights.items():
         outline = _steps(x, heights / peak, closed=name == "synthetic")
@@ -103,12 +103,6 @@ def histogram_svg(marginal: Marginal, *, label: str) -> Markup:
     drawn += [share, *_labels(marks, edges)]
     opening = Markup('<svg class="histogram" viewBox="0 0 {} {}" role="img" aria-label="{}">')
     return opening.format(_WIDTH, _HEIGHT + _BELOW, label) + Markup("").join(drawn) + Markup("</svg>")
-
-
-def _is_lower_on_the_left(marginal: Marginal) -> bool:
-    tops = np.max([*marginal.heights.values()], axis=0)
-    third = max(1, len(tops) // 3)
-    return bool(tops[:third].max() < tops[-third:].max())
 
 
 def _share_mark(peak: float, *, on_the_left: bool) -> tuple[Markup, Markup]:
@@ -122,11 +116,9 @@ def _share_mark(peak: float, *, on_the_left: bool) -> tuple[Markup, Markup]:
 
 
 def _steps(x: NDArray[np.float64], shares: NDArray[np.float64], *, closed: bool) -> str:
-    y = _HEIGHT - (_HEIGHT - _TOP) * shares
-    parts = [f"M0 {_HEIGHT}"]
-    for at, height in enumerate(y):
-        parts.append(f"V{to_a_tenth(height)}H{to_a_tenth(x[at + 1])}")
-    return "".join([*parts, f"V{_HEIGHT}", "z" if closed else ""])
+    tops = zip(_HEIGHT - (_HEIGHT - _TOP) * shares, x[1:], strict=True)
+    steps = "".join(f"V{to_a_tenth(height)}H{to_a_tenth(end)}" for height, end in tops)
+    return f"M0 {_HEIGHT}{steps}V{_HEIGHT}{'z' if closed else ''}"
 
 
 def _labels(marks: Sequence[tuple[float, str]], edges: NDArray[np.float64]) -> list[Markup]:

@@ -9,12 +9,7 @@ from sfumato.public.schema.schema import Schema
 
 
 def load_lines(synthetic: Synthetic, schema: Schema, *, folder: str | Path = ".") -> dict[str, str]:
-    """The line for each tool. Which columns there are counts, not how many rows.
-
-    Args:
-        synthetic: The rows, or none of them: an empty table with the same columns gives the same lines.
-        schema: The schema of the release.
-        folder: Where the file lies, seen from where the line is run.
+    """The line for each tool, for a file in the folder. Which columns there are counts, not how many rows.
 
     >>> table = pd.DataFrame({"age": [41], "ill": [True]})
     >>> from sfumato.public.schema.schema import Column
@@ -28,13 +23,12 @@ def load_lines(synthetic: Synthetic, schema: Schema, *, folder: str | Path = "."
 
 
 def _lines_for_table(table: pd.DataFrame, schema: Schema, *, file: str) -> dict[str, str]:
-    plain = f"import pandas; rows = pandas.read_parquet({file})"
-    features = _features(table, schema)
-    x = f'x = torch.tensor(pandas.get_dummies({features}).to_numpy("float32", na_value=float("nan")))'
-    if schema.target is None or schema.target not in table.columns:
-        return {"pandas": plain, "torch": f"import pandas, torch; rows = pandas.read_parquet({file}); {x}"}
-    y = f"y = torch.tensor({_target(table, schema, taken=f'rows.pop({_quoted(schema.target)})')})"
-    return {"pandas": plain, "torch": f"import pandas, torch; rows = pandas.read_parquet({file}); {y}; {x}"}
+    read, y = f"rows = pandas.read_parquet({file})", ""
+    if schema.target is not None and schema.target in table.columns:
+        y = f"y = torch.tensor({_target(table, schema, taken=f'rows.pop({_quoted(schema.target)})')}); "
+    dummies = f"pandas.get_dummies({_features(table, schema)})"
+    x = f'x = torch.tensor({dummies}.to_numpy("float32", na_value=float("nan")))'
+    return {"pandas": f"import pandas; {read}", "torch": f"import pandas, torch; {read}; {y}{x}"}
 
 
 def _features(table: pd.DataFrame, schema: Schema) -> str:

@@ -46,10 +46,6 @@ def epsilon_of(event: dp_event.DpEvent, *, delta: float, relation: str) -> Spent
 
     The deltas of (epsilon, delta) steps are taken off that of the claim first; where they use it up, or where an event is
     unknown or without meaning under the relation, it is refused.
-
-    >>> event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(7.4613), 4)
-    >>> round(epsilon_of(event, delta=1e-5, relation="add_or_remove").epsilon, 2)
-    1.0
     """
     leaves = flatten(event, relation=relation)
     if not leaves.sampled:
@@ -96,10 +92,6 @@ def calibrate(make_event: Callable[[float], dp_event.DpEvent], *, epsilon: float
 
     `make_event` gives the tree for a scale s > 0; a larger s must cost less. Returned is s with `epsilon_of(make_event(s))` in
     (0.999, 1] times epsilon; never above it.
-
-    >>> scale = calibrate(dp_event.GaussianDpEvent, epsilon=1.0, delta=1e-5, relation="add_or_remove")
-    >>> round(scale, 4)
-    3.7306
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise AccountingError(f"epsilon is {epsilon!r}. It must be finite and above 0.")

@@ -45,9 +45,6 @@ def event_to_json(event: dp_event.DpEvent) -> dict[str, Any]:
     """Writes a tree of the events named in the module's text as plain JSON values that read back to the same floats.
 
     Another event or a parameter out of range is refused.
-
-    >>> event_to_json(dp_event.GaussianDpEvent(2.0))
-    {'event': 'gaussian', 'noise_multiplier': 2.0}
     """
     for kind, (cls, fields) in _EVENTS.items():
         if isinstance(event, cls):

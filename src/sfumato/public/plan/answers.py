@@ -21,13 +21,7 @@ from sfumato.public.plan.step import Step
 
 @dataclass(frozen=True)
 class Answers:
-    """Integers in units of the public grid, by step, use (counted from 0) and block.
-
-    >>> answers = Answers()
-    >>> answers.add("counts", 0, "age", np.array([5, 7]))
-    >>> answers.of("counts", 0, "age")
-    array([5, 7])
-    """
+    """Integers in units of the public grid, by step, use (counted from 0) and block."""
 
     integers: dict[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 

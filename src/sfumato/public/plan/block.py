@@ -19,12 +19,7 @@ _MOST_CELLS = 2**26  # 512 MB of counts
 
 @dataclass(frozen=True, kw_only=True)
 class Dense:
-    """A vector of `width` entries. A `nonnegative` one is also clipped at 0, which brings two rows closer together.
-
-    >>> Dense(name="mean", width=3, l2_bound=0.0)
-    Traceback (most recent call last):
-    sfumato.errors.PlanError: block 'mean': l2_bound = 0.0 must lie between 1e-100 and 1e100.
-    """
+    """A vector of `width` entries. A `nonnegative` one is also clipped at 0, which brings two rows closer together."""
 
     name: str
     width: int
@@ -154,10 +149,6 @@ class Response:
     A row may have several different `codes`, of which one is reported by another fair die: those of directions near it, say.
     How often it is one of its own follows from the share (docs/proofs/noisy-reports.md): of a Gaussian's mu, or, of a `pure`
     response, of epsilon itself. A row without so many different codes inside counts as one that has the first.
-
-    >>> Response(name="label", categories=1)
-    Traceback (most recent call last):
-    sfumato.errors.PlanError: block 'label': a response needs at least 2 categories, and has 1.
     """
 
     name: str

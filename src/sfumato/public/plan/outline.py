@@ -9,11 +9,7 @@ from sfumato.public.schema.schema import Schema
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that a release will not have, and why: both from public facts.
-
-    >>> LeftOut("Interactions of two columns", "80 columns, and they are asked for up to 64").sentence
-    'Interactions of two columns: 80 columns, and they are asked for up to 64.'
-    """
+    """Something that a release will not have, and why: both from public facts."""
 
     what: str
     why: str

@@ -125,13 +125,7 @@ class Step:
         raise PlanError(f"step {self.name!r}{fault}")
 
     def norm_of(self, unit: PrivacyUnit) -> float:
-        """What a unit's whole contribution to one sum may be long, in norms of a row; of votes, in those of a change.
-
-        >>> from sfumato.public.plan.block import Hot
-        >>> step = Step(name="s", blocks=(Hot(name="age", width=20),), person_bound=2.5)
-        >>> [step.norm_of(PrivacyUnit(person="patient", max_rows=rows)) for rows in (1, 2, 4)]
-        [1, 2, 2.5]
-        """
+        """What a unit's whole contribution to one sum may be long, in norms of a row; of votes, in those of a change."""
         if self.votes:  # all rows of a person are in one part
             return 1.0
         return unit.max_rows if self.person_bound is None else min(self.person_bound, unit.max_rows)

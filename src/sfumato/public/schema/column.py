@@ -29,11 +29,7 @@ _TRAILING_ZEROS = re.compile(r"([+-]?\d+)\.0*")
 
 
 def plain_word(text: str) -> str:
-    """How a word for true or false is compared: without spaces around it, in lower case, 1.0 as 1.
-
-    >>> plain_word(" Ja "), plain_word("1.0")
-    ('ja', '1')
-    """
+    """How a word for true or false is compared: without spaces around it, in lower case, 1.0 as 1."""
     folded = text.strip().casefold()
     whole = _TRAILING_ZEROS.fullmatch(folded)
     return whole[1] if whole else folded

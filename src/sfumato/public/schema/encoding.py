@@ -90,10 +90,5 @@ def _write(out: NDArray[np.float64], column: Column, values: NDArray[np.generic]
 
 
 def one_hot(codes: NDArray[np.generic], *, size: int) -> NDArray[np.float64]:
-    """Codes as rows of the identity.
-
-    >>> one_hot(np.array([1, 0]), size=2)
-    array([[0., 1.],
-           [1., 0.]])
-    """
+    """Codes as rows of the identity."""
     return np.eye(size)[codes.astype(np.int64)]

@@ -67,11 +67,7 @@ class Faults:
 
 
 def lines_of(text: str) -> dict[Place, int]:
-    r"""The line of every table and key of a text that is valid TOML.
-
-    >>> lines_of('[columns."a b"]\ntype = "boolean"')
-    {('columns', 'a b'): 1, ('columns', 'a b', 'type'): 2}
-    """
+    """The line of every table and key of a text that is valid TOML."""
     entries: dict[Place, int] = {}
     table: Place = ()
     for number, line in _statements(text):

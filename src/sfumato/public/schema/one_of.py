@@ -31,10 +31,6 @@ class OneOf:
         """Which member is set: of several the first, and of none the first of all, or the last code where none may be.
 
         A row that is not as declared must have a place too. Which one follows from the row alone.
-
-        >>> rows = {"a": np.array([0, 0, 1]), "b": np.array([1, 0, 1])}
-        >>> OneOf(("a", "b")).code(rows).tolist(), OneOf(("a", "b"), or_none=True).code(rows).tolist()
-        ([1, 0, 0], [1, 2, 0])
         """
         is_set = self._is_set(batch)
         return np.where(is_set.any(axis=1), is_set.argmax(axis=1), len(self.members) if self.or_none else 0)
@@ -61,11 +57,7 @@ class OneOf:
 
 
 def groups_declared(value: object, *, key: str) -> Groups:
-    """A list of names, or a list of such lists, as groups.
-
-    >>> groups_declared(["a", "b"], key="one_of"), groups_declared([["a", "b"], ["c", "d"]], key="one_of")
-    ((('a', 'b'),), (('a', 'b'), ('c', 'd')))
-    """
+    """A list of names, or a list of such lists, as groups."""
     if isinstance(value, list | tuple) and value and all(isinstance(entry, str) for entry in value):
         value = [value]
     if not isinstance(value, list | tuple) or not all(

@@ -55,12 +55,9 @@ def read_schema_file(path: str | Path) -> str:
 
 
 def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = None) -> Declared:
-    r"""Read what the text of a schema file declares; all faults are told at once.
+    """Read what the text of a schema file declares; all faults are told at once.
 
     Files of categories are looked for in the folder; without it there can be none.
-
-    >>> from_toml('[columns.y]\ntype = "boolean"').columns[0].categories
-    ('false', 'true')
     """
     try:
         tree = tomllib.loads(text)
