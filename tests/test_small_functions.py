@@ -4,21 +4,26 @@ import math
 
 import dp_accounting as dpa
 import numpy as np
+import pandas as pd
 import pytest
 
+from sfumato.cli.options import asked_rows
 from sfumato.errors import BudgetError, PlanError, VerificationError
-from sfumato.model import rows_counted
+from sfumato.model import Synthetic, rows_counted
 from sfumato.present.columns import value_text
+from sfumato.present.loading import load_lines
+from sfumato.present.marginals import marginal
 from sfumato.present.pages import plain
 from sfumato.present.report import odds_text, sure_text
 from sfumato.public.accounting import calibrate, epsilon_of, event_to_json, least_cluster_size, rows_within
 from sfumato.public.accounting.gdp import delta_of_mu, epsilon_of_mu, mu_of_budget
 from sfumato.public.budget import Budget, PrivacyUnit, budget_of, default_delta
 from sfumato.public.certificate.claim import exact_text
-from sfumato.public.machine.exact_arithmetic import on_grid, squared_distances
+from sfumato.public.certificate.layout import Grid, Section, as_text
+from sfumato.public.machine.exact_arithmetic import exact_products, on_grid, squared_distances
 from sfumato.public.machine.threads import in_threads
 from sfumato.public.plan.answers import Answers
-from sfumato.public.plan.block import Choice, Dense, Hot, Response
+from sfumato.public.plan.block import Choice, Dense, Hot, Outer, Response, Votes
 from sfumato.public.plan.choice import Expected, on_offer
 from sfumato.public.plan.gradient_step import microbatch_rows
 from sfumato.public.plan.grid import truth_in_parts, units_per_one
@@ -30,10 +35,11 @@ from sfumato.public.schema.column import Column, plain_word
 from sfumato.public.schema.encoding import one_hot
 from sfumato.public.schema.faults import lines_of
 from sfumato.public.schema.one_of import OneOf, groups_declared
+from sfumato.public.schema.proposals import propose
 from sfumato.public.schema.schema import Schema
 from sfumato.public.schema.spelling import did_you_mean, hidden_character, words_of
 from sfumato.public.schema.toml_text import from_toml
-from sfumato.public.strict_json import parse_json
+from sfumato.public.strict_json import parse_json, read_fields
 
 AGES = Hot(name="age", width=20)
 
@@ -88,6 +94,8 @@ def test_exact_products_by_example() -> None:
     assert (on_grid(np.array([0.1, -7.0])) * 2**22).tolist() == [419430.0, -4194304.0]
     centres = np.array([[0.0, 0.0], [1.0, 0.0]])
     assert squared_distances(np.array([[1.0, 0.0]]), centres).tolist() == [[0.0, -1.0]]
+    products = exact_products(np.array([[1.0, 2.0], [np.inf, 0.0]]), np.array([[1.0], [3.0]]))
+    np.testing.assert_array_equal(products, [[7.0], [np.nan]])
     assert in_threads(abs, [3, -4]) == [3, 4]
 
 
@@ -116,6 +124,13 @@ def test_blocks_that_settle_nothing_are_refused() -> None:
         Dense(name="mean", width=3, l2_bound=0.0)
     with pytest.raises(PlanError, match=r"block 'label': a response needs at least 2 categories, and has 1\."):
         Response(name="label", categories=1)
+
+
+def test_sizes_and_norms_of_blocks() -> None:
+    assert Hot(name="age", width=20, n_hot=4).l2_bound == 2.0
+    assert Outer(name="moments", shape=(2, 3), l2_bound=1.0, groups=4).width == 24
+    assert Choice(name="pairs", widths=(4, 6)).columns == 2
+    assert Votes(name="votes", teachers=50, queries=8, classes=2).l2_bound == 4.0
 
 
 def test_answers_are_kept_by_step_use_and_block() -> None:
@@ -171,3 +186,31 @@ def test_budgets_as_people_ask_for_them() -> None:
 def test_odd_json_is_refused(text: str, said: str) -> None:
     with pytest.raises(VerificationError, match=said):
         parse_json(text, what="note.json")
+
+
+def test_fields_have_their_types() -> None:
+    assert read_fields({"rate": 0.5}, {"rate": float}, what="the sampling") == {"rate": 0.5}
+    with pytest.raises(VerificationError, match=r"the sampling: rate is '0\.5', which is not of the type float\."):
+        read_fields({"rate": "0.5"}, {"rate": float}, what="the sampling")
+
+
+def test_rows_are_asked_for_by_number_or_many() -> None:
+    assert [asked_rows(text) for text in ("500", "many", None)] == [500, "many", None]
+
+
+def test_names_propose_bounds_and_what_to_drop() -> None:
+    assert propose("patient_age", "categorical", is_known=False).bounds == "[0, 110]"
+    assert propose("PassengerId", "integer").dropped == "an identifier, it seems"
+
+
+def test_columns_are_counted_and_loaded() -> None:
+    counted = marginal("sex", {"synthetic": pd.Series(["f", "m", "f", "f"])})
+    assert counted.heights["synthetic"].tolist() == [0.75, 0.25]
+    schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 99)),))
+    line = load_lines(Synthetic(table=pd.DataFrame({"age": [41], "ill": [True]})), schema)["pandas"]
+    assert line == 'import pandas; rows = pandas.read_parquet("synthetic.parquet")'
+
+
+def test_sections_as_text() -> None:
+    grid = Grid(("column", "rows"), (("age", "7"),), numbers=1)
+    assert as_text([Section(title="Noise", grid=grid, notes=("±",))]) == "Noise\n\ncolumn  rows\nage        7\n±"

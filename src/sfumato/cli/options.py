@@ -64,11 +64,7 @@ RowsOption = Annotated[
 
 
 def asked_rows(text: str | None) -> AskedRows:
-    """What was asked for.
-
-    >>> asked_rows("500"), asked_rows("many"), asked_rows(None)
-    (500, 'many', None)
-    """
+    """What was asked for."""
     if text is None:
         return None
     if text == "many":
@@ -136,7 +132,9 @@ def _parse(text: str, kind: Any, *, key: str) -> Any:
             raise PlanError(f"{key} = {text!r} must be one of {', '.join(map(str, options))}.")
         return text
     if kind is bool:
-        return _parse_bool(text, key=key)
+        if text.lower() not in ("true", "false"):
+            raise PlanError(f"{key} = {text!r} must be true or false.")
+        return text.lower() == "true"
     if kind in (int, float):
         try:
             return kind(text)
@@ -146,9 +144,3 @@ def _parse(text: str, kind: Any, *, key: str) -> Any:
     if kind is str:
         return text
     raise PlanError(f"{key} cannot be set from the command line. Set it in Python.")
-
-
-def _parse_bool(text: str, *, key: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise PlanError(f"{key} = {text!r} must be true or false.")
-    return text.lower() == "true"

@@ -115,11 +115,7 @@ def percent_text(share: float) -> str:
 
 def value_text(value: float) -> str:
     """A number with four digits that count."""
-    if value == 0:
-        return "0"
-    if 1e3 <= abs(value) < 1e7:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value + 0.0:.4g}"
 
 
 def _date_text(day: float) -> str:

@@ -45,8 +45,8 @@ class Correlations:
         ]
 
     def _text(self, a: int, b: int) -> str:
-        value = self.strengths[a, b]
-        return f"{value:+.2f}" if self.has_order[a] and self.has_order[b] else f"{value:.2f}"
+        sign = "+" if self.has_order[a] and self.has_order[b] else ""
+        return f"{self.strengths[a, b]:{sign}.2f}"
 
 
 def correlations_of(table: pd.DataFrame) -> Correlations | None:

@@ -9,14 +9,7 @@ from sfumato.public.schema.schema import Schema
 
 
 def load_lines(synthetic: Synthetic, schema: Schema, *, folder: str | Path = ".") -> dict[str, str]:
-    """The line for each tool, for a file in the folder. Which columns there are counts, not how many rows.
-
-    >>> table = pd.DataFrame({"age": [41], "ill": [True]})
-    >>> from sfumato.public.schema.schema import Column
-    >>> schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 99)),))
-    >>> load_lines(Synthetic(table=table), schema)["pandas"]
-    'import pandas; rows = pandas.read_parquet("synthetic.parquet")'
-    """
+    """The line for each tool, for a file in the folder. Which columns there are counts, not how many rows."""
     if synthetic.table is None:
         return _lines_for_images(synthetic, schema, file=_quoted(Path(folder) / "synthetic.npz"))
     return _lines_for_table(synthetic.table, schema, file=_quoted(Path(folder) / "synthetic.parquet"))

@@ -43,9 +43,6 @@ def marginal(
     """Count a column of one or several sets of rows, all on the same cells.
 
     Numbers are drawn within the bounds; by default those of the values, without a few that lie far out.
-
-    >>> marginal("sex", {"synthetic": pd.Series(["f", "m", "f", "f"])}).heights["synthetic"]
-    array([0.75, 0.25])
     """
     first = next(iter(columns.values()))
     if is_number(first):

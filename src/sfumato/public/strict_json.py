@@ -85,12 +85,6 @@ def read_fields(body: Any, wanted: Mapping[str, Any], *, what: str) -> dict[str,
             a tuple such as `tuple[int, int]` or `tuple[str, ...]`, a dataclass, which is an object of its fields, one of
             several dataclasses, which has the name of its own under `kind`, or any of these `| None`.
         what: How to speak of the object.
-
-    >>> read_fields({"rate": 0.5}, {"rate": float}, what="the sampling")
-    {'rate': 0.5}
-    >>> read_fields({"rate": "0.5"}, {"rate": float}, what="the sampling")
-    Traceback (most recent call last):
-    sfumato.errors.VerificationError: the sampling: rate is '0.5', which is not of the type float.
     """
     if not isinstance(body, dict):
         raise VerificationError(f"{what} must be a JSON object with the keys {', '.join(wanted)}.")

@@ -32,15 +32,7 @@ class Section:
 
 
 def as_text(sections: Iterable[Section]) -> str:
-    """All sections, with an empty line between any two parts.
-
-    >>> print(as_text([Section(title="Noise", grid=Grid(("column", "rows"), (("age", "7"),), numbers=1), notes=("±",))]))
-    Noise
-    <BLANKLINE>
-    column  rows
-    age        7
-    ±
-    """
+    """All sections, with an empty line between any two parts."""
     return "\n\n".join(_section_as_text(section) for section in sections)
 
 

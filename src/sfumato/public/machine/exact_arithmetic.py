@@ -75,10 +75,6 @@ def exact_products(rows: NDArray[Any], matrix: NDArray[Any]) -> NDArray[np.float
     Each row is divided by a power of two first, so that its largest entry fills the grid. Where d entries are added, a
     product is off by at most d 2^-21 (largest |entry| of the row) (largest |entry| of the column). A row with an entry that
     is not finite becomes a row of NaN.
-
-    >>> exact_products(np.array([[1.0, 2.0], [np.inf, 0.0]]), np.array([[1.0], [3.0]]))
-    array([[ 7.],
-           [nan]])
     """
     values = np.asarray(rows, dtype=np.float64)
     size = _power_of_two_above(values)

@@ -42,9 +42,6 @@ class Hot:
 
     A map gives `n_hot` columns of codes, of which those outside [0, width) count nowhere, and the weight as one more.
     A row with m codes weighs at most sqrt(n_hot / m) at each of them: the fewer codes it has, the more each may count.
-
-    >>> Hot(name="age", width=20, n_hot=4).l2_bound
-    2.0
     """
 
     name: str
@@ -81,9 +78,6 @@ class Outer:
     """All products u_i v_j of two vectors: the gradient of a linear model, a second moment. `shape` is their lengths.
 
     A map gives u and v side by side; with `groups`, one more column says in which of so many copies the row counts.
-
-    >>> Outer(name="moments", shape=(2, 3), l2_bound=1.0, groups=4).width
-    24
     """
 
     name: str
@@ -115,9 +109,6 @@ class Choice:
     """Tables of counts with so many cells (`widths`), of which one is chosen. Its step has no other block.
 
     A map gives one code for each table, the cell that the row counts in; a code outside its table counts nowhere.
-
-    >>> Choice(name="pairs", widths=(4, 6)).columns
-    2
     """
 
     name: str
@@ -179,9 +170,6 @@ class Votes:
 
     A unit is in one part, so it has a say in one vote on each query. Wherever that goes, two counts move by one: the
     `l2_bound` is that of a change, whether a unit comes, goes or is replaced. The step has no other block.
-
-    >>> Votes(name="votes", teachers=50, queries=8, classes=2).l2_bound
-    4.0
     """
 
     name: str

@@ -39,22 +39,15 @@ class Proposal:
 
 
 def propose(name: str, kind: Kind | None, *, is_known: bool = True) -> Proposal:
-    """The proposal for a column. Where a format declares no kinds, as CSV, `kind` is replaced by what the name suggests.
-
-    >>> propose("patient_age", "categorical", is_known=False).bounds, propose("PassengerId", "integer").dropped
-    ('[0, 110]', 'an identifier, it seems')
-    """
+    """The proposal for a column. Where a format declares no kinds, as CSV, `kind` is replaced by what the name suggests."""
     plain = Proposal(name=name, kind=kind, is_known=is_known)
     if kind is None or kind in ("boolean", "image"):
         return plain
     begin = words_of(name)[:1]
     if not is_known and begin and begin[0] in _TRUTH_BEGINS:
         return replace(plain, kind="boolean", missing=True, note=_GUESS)
-    for fact in _facts_for(name):
-        proposed = _FAMILIES[fact.family](plain, fact.entry)
-        if proposed is not None:
-            return proposed
-    return plain
+    proposed = (_FAMILIES[family](plain, fact) for family, fact in _facts_for(name))
+    return next((proposal for proposal in proposed if proposal is not None), plain)
 
 
 _GUESS = "guessed from the name"
@@ -98,26 +91,13 @@ def _code(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
 _FAMILIES = {"drop": _dropped, "number": _number, "date": _date, "truth": _truth, "code": _code}
 
 
-@dataclass(frozen=True)
-class _Fact:
-    family: str
-    words: frozenset[str]
-    whole: frozenset[str]
-    entry: Mapping[str, Any]
-
-
 @cache
-def _facts() -> tuple[_Fact, ...]:
-    tree = tomllib.loads(files("sfumato.public").joinpath("well_known.toml").read_text(encoding="utf-8"))
-    return tuple(
-        _Fact(family, frozenset(entry["words"]), frozenset(entry.get("whole", ())), entry)
-        for family in _FAMILIES
-        for entry in tree[family]
-    )
+def _facts() -> Mapping[str, Any]:
+    return tomllib.loads(files("sfumato.public").joinpath("well_known.toml").read_text(encoding="utf-8"))
 
 
-def _facts_for(name: str) -> Iterator[_Fact]:
-    """The facts of which a word is the last of the name, or all of it."""
+def _facts_for(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The facts of which a word is the last of the name, or all of it, each with its family."""
     words = words_of(name)
     while words and (words[-1] in _UNITS or words[-1].isdigit()):
         words = words[:-1]
@@ -126,6 +106,7 @@ def _facts_for(name: str) -> Iterator[_Fact]:
     last = {" ".join(words[-n:]) for n in range(2, _LONGEST_PHRASE + 1)} | {"".join(words)}
     if len(words) == 1 or words[-2] not in _TURNS:
         last |= {words[-1], words[-1].rstrip("0123456789")}
-    for fact in _facts():
-        if not last.isdisjoint(fact.words) or " ".join(words) in fact.whole:
-            yield fact
+    for family in _FAMILIES:
+        for fact in _facts()[family]:
+            if not last.isdisjoint(fact["words"]) or " ".join(words) in fact.get("whole", ()):
+                yield family, fact
