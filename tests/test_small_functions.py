@@ -7,10 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato.cli.options import asked_rows
+from sfumato.cli.console import _rough
+from sfumato.cli.interactive import _is_pair, _split
+from sfumato.cli.options import _parse, asked_rows
 from sfumato.errors import BudgetError, PlanError, VerificationError
 from sfumato.model import Synthetic, rows_counted
-from sfumato.present.columns import value_text
+from sfumato.present.columns import percent_text, value_text
+from sfumato.present.histogram_drawing import date_marks, number_text, round_marks
 from sfumato.present.loading import load_lines
 from sfumato.present.marginals import marginal
 from sfumato.present.pages import plain
@@ -214,3 +217,36 @@ def test_columns_are_counted_and_loaded() -> None:
 def test_sections_as_text() -> None:
     grid = Grid(("column", "rows"), (("age", "7"),), numbers=1)
     assert as_text([Section(title="Noise", grid=grid, notes=("±",))]) == "Noise\n\ncolumn  rows\nage        7\n±"
+
+
+def test_marks_of_an_axis() -> None:
+    assert round_marks(17, 90, most=5) == [(20.0, "20"), (40.0, "40"), (60.0, "60"), (80.0, "80")]
+    assert round_marks(0.1, 0.35, most=5) == [(0.1, "0.1"), (0.2, "0.2"), (0.3, "0.3")]
+    texts = [number_text(12_000, 0), number_text(-0.0, 1), number_text(25_000_000, 0), number_text(2e-7, 7)]
+    assert texts == ["12,000", "0.0", "2.5e+07", "2e-07"]
+    assert date_marks(18262, 20089, most=4) == [(18262.0, "2020"), (18993.0, "2022"), (19723.0, "2024")]
+    assert [text for _, text in date_marks(19360, 19450, most=4)] == ["2023-02", "2023-03", "2023-04"]
+
+
+def test_shares_have_as_many_digits_as_tell_them_apart_from_nothing() -> None:
+    shares = (0.7241, 0.0312, 0.0004, 0.0, 1.0, 0.99999, 0.000001)
+    assert [percent_text(share) for share in shares] == [
+        "72 %",
+        "3.1 %",
+        "0.04 %",
+        "0 %",
+        "100 %",
+        ">99.9 %",
+        "<0.01 %",
+    ]
+
+
+def test_answers_on_the_command_line_are_read_by_their_type() -> None:
+    assert [_rough(seconds) for seconds in (7.2, 48, 200, 9_000)] == ["7 s", "50 s", "3 min", "2.5 h"]
+    assert _split("a, b,c") == ("a", "b", "c")
+    assert _split('["a, b", 3]') == ("a, b", "3")
+    assert [_is_pair(text) for text in ("[0, 110]", "[60-220]", "[5]")] == [True, False, False]
+    assert _parse("500", int, key="mixtures") == 500
+    assert _parse("none", float | None, key="l2_clip") is None
+    with pytest.raises(PlanError, match=r"mixtures = 'many' must be a whole number\."):
+        _parse("many", int, key="mixtures")

@@ -79,11 +79,7 @@ class Agenda:
 
 
 def _rough(seconds: float) -> str:
-    """As exact as such a guess can be.
-
-    >>> _rough(7.2), _rough(48), _rough(200), _rough(9_000)
-    ('7 s', '50 s', '3 min', '2.5 h')
-    """
+    """As exact as such a guess can be."""
     if seconds < 10:
         return f"{seconds:.0f} s"
     if seconds < 90:

@@ -74,14 +74,6 @@ def plan_baseline(baseline: Baseline, *, as_json: bool) -> None:
     answer(payload, as_json=as_json, show=show)
 
 
-def refuse_beside_baseline(name: str, *, sign: Path | None, page: Path | None) -> None:
-    """Refuse what a release has and a baseline has not: a claim that can be signed, and a private page."""
-    if sign is not None:
-        raise PlanError(f"{name} is not private: there is no claim to sign. Leave out --sign.")
-    if page is not None:
-        raise PlanError(f"--private-page compares a private release, and {name} makes none. Leave it out.")
-
-
 def release_baseline(
     baseline: Baseline,
     data: Path,
@@ -106,9 +98,7 @@ def release_baseline(
         "release": str(out),
         "status": "non_private",
         "mechanism": {"name": paper.method, "parameters": paper.parameters},
-        "epsilon": None,
-        "delta": None,
-        "claim": None,
+        **dict.fromkeys(("epsilon", "delta", "claim")),
         "warnings": [NOT_PRIVATE],
         "notes": list(paper.notes),
         "rows": paper.rows,

@@ -46,20 +46,18 @@ def stop_cleanly() -> None:
     """End on a request as on Ctrl-C, so that what is half written is removed on the way out."""
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _terminate)
+            signal.signal(getattr(signal, name), _stop)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a job in the background is not to hear it
-        signal.signal(signal.SIGINT, _interrupt)
+        signal.signal(signal.SIGINT, _stop)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    if not _put_off(number, frame):
+def _stop(number: int, frame: FrameType | None) -> None:
+    if _put_off(number, frame):
+        return
+    if number == signal.SIGINT:
         raise KeyboardInterrupt
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    if not _put_off(number, frame):
-        signal.signal(number, signal.SIG_IGN)  # one request is enough: a second would disturb the cleaning up
-        raise Terminated
+    signal.signal(number, signal.SIG_IGN)  # one request is enough: a second would disturb the cleaning up
+    raise Terminated
 
 
 def _put_off(number: int, frame: FrameType | None) -> bool:

@@ -97,13 +97,7 @@ def _sentence(values: "pd.Series[Any]", counted: Marginal, key: str) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share with as many digits as tell it apart from nothing.
-
-    >>> percent_text(0.7241), percent_text(0.0312), percent_text(0.0004), percent_text(0.0), percent_text(1.0)
-    ('72 %', '3.1 %', '0.04 %', '0 %', '100 %')
-    >>> percent_text(0.99999), percent_text(0.000001)
-    ('>99.9 %', '<0.01 %')
-    """
+    """A share with as many digits as tell it apart from nothing."""
     percent = 100 * share
     if 0 < percent < 0.01:
         return "<0.01 %"

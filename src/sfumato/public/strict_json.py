@@ -57,9 +57,8 @@ def _check_leaves(tree: Any, *, what: str, depth: int) -> None:
         case list():
             for value in tree:
                 _check_leaves(value, what=what, depth=depth + 1)
-        case str():
-            if len(tree) > _LONGEST_TEXT or not _can_be_written(tree):
-                raise VerificationError(f"{what} holds a text that is too long or no Unicode: {_short(tree)}.")
+        case str() if len(tree) > _LONGEST_TEXT or not _can_be_written(tree):
+            raise VerificationError(f"{what} holds a text that is too long or no Unicode: {_short(tree)}.")
         case float() if not math.isfinite(tree):
             raise VerificationError(f"{what} holds a number too large to be one.")
         case float() if tree == 0 and math.copysign(1, tree) < 0:
@@ -77,14 +76,11 @@ def _can_be_written(text: str) -> bool:
 
 
 def read_fields(body: Any, wanted: Mapping[str, Any], *, what: str) -> dict[str, Any]:
-    """The fields of a JSON object, if they are exactly the wanted ones, each of its type.
+    """The fields of a JSON object, which a refusal calls `what`, if they are exactly the wanted ones, each of its type.
 
-    Args:
-        body: What should be a JSON object.
-        wanted: The type of each field: `str`, `int`, `float` (finite), `bool`, `dict`, `dict[str, str]`, `list`, a `Literal`,
-            a tuple such as `tuple[int, int]` or `tuple[str, ...]`, a dataclass, which is an object of its fields, one of
-            several dataclasses, which has the name of its own under `kind`, or any of these `| None`.
-        what: How to speak of the object.
+    Types are `str`, `int`, `float` (finite), `bool`, `dict`, `dict[str, str]`, `list`, a `Literal`, a tuple such as
+    `tuple[int, int]` or `tuple[str, ...]`, a dataclass, which is an object of its fields, one of several dataclasses, which
+    has the name of its own under `kind`, or any of these `| None`.
     """
     if not isinstance(body, dict):
         raise VerificationError(f"{what} must be a JSON object with the keys {', '.join(wanted)}.")

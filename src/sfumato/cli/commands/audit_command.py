@@ -15,7 +15,7 @@ from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanis
 from sfumato.lab.audit.classwise import NAME, audit_classwise
 from sfumato.lab.audit.leaks import Leak, leak_panel
 from sfumato.mechanism import Mechanism, mechanism_from, registered
-from sfumato.public.budget import Budget, default_delta
+from sfumato.public.budget import Budget, budget_of
 from sfumato.public.schema.schema import Schema
 
 
@@ -44,7 +44,7 @@ def audit(
     with progress(title="audit", quiet=quiet) as step:
         step(f"{trials} releases with the canary, {trials} without")
         if method == NAME:
-            own = Budget(epsilon=_needed(epsilon), delta=default_delta(None) if delta is None else delta)
+            own = budget_of(_needed(epsilon), rows=None, delta=delta)
             found = audit_classwise(own, trials=trials, confidence=confidence)
         else:
             mechanism, schema, budget = _asked(method, epsilon, delta, schema_file=schema_file, settings=settings or [])
@@ -68,15 +68,11 @@ def _asked(
         if settings or schema_file or epsilon is not None or delta is not None:
             raise PlanError("a release has its own settings, schema and budget. Give the folder alone.")
         release = load_release(Path(method))
-        certificate = release.certificate
-        own = Budget(epsilon=certificate.epsilon, delta=certificate.delta)
-        return mechanism_from(certificate.mechanism), release.schema, own
-    epsilon = _needed(epsilon)
-    mechanism = with_settings(registered(method)(), settings)
-    schema = (
-        schema_for(mechanism, Budget(epsilon=epsilon, delta=1e-6)) if schema_file is None else Schema.load(schema_file)
-    )
-    return mechanism, schema, Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
+        return mechanism_from(release.certificate.mechanism), release.schema, release.certificate.claim.budget
+    epsilon, mechanism = _needed(epsilon), with_settings(registered(method)(), settings)
+    usual = budget_of(epsilon, rows=None)
+    schema = schema_for(mechanism, usual) if schema_file is None else Schema.load(schema_file)
+    return mechanism, schema, budget_of(epsilon, rows=schema.rows, delta=delta)
 
 
 def _needed(epsilon: float | None) -> float:

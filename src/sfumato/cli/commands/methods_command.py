@@ -1,7 +1,6 @@
 """sfumato methods and sfumato data: every mechanism with what it takes and reached, and the benchmark datasets that are known by name."""
 
 import os
-from typing import Any
 
 import typer
 from rich.console import Console
@@ -44,7 +43,10 @@ def methods(as_json: AsJson = False) -> None:
 
 
 def _listed(found: list[Method]) -> Table:
-    rows = [(one.name, one.about, _in_short(one.takes), _reached(one.figures)) for one in found]
+    rows = []
+    for one in found:
+        reached = ", ".join(f"{dataset} {figure['value']:.3f}" for dataset, figure in one.figures.items())
+        rows.append((one.name, one.about, _in_short(one.takes), reached))
     return table_of(("name", "what it does", "takes", "reached"), rows)
 
 
@@ -61,10 +63,6 @@ def _in_short(takes: tuple[str, ...]) -> str:
         for kind, targets in found.items()
         if targets
     )
-
-
-def _reached(figures: dict[str, dict[str, Any]]) -> str:
-    return ", ".join(f"{dataset} {figure['value']:.3f}" for dataset, figure in figures.items())
 
 
 data = typer.Typer(help="Benchmark datasets that are known by name.", no_args_is_help=True)

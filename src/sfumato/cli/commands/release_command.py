@@ -8,6 +8,7 @@ from sfumato.cli.commands.keys_command import signing_key
 from sfumato.cli.console import AsJson, Quiet, answer, progress, warn
 from sfumato.cli.private_page import PrivatePage, PrivateTest, asked_page
 from sfumato.cli.written import describe_release, show_written
+from sfumato.errors import PlanError
 from sfumato.fitting import fit
 from sfumato.folder.releasing import check_target
 from sfumato.folder.releasing import release as write_release
@@ -46,7 +47,12 @@ def release(
     # Whatever can be refused is refused before a row is read.
     n_rows = option.asked_rows(rows)
     if unprotected.is_baseline(mechanism_name, non_private=non_private, epsilon=epsilon, delta=delta):
-        unprotected.refuse_beside_baseline(mechanism_name, sign=sign, page=page or private_test)
+        if sign is not None:
+            raise PlanError(f"{mechanism_name} is not private: there is no claim to sign. Leave out --sign.")
+        if page is not None or private_test is not None:
+            raise PlanError(
+                f"--private-page compares a private release, and {mechanism_name} makes none. Leave it out."
+            )
         schema = Schema.load(schema_file)
         baseline = unprotected.chosen_baseline(mechanism_name, schema=schema, settings=settings or ())
         unprotected.release_baseline(

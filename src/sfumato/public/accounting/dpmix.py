@@ -1,6 +1,7 @@
 """Random mixing (DPMix) by every accountant that applies, and the class-wise generator as it was run."""
 
 import math
+from functools import partial
 from typing import Any
 
 import dp_accounting as dpa
@@ -90,12 +91,10 @@ def renoised_subset_epsilon(
     if not (1 <= degree <= records and copies >= 1 and noise_stddev > 0 and 0 < delta < 1):
         raise AccountingError("renoised_subset_epsilon needs 1 <= degree <= records and 0 < delta < 1.")
     multiplier = degree * noise_stddev / (diameter * math.sqrt(copies))
+    curve = partial(without_replacement_deltas, sampling_probability=degree / records, noise_multiplier=multiplier)
 
     def delta_at(epsilon: float) -> float:
-        curve = without_replacement_deltas(
-            np.array([epsilon]), sampling_probability=degree / records, noise_multiplier=multiplier
-        )
-        return float(curve[0])
+        return float(curve(np.array([epsilon]))[0])
 
     low, high = 0.0, 1.0
     if delta_at(low) <= delta:
@@ -132,17 +131,8 @@ def published_dpmix_epsilon(
     Lee, Kim, Lee, Suh and Ramchandran, "Synthesizing differentially private datasets using random mixing" (2019), and the
     DPMix thesis that follows it: Renyi composition of fixed-size samples (Wang, Balle and Kasiviswanathan, 2019) with the
     plain conversion epsilon + log(1/delta)/(order-1). The thesis's program reads the order where the mixture degree belongs
-    in B; that is put right here.
-
-    Args:
-        records: Number of rows of the private data, public here.
-        degree: Rows averaged into one mixture.
-        mixtures: Number of released mixtures.
-        noise_stddev: Standard deviation of the noise on each coordinate of a mixture (of the mean).
-        features: Number of features, each in [0, 1].
-        classes: Length of the one-hot label, 0 for none; as published it adds its length to the squared
-            sensitivity, where 2 would do.
-        delta: The delta of the claim, under replace-one and fixed-size sampling without replacement.
+    in B; that is put right here. The one-hot label, of length `classes` (0 for none), as published adds its length to the
+    squared sensitivity, where 2 would do. `degree` rows are averaged into a mixture, and the noise is that of the average.
     """
     if not (1 <= degree <= records and mixtures >= 1 and noise_stddev > 0 and 0 < delta < 1):
         raise AccountingError("published_dpmix_epsilon needs 1 <= degree <= records and 0 < delta < 1.")

@@ -130,10 +130,11 @@ def _children(events: list[dp_event.DpEvent], name: str) -> list[dict[str, Any]]
 
 
 _share, _shares = partial(_number, high=1.0), partial(_numbers, high=1.0)
-_SAMPLE = {"source_dataset_size": _count, "sample_size": _count, "inner": _inner}
-_MIXTURE = {"standard_deviation": _number, "sensitivities": _numbers, "sampling_probs": _shares}
+_Fields = dict[str, Callable[[Any, str], Any]]
+_SAMPLE: _Fields = {"source_dataset_size": _count, "sample_size": _count, "inner": _inner}
+_MIXTURE: _Fields = {"standard_deviation": _number, "sensitivities": _numbers, "sampling_probs": _shares}
 #: For each event its class, and its fields in the order of a certificate, each with what checks and writes it.
-_EVENTS: dict[str, tuple[Any, dict[str, Callable[[Any, str], Any]]]] = {
+_EVENTS: dict[str, tuple[Any, _Fields]] = {
     "gaussian": (dp_event.GaussianDpEvent, {"noise_multiplier": _number}),
     "poisson_sampled": (dp_event.PoissonSampledDpEvent, {"sampling_probability": _share, "inner": _inner}),
     "sampled_without_replacement": (dp_event.SampledWithoutReplacementDpEvent, _SAMPLE),

@@ -7,7 +7,7 @@ Kumar and Manurangsi, 2022), so a finer grid only ever lowers epsilon.
 """
 
 import math
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -57,12 +57,8 @@ def without_replacement_pld(
     `without_replacement_deltas`; dp_accounting can compose it with others on a grid of the same width.
     """
     h = value_discretization_interval
-
-    def curve(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
-        return without_replacement_deltas(
-            epsilons, sampling_probability=sampling_probability, noise_multiplier=noise_multiplier
-        )
-
+    q, noise = sampling_probability, noise_multiplier
+    curve = partial(without_replacement_deltas, sampling_probability=q, noise_multiplier=noise)
     top = h
     while float(curve(np.array([top]))[0]) > math.exp(_LOG_TRUNCATION):
         top *= 1.25

@@ -147,10 +147,7 @@ class Certificate:
                 for step, noise in zip(self.steps, self.noise_multipliers, strict=True)
             ],
             "grid": self.grid,
-            "discovery": self.discovery
-            and {
-                key: list(value) if isinstance(value, tuple) else value for key, value in vars(self.discovery).items()
-            },
+            "discovery": self.discovery and json.loads(json.dumps(asdict(self.discovery))),  # lists for tuples
             "mechanism": asdict(self.mechanism),
             "seed": self.seed,
             "randomness": self.randomness,

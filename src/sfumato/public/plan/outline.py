@@ -19,10 +19,6 @@ class LeftOut:
         """Both together."""
         return f"{self.what}: {self.why}."
 
-    def to_json(self) -> dict[str, str]:
-        """Plain values."""
-        return {"what": self.what, "why": self.why}
-
 
 @dataclass(frozen=True)
 class Outline:
@@ -33,7 +29,7 @@ class Outline:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {"path": self.path, "left_out": [entry.to_json() for entry in self.left_out]}
+        return {"path": self.path, "left_out": [vars(entry) for entry in self.left_out]}
 
 
 @runtime_checkable

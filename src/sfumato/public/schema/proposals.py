@@ -1,7 +1,7 @@
 """What a column probably holds, told by its name and by the type that a format declares: public, and free of rows."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -58,17 +58,15 @@ def _dropped(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
     return replace(plain, dropped=f"{fact['why']}, it seems") if plain.kind in ("categorical", "integer") else None
 
 
-def _number(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
-    if plain.is_known and plain.kind not in _NUMBERS:
+def _number(plain: Proposal, fact: Mapping[str, Any], kinds: Sequence[Kind] = _NUMBERS) -> Proposal | None:
+    if plain.is_known and plain.kind not in kinds:
         return None
-    kind = plain.kind if plain.is_known else fact["type"]
+    kind = plain.kind if plain.is_known else fact.get("type", kinds[0])
     return replace(plain, kind=kind, bounds=str(fact.get("bounds", "")), missing=not plain.is_known, note=_GUESS)
 
 
 def _date(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
-    if plain.is_known and plain.kind != "datetime":
-        return None
-    return replace(plain, kind="datetime", bounds=fact.get("bounds", ""), missing=not plain.is_known, note=_GUESS)
+    return _number(plain, fact, ("datetime",))
 
 
 def _truth(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:

@@ -150,6 +150,7 @@ def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Colum
 
 
 def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[str, ...]:
+    """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
     value = entry["categories_file"]
     if "categories" in entry or entry.get("discover"):
         raise SchemaError(f"column {name!r} has categories_file beside categories or discover. Keep one of them.")
@@ -160,11 +161,7 @@ def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None
             f"column {name!r}: categories_file is looked for beside the schema file, and this schema was read from a text. "
             "Load the file, or list the categories."
         )
-    return _read_categories(folder / value, column=name)
-
-
-def _read_categories(path: Path, *, column: str) -> tuple[str, ...]:
-    """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
+    path = folder / value
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             cells = [row[0].strip() for row in csv.reader(file) if row]
@@ -175,7 +172,7 @@ def _read_categories(path: Path, *, column: str) -> tuple[str, ...]:
             f"the categories in {path} cannot be read ({type(error).__name__}). Give a text file in UTF-8, one in each line."
         ) from None
     named = [cell for cell in cells if cell]
-    if named and named[0].casefold() == column.strip().casefold():
+    if named and named[0].casefold() == name.strip().casefold():
         named = named[1:]
     if not named:
         raise SchemaError(f"{path} holds no categories. Write one in each line.")
