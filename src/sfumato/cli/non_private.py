@@ -50,7 +50,7 @@ def needed(epsilon: float | None) -> float:
     return epsilon
 
 
-def chosen_baseline(name: str, *, schema: Schema, settings: Sequence[str]) -> Baseline:
+def chosen_baseline(name: str, *, schema: Schema, settings: Sequence[str] | None) -> Baseline:
     """The baseline of that name with some of its settings replaced; refused if it does not take such data."""
     baseline = with_settings(baseline_for(name), settings)
     baseline.check(schema)

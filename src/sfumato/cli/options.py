@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 import typer
 
 from sfumato.errors import ModelError, PlanError
-from sfumato.mechanism import Mechanism, learner_for, mechanism_for, refuse_learner
+from sfumato.mechanism import Mechanism, mechanism_for, refuse_learner
 from sfumato.model import check_row_count
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.public.schema.schema import Schema
@@ -80,19 +80,14 @@ def asked_rows(text: str | None) -> AskedRows:
 M = TypeVar("M")
 
 
-def chosen_mechanism(name: str, *, schema: Schema, settings: Sequence[str]) -> Mechanism:
+def chosen_mechanism(name: str, *, schema: Schema, settings: Sequence[str] | None) -> Mechanism:
     """The mechanism of that name with some of its settings replaced."""
     mechanism = mechanism_for(name, schema)
     refuse_learner(mechanism)
     return with_settings(mechanism, settings)
 
 
-def chosen_learner(name: str, *, settings: Sequence[str]) -> Mechanism:
-    """The learner of that name with some of its settings replaced."""
-    return with_settings(learner_for(name), settings)
-
-
-def with_settings(mechanism: M, settings: Sequence[str]) -> M:
+def with_settings(mechanism: M, settings: Sequence[str] | None) -> M:
     """The same with some of its settings replaced."""
     fields: Any = mechanism
     if not settings:

@@ -105,8 +105,7 @@ def bars_svg(labels: Sequence[str], heights: Mapping[str, Sequence[float]], *, t
 
 def _short(label: str) -> str:
     # A dollar sign would start a formula.
-    text = label if len(label) <= 16 else f"{label[:15]}…"
-    return text.replace("$", r"\$")
+    return (label if len(label) <= 16 else f"{label[:15]}…").replace("$", r"\$")
 
 
 def picture_grid(images: NDArray[Any], *, darkest: float, lightest: float) -> Markup:

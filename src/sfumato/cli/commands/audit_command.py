@@ -47,7 +47,7 @@ def audit(
             own = budget_of(_needed(epsilon), rows=None, delta=delta)
             found = audit_classwise(own, trials=trials, confidence=confidence)
         else:
-            mechanism, schema, budget = _asked(method, epsilon, delta, schema_file=schema_file, settings=settings or [])
+            mechanism, schema, budget = _asked(method, epsilon, delta, schema_file=schema_file, settings=settings)
             found = audit_mechanism(mechanism, schema, budget, trials=trials, confidence=confidence)
             if leaks:
                 step("leaks")
@@ -61,7 +61,7 @@ def audit(
 
 
 def _asked(
-    method: str, epsilon: float | None, delta: float | None, *, schema_file: Path | None, settings: list[str]
+    method: str, epsilon: float | None, delta: float | None, *, schema_file: Path | None, settings: list[str] | None
 ) -> tuple[Mechanism, Schema, Budget]:
     """What to audit: a mechanism by its name, or that of a release with its own settings, schema and budget."""
     if Path(method).is_dir():

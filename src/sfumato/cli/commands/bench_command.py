@@ -59,7 +59,7 @@ def bench(
         step("reading the dataset")
         benchmark = load(dataset)
         chosen = chosen_mechanism if budget is not None else chosen_baseline
-        method = chosen(mechanism_name, schema=benchmark.schema, settings=settings or ())
+        method = chosen(mechanism_name, schema=benchmark.schema, settings=settings)
         runs = run(benchmark, epsilon=epsilon, method=method, learner=learner, seeds=seeds, delta=delta, on_step=step)
         for record in runs:
             records.append(record)

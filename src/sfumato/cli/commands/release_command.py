@@ -12,7 +12,7 @@ from sfumato.errors import PlanError
 from sfumato.fitting import fit
 from sfumato.folder.releasing import check_target
 from sfumato.folder.releasing import release as write_release
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Mechanism, learner_for
 from sfumato.outlook.planning import plan
 from sfumato.outlook.stages import fit_stages
 from sfumato.private.intake.sensitive import Sensitive
@@ -54,7 +54,7 @@ def release(
                 f"--private-page compares a private release, and {mechanism_name} makes none. Leave it out."
             )
         schema = Schema.load(schema_file)
-        baseline = unprotected.chosen_baseline(mechanism_name, schema=schema, settings=settings or ())
+        baseline = unprotected.chosen_baseline(mechanism_name, schema=schema, settings=settings)
         unprotected.release_baseline(
             baseline, data, schema, out=out, rows=n_rows, seed=seed, force=force, quiet=quiet, as_json=as_json
         )
@@ -64,7 +64,7 @@ def release(
     schema = Schema.load(schema_file)
     asked = asked_page(page, private_test, out=out, schema=schema, force=force)
     budget = budget_of(unprotected.needed(epsilon), rows=schema.rows, delta=delta)
-    mechanism = option.chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
+    mechanism = option.chosen_mechanism(mechanism_name, schema=schema, settings=settings)
     expected = _planned("release", mechanism, schema, budget, quiet=quiet)
     warn(expected)  # before any budget is spent
     last = (_WRITING,) if asked is None else (_WRITING, _COMPARING)
@@ -108,7 +108,7 @@ def train(
     key = signing_key(sign, passphrase_file)
     schema = Schema.load(schema_file)
     budget = budget_of(epsilon, rows=schema.rows, delta=delta)
-    chosen = option.chosen_learner(learner, settings=settings or ())
+    chosen = option.with_settings(learner_for(learner), settings)
     _planned("train", chosen, schema, budget, quiet=quiet)
     stages = {**fit_stages(chosen, schema, budget), _WRITING: 1}
     with progress(title="train", stages=stages, quiet=quiet) as step:

@@ -10,12 +10,13 @@ from rich.text import Text
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.interactive import ask
 from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
-from sfumato.cli.options import Delta, MechanismName, PrivateData, Settings, chosen_learner, chosen_mechanism
+from sfumato.cli.options import Delta, MechanismName, PrivateData, Settings, chosen_mechanism, with_settings
 from sfumato.cli.refusals import FAULTS_FOUND
 from sfumato.cli.written import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding
 from sfumato.lab.dry_run.reading import DryRun, dry_run
+from sfumato.mechanism import learner_for
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
 from sfumato.public.budget import budget_of
@@ -112,13 +113,13 @@ def plan(
     """Show every access to private rows, its noise, and what to expect of the release. No data is read."""
     schema = Schema.load(schema_file)
     if is_baseline(mechanism_name, non_private=mechanism_name in BASELINES, epsilon=epsilon, delta=delta):
-        plan_baseline(chosen_baseline(mechanism_name, schema=schema, settings=settings or ()), as_json=as_json)
+        plan_baseline(chosen_baseline(mechanism_name, schema=schema, settings=settings), as_json=as_json)
         return
     budget = budget_of(needed(epsilon), rows=schema.rows, delta=delta)
     if learner is None:
-        mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
+        mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings)
     elif mechanism_name == "auto":
-        mechanism = chosen_learner(learner, settings=settings or ())
+        mechanism = with_settings(learner_for(learner), settings)
     else:
         raise PlanError("--method releases rows and --learner a model. Give one of them.")
     with progress(title="plan", quiet=quiet) as step:

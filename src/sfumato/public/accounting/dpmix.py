@@ -37,19 +37,14 @@ def dpmix_epsilons(
     Parameters are those of `published_dpmix_epsilon`; for Poisson sampling the degree is the expected number of rows. There is
     one dict per accountant: accountant, sampling, relation, epsilon and sometimes a note.
     """
+    counts = {"records": records, "degree": degree, "mixtures": mixtures}
     published = published_dpmix_epsilon(
-        records=records,
-        degree=degree,
-        mixtures=mixtures,
-        noise_stddev=noise_stddev,
-        features=features,
-        classes=classes,
-        delta=delta,
+        **counts, noise_stddev=noise_stddev, features=features, classes=classes, delta=delta
     )
     label = 1.0 if classes else 0.0
     noise_of_sum = degree * noise_stddev
     noise = noise_of_sum / math.sqrt(features + 2 * label)  # two one-hot labels are sqrt(2) apart
-    fixed = _fixed_size(records=records, degree=degree, mixtures=mixtures, noise_multiplier=noise)
+    fixed = _fixed_size(**counts, noise_multiplier=noise)
     gaussians = [dpa.GaussianDpEvent(noise_of_sum / math.sqrt(square + label)) for square in (features, features / 4)]
     uncentred, centred = (
         dpa.SelfComposedDpEvent(dpa.PoissonSampledDpEvent(degree / records, gaussian), mixtures)

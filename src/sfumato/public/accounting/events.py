@@ -125,10 +125,6 @@ def _inner(event: dp_event.DpEvent, name: str) -> dict[str, Any]:
     return event_to_json(event)
 
 
-def _children(events: list[dp_event.DpEvent], name: str) -> list[dict[str, Any]]:
-    return [event_to_json(event) for event in events]
-
-
 _share, _shares = partial(_number, high=1.0), partial(_numbers, high=1.0)
 _Fields = dict[str, Callable[[Any, str], Any]]
 _SAMPLE: _Fields = {"source_dataset_size": _count, "sample_size": _count, "inner": _inner}
@@ -139,7 +135,7 @@ _EVENTS: dict[str, tuple[Any, _Fields]] = {
     "poisson_sampled": (dp_event.PoissonSampledDpEvent, {"sampling_probability": _share, "inner": _inner}),
     "sampled_without_replacement": (dp_event.SampledWithoutReplacementDpEvent, _SAMPLE),
     "self_composed": (dp_event.SelfComposedDpEvent, {"count": _count, "inner": _inner}),
-    "composed": (dp_event.ComposedDpEvent, {"events": _children}),
+    "composed": (dp_event.ComposedDpEvent, {"events": lambda events, name: [*map(event_to_json, events)]}),
     "mixture_of_gaussians": (dp_event.MixtureOfGaussiansDpEvent, _MIXTURE),
     "epsilon_delta": (EpsilonDeltaDpEvent, {"epsilon": _number, "delta": _share}),
     "non_private": (dp_event.NonPrivateDpEvent, {}),

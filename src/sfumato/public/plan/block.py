@@ -12,8 +12,6 @@ from typing import ClassVar
 
 from sfumato.errors import PlanError
 
-# A bound's square, and a row's, must be numbers that float64 can hold.
-_BOUNDS = (1e-100, 1e100)
 _MOST_CELLS = 2**26  # 512 MB of counts
 
 
@@ -201,7 +199,7 @@ Block = Dense | Hot | Outer | Choice | Response | Votes
 def _check(block: Dense | Hot | Outer | Response) -> None:
     if block.width < 1:
         raise PlanError(f"block {block.name!r}: width {block.width} must be at least 1.")
-    if not _BOUNDS[0] <= block.l2_bound <= _BOUNDS[1]:
+    if not 1e-100 <= block.l2_bound <= 1e100:  # its square, and a row's, must be numbers that float64 can hold
         raise PlanError(f"block {block.name!r}: l2_bound = {block.l2_bound} must lie between 1e-100 and 1e100.")
     if not 0 < block.share <= 1:
         raise PlanError(f"block {block.name!r}: share = {block.share} must lie in (0, 1].")
