@@ -79,7 +79,7 @@ ACCOUNTING = (
     _mutant(
         "replaced rows sampled as added ones",
         "a replaced row shows on both sides",
-        (_PLD, "neighboring_relation=_RELATIONS[relation]", 'neighboring_relation=_RELATIONS["add_or_remove"]'),
+        (_PLD, "neighboring_relation=RELATIONS[relation]", 'neighboring_relation=RELATIONS["add_or_remove"]'),
         tests=_REPLAY,
     ),
     _mutant(

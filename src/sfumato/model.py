@@ -113,7 +113,9 @@ class FixedModel:
             return self.rows
         chosen = np.random.default_rng(seed).permutation(held)[:n_rows]
         table, arrays = self.rows.table, ("images", "labels", "soft_labels")
-        picked = {name: None if (part := getattr(self.rows, name)) is None else part[chosen] for name in arrays}
+        picked: dict[str, Any] = {
+            name: None if (part := getattr(self.rows, name)) is None else part[chosen] for name in arrays
+        }
         return replace(self.rows, table=None if table is None else table.iloc[chosen].reset_index(drop=True), **picked)
 
 

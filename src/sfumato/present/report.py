@@ -261,10 +261,10 @@ def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
             "soft_labels says how much of each class a picture is.": has_labels and synthetic.soft_labels is not None,
         }
     else:
-        dates = [] if synthetic.table is None else synthetic.table.select_dtypes("datetime").columns
+        table = pd.DataFrame() if synthetic.table is None else synthetic.table
         is_missing = any(column.missing and column.special_as is None for column in schema.columns)
         notes = {
-            "The tensor leaves dates out.": len(dates) > 0,
+            "The tensor leaves dates out.": table.select_dtypes("datetime").shape[1] > 0,
             "Missing numbers are NaN in the tensor; a missing class is -1.": synthetic.table is not None and is_missing,
         }
     return [note for note, holds in notes.items() if holds]

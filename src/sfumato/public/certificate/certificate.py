@@ -104,8 +104,8 @@ class Certificate:
 
     def sections(self) -> list[Section]:
         """What a person should read first: the claim, and whatever speaks against the release."""
-        told = {self.status.replace("_", " ").capitalize(): (self.claim.in_words,)}
-        told |= {"Warnings": self.warnings, "Notes": self.notes}
+        status, claimed = self.status.replace("_", " ").capitalize(), (self.claim.in_words,)
+        told = {status: claimed, "Warnings": self.warnings, "Notes": self.notes}
         return [Section(title=title, before=sentences) for title, sentences in told.items() if sentences]
 
     def __repr__(self) -> str:
