@@ -82,6 +82,7 @@ BAD = {
     "unknown key": ('[columns.a]\ntype = "boolean"\ncolour = 1', "unknown key 'colour'"),
     "unknown section": ('[colums.a]\ntype = "boolean"', r"unknown section \[colums\]"),
     "no type": ("[columns.a]\nmissing = true", "has no type"),
+    "no type, but bounds": ("[columns.a]\nbounds = [0, 1]", "has no type"),
     "twice": ('[columns.a]\ntype = "categorical"\ncategories = ["x", "x"]', "a category twice"),
     "group of one": ('[dataset]\none_of = ["a"]\n[columns.a]\ntype = "boolean"', "has 1 columns. List at least two"),
     "group of a stranger": (
