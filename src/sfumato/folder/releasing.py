@@ -33,7 +33,6 @@ from sfumato.public.certificate.layout import Section, as_html
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import parse_schema, schema_to_toml
 
 CERTIFICATE, ANSWERS, SCHEMA, REPORT = NAME, "answers.npz", "schema.toml", "report.html"
 
@@ -141,7 +140,7 @@ def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[s
     files = {
         name: content,
         ANSWERS: archive_of(fitted.answers.to_arrays()),
-        SCHEMA: schema_to_toml(fitted.schema).encode(),
+        SCHEMA: fitted.schema.to_toml().encode(),
         REPORT: report_of(certificate, schema=fitted.schema, synthetic=synthetic),
     }
     return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
@@ -169,7 +168,7 @@ def _contents_of_model(fitted: Fitted, model: Classifier, *, rows: AskedRows) ->
     files = {
         WEIGHTS: weights_file(model.weights),
         ANSWERS: archive_of(fitted.answers.to_arrays()),
-        SCHEMA: schema_to_toml(fitted.schema).encode(),
+        SCHEMA: fitted.schema.to_toml().encode(),
         REPORT: model_report_of(certificate, schema=fitted.schema, answers=fitted.answers),
     }
     return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
@@ -193,7 +192,7 @@ def load_release(path: str | Path) -> Release:
         raise ReleaseError(f"{folder} holds no {CERTIFICATE}, so it is no release folder.")
     try:
         certificate = Certificate.from_text(read_plain(folder / CERTIFICATE).decode())
-        schema = parse_schema(read_plain(folder / SCHEMA).decode())
+        schema = Schema.parse(read_plain(folder / SCHEMA).decode())
     except UnicodeDecodeError as error:
         raise ReleaseError(f"{folder} is damaged ({type(error).__name__}). Get the release again.") from None
     return Release(folder, schema, certificate, answers_of(read_plain(folder / ANSWERS)))

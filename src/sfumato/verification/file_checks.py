@@ -10,7 +10,6 @@ from sfumato.folder.signing import SIGNATURE
 from sfumato.folder.tensors import WEIGHTS
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import parse_schema, schema_to_toml
 from sfumato.verification.findings import Findings
 
 _MOST_NAMED = 20
@@ -84,8 +83,8 @@ def check_schema(contents: dict[str, bytes], certificate: Certificate, found: Fi
         return None
     try:
         text = contents[SCHEMA].decode()
-        schema = parse_schema(text)
-        again = schema_to_toml(schema)
+        schema = Schema.parse(text)
+        again = schema.to_toml()
     except SfumatoError as error:
         found.problems.append(str(error))
         return None

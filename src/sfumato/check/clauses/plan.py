@@ -1,14 +1,12 @@
 """Steps and spending: what is planned is public, and nothing is read that was not planned."""
 
-import json
-
 from sfumato.check.instruments import rows as made
 from sfumato.check.instruments.noted import NotedDoors
 from sfumato.check.instruments.outcome import outcome_of
 from sfumato.check.instruments.recorder import Record
 from sfumato.check.instruments.setting import Run, Setting
 from sfumato.errors import ContractError, VerificationError
-from sfumato.mechanism import made_from, mechanism_to_json
+from sfumato.mechanism import made_from, record_of
 from sfumato.model import Classifier
 from sfumato.private.doors_only import doors_of
 from sfumato.public.plan.probe import random_batch
@@ -21,9 +19,9 @@ def steps_are_public(setting: Setting) -> None:
     recipe = getattr(type(mechanism), "__dataclass_params__", None)
     if recipe is None or not recipe.frozen:
         raise ContractError("a mechanism must be a frozen dataclass of public settings. Use @dataclass(frozen=True).")
-    settings = json.loads(json.dumps(mechanism_to_json(mechanism)))
+    settings = record_of(mechanism).parameters
     try:
-        survives = made_from(type(mechanism), settings["parameters"], what="the mechanism") == mechanism
+        survives = made_from(type(mechanism), settings, what="the mechanism") == mechanism
     except VerificationError:
         survives = False
     if not survives:

@@ -26,7 +26,7 @@ from sfumato.check.instruments.maps import digests
 from sfumato.check.instruments.noted import NotedDoors
 from sfumato.check.instruments.outcome import Outcome, outcome_of
 from sfumato.errors import ContractError
-from sfumato.mechanism import Mechanism, made_from, mechanism_to_json
+from sfumato.mechanism import Mechanism, made_from, record_of
 from sfumato.model import Classifier, Product
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.plan import Plan
@@ -115,7 +115,7 @@ def build_elsewhere(
 ) -> Built:
     """The same from the answers alone, in a fresh process."""
     cls = type(mechanism)
-    settings = json.loads(json.dumps(mechanism_to_json(mechanism)))["parameters"]
+    settings = record_of(mechanism).parameters
     request = Request(
         list(sys.path), cls.__module__, _file_of(cls), cls.__qualname__, settings, schema, plan, answers,
         seed, rows,

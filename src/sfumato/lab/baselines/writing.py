@@ -13,7 +13,6 @@ from sfumato.outlook.row_counts import AskedRows
 from sfumato.present.report import non_private_page
 from sfumato.public.certificate.non_private import NonPrivatePaper
 from sfumato.public.certificate.software import installed_software
-from sfumato.public.schema.schema_file import schema_to_toml
 
 KNOWN: dict[str, type[Baseline]] = {AdsGan.name: AdsGan}
 
@@ -48,7 +47,7 @@ def release_non_private(
     }
     files = {
         name: content,
-        SCHEMA: schema_to_toml(fitted.schema).encode(),
+        SCHEMA: fitted.schema.to_toml().encode(),
         REPORT: non_private_page(facts, schema=fitted.schema, synthetic=synthetic).encode(),
     }
     paper = NonPrivatePaper(**facts, files={name: sha256_of(content) for name, content in sorted(files.items())})

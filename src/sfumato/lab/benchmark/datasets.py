@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SfumatoError, SourceError
 from sfumato.public.schema.schema import Column, Schema
-from sfumato.public.schema.schema_file import parse_schema
 
 
 class BenchmarkError(SfumatoError):
@@ -125,7 +124,7 @@ def documented_schema(name: str) -> Schema:
     >>> documented_schema("isolet")["f617"].bounds
     (-1.0, 1.0)
     """
-    return parse_schema(_written_out(schema_text(name)))
+    return Schema.parse(_written_out(schema_text(name)))
 
 
 def schema_text(name: str) -> str:

@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import parse_schema
 
 TRAIN_ROWS, TEST_ROWS = 30_000, 10_000
 _TRAIN_SEED, _TEST_SEED = 1503, 1519
@@ -35,7 +34,7 @@ _WORK_BY_EDUCATION = np.array(
 
 def demo_schema() -> Schema:
     """The schema of the demo population."""
-    return parse_schema(files("sfumato.lab.demo").joinpath("schema.toml").read_text(encoding="utf-8"))
+    return Schema.parse(files("sfumato.lab.demo").joinpath("schema.toml").read_text(encoding="utf-8"))
 
 
 def patient_population() -> pd.DataFrame:

@@ -56,12 +56,12 @@ class GradientSum:
                 change = self._change()
             except (RuntimeError, ValueError, IndexError, ArithmeticError, MemoryError) as error:
                 if not is_out_of_memory(error):
-                    raise ContractError(words.not_of_one_example(self._step, error)) from error
+                    raise ContractError(words.NOT_OF_ONE_EXAMPLE.format(step=self._step.name, error=error)) from error
                 if self.rows == 1:
-                    raise PlanError(words.does_not_fit(self._step, self._device)) from None
+                    raise PlanError(words.DOES_NOT_FIT.format(step=self._step.name, device=self._device)) from None
                 change = math.nan
             if change > _CLOSE or (change > 0 and self.rows == 1):  # a single row that is asked again
-                raise ContractError(words.mixes_rows(self._step))
+                raise ContractError(words.MIXES_ROWS.format(step=self._step.name))
             if change == 0:
                 return
             self.rows //= 2
@@ -77,7 +77,7 @@ class GradientSum:
         self._settled = ({name: values.clone() for name, values in self._parameters.items()}, first)
         two = self._integers(take(self._public, moved))[: len(kept)].double()
         if not self._is_as_at_first(self._written_down()[1]):
-            raise ContractError(words.mixes_rows(self._step))
+            raise ContractError(words.MIXES_ROWS.format(step=self._step.name))
         one = self._clip(first)[kept].double()
         size = self._torch.maximum(one.norm(dim=1), two.norm(dim=1)) + math.sqrt(self._width)
         return float(((one - two).norm(dim=1) / size).max())
@@ -116,7 +116,8 @@ class GradientSum:
         except (Exception, SystemExit):  # noqa: BLE001 - its message may hold private values, if others have met them
             same = None
         if not same:
-            raise ContractError((words.fails_on_public_rows if same is None else words.mixes_rows)(self._step))
+            said = words.FAILS_ON_PUBLIC_ROWS if same is None else words.MIXES_ROWS
+            raise ContractError(said.format(step=self._step.name))
 
     def over(self, private_batches: Iterable[Batch]) -> Integers:
         """The exact sum over all rows of their clipped gradients. Whatever the rows hold, it gives one."""
@@ -146,7 +147,7 @@ class GradientSum:
             if private_sum is not None:
                 yield private_sum
             elif self._attempt(take(self._public, np.arange(1))) is None:
-                raise ContractError(words.fails_on_public_rows(self._step))
+                raise ContractError(words.FAILS_ON_PUBLIC_ROWS.format(step=self._step.name))
 
     def _integers(self, rows: Batch) -> Tensor:
         """Clipped gradients of a full microbatch, one a row."""
