@@ -23,14 +23,22 @@ def score(real: Batch, train: Batch, test: Batch, schema: Schema) -> float:
 
     The class rates of the real training rows say whether classes are weighed.
     """
+    from sklearn.metrics import roc_auc_score
+
     target = schema.target_column
     if target is None:
         raise SchemaError("without a target there is nothing to predict.")
-    if target.is_coded:
-        return _area(real, train, test, schema)
     truth = test[target.name]
-    known = ~np.isnan(truth)
-    return r2(truth[known], train_numbers("lightgbm", train, schema)(test)[known])
+    if not target.is_coded:
+        known = ~np.isnan(truth)
+        return r2(truth[known], train_numbers("lightgbm", train, schema)(test)[known])
+    balanced = has_rare_class(real[target.name])
+    sets = Examples(train, train[target.name]), Examples(test, truth)
+    probabilities = train_and_predict("lightgbm", *sets, schema, balanced=balanced)
+    codes = [1] if target.size == 2 else range(target.size)
+    # A class that is everywhere or nowhere among the test rows has no curve.
+    areas = [roc_auc_score(truth == c, probabilities[:, c]) for c in codes if 0 < np.mean(truth == c) < 1]
+    return float(np.mean(areas)) if areas else 0.5
 
 
 def each_column(real: Batch, train: Batch, test: Batch, schema: Schema) -> dict[str, float]:
@@ -68,17 +76,3 @@ def r2(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
     1.0
     """
     return float(1 - ((truth - predicted) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
-
-
-def _area(real: Batch, train: Batch, test: Batch, schema: Schema) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    target = schema.require_coded_target()
-    truth = test[target.name]
-    known, asked = Examples(train, train[target.name]), Examples(test, truth)
-    balanced = has_rare_class(real[target.name])
-    probabilities = train_and_predict("lightgbm", known, asked, schema, balanced=balanced)
-    codes = [1] if target.size == 2 else range(target.size)
-    # A class that is everywhere or nowhere among the test rows has no curve.
-    areas = [roc_auc_score(truth == c, probabilities[:, c]) for c in codes if 0 < np.mean(truth == c) < 1]
-    return float(np.mean(areas)) if areas else 0.5

@@ -211,8 +211,8 @@ def row_count(rows: Rows) -> int:
 class Benchmark:
     """One dataset of the protocol: rows to release, and rows that no release and no learner sees before its test.
 
-    `metric` is `accuracy` (images), `auc` (two classes, of which the `positive` one is scored) or `auc_ovo` (several: one
-    against one). `balanced`: LightGBM weighs the classes, on real and on synthetic rows alike.
+    `metric` is `accuracy` (images), `auc` (two classes, of which the `positive` one is scored) or `auc_ovo` (several:
+    one against one). `balanced`: LightGBM weighs the classes, on real and on synthetic rows alike.
     """
 
     name: str
@@ -233,7 +233,7 @@ def make_benchmark(name: str, *, train: Rows, test: Rows, schema: Schema) -> Ben
     rates = pd.Series(np.asarray(train[target.name])).astype(str).str.lower().value_counts(normalize=True)
     metric: Metric = "accuracy" if schema.images else "auc" if target.size == 2 else "auc_ovo"
     positive = target.categories[-1] if target.size == 2 else None
-    facts = {"metric": metric, "positive": positive, "balanced": bool(rates.min() < RARE)}
+    facts: dict[str, Any] = {"metric": metric, "positive": positive, "balanced": bool(rates.min() < RARE)}
     return Benchmark(name=name, train=train, test=test, schema=schema, **facts)
 
 

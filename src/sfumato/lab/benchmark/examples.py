@@ -21,7 +21,6 @@ class Examples:
     soft: NDArray[np.float32] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.label)
 
 

@@ -13,6 +13,7 @@ from sfumato.errors import PlanError
 from sfumato.lab.benchmark.datasets import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.boosted_trees import need_lightgbm
+from sfumato.learn.iic import channels_first
 from sfumato.public.machine.torch_extra import default_device, need_torch
 from sfumato.public.schema.encoding import one_hot
 from sfumato.public.schema.schema import Batch, Column, Schema
@@ -28,44 +29,30 @@ def cnn_probabilities(
     Adam with a cosine decay to zero over all steps, cross-entropy against `targets`, which hold one probability for
     each class. Runs on a GPU where torch finds one.
     """
-    torch = need_torch("the learner cnn")
+    torch, device = need_torch("the learner cnn"), default_device()
+    pictures, asked = (torch.from_numpy(channels_first(part)) for part in (images, test_images))
     try:
-        return _train(torch, _channels_first(images), targets, _channels_first(test_images), seed=seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = table_4_1_network(torch, shape=pictures.shape[1:], n_classes=targets.shape[1]).to(device)
+        order = torch.Generator().manual_seed(seed)
+        x, y = pictures.to(device), torch.from_numpy(targets).to(device)
+        optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
+        n_steps = EPOCHS * -(-len(x) // BATCH)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=n_steps)
+        for _ in range(EPOCHS):
+            for chosen in torch.randperm(len(x), generator=order).to(device).split(BATCH):
+                optimiser.zero_grad()
+                torch.nn.functional.cross_entropy(network(x[chosen]), y[chosen]).backward()
+                optimiser.step()
+                schedule.step()
+        with torch.no_grad():
+            parts = [torch.softmax(network(part.to(device)), dim=1).double().cpu() for part in asked.split(1024)]
+        return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
     except torch.cuda.OutOfMemoryError:
         raise BenchmarkError(
             "the GPU has no memory left for the network. Free it, or hide it with CUDA_VISIBLE_DEVICES= ."
         ) from None
-
-
-def _train(
-    torch: Any,
-    images: NDArray[np.float32],
-    targets: NDArray[np.float32],
-    test_images: NDArray[np.float32],
-    *,
-    seed: int,
-) -> NDArray[np.float64]:
-    device = default_device()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network = table_4_1_network(torch, shape=images.shape[1:], n_classes=targets.shape[1]).to(device)
-    order = torch.Generator().manual_seed(seed)
-    x, y = torch.from_numpy(images).to(device), torch.from_numpy(targets).to(device)
-    optimiser = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
-    n_steps = EPOCHS * -(-len(x) // BATCH)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=n_steps)
-    for _ in range(EPOCHS):
-        for chosen in torch.randperm(len(x), generator=order).to(device).split(BATCH):
-            optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(network(x[chosen]), y[chosen]).backward()
-            optimiser.step()
-            schedule.step()
-    with torch.no_grad():
-        parts = [
-            torch.softmax(network(part.to(device)), dim=1).double().cpu()
-            for part in torch.from_numpy(test_images).split(1024)
-        ]
-    return np.asarray(torch.cat(parts).numpy(), dtype=np.float64)
 
 
 def table_4_1_network(torch: Any, *, shape: tuple[int, ...], n_classes: int) -> Any:
@@ -85,12 +72,6 @@ def table_4_1_network(torch: Any, *, shape: tuple[int, ...], n_classes: int) -> 
     )  # fmt: skip
 
 
-def _channels_first(images: NDArray[np.float32]) -> NDArray[np.float32]:
-    if images.ndim == 3:
-        images = images[..., None]
-    return np.ascontiguousarray(np.moveaxis(images, -1, 1), dtype=np.float32)
-
-
 IMAGE_LEARNERS = ("cnn", "lightgbm", "logistic")
 TABLE_LEARNERS = ("lightgbm", "logistic", "forest")
 
@@ -106,8 +87,8 @@ def train_and_predict(
 ) -> NDArray[np.float64]:
     """Train a learner on some rows, and give its class probabilities for others: one row each, one column a class.
 
-    The network learns from soft labels where they are given; the others learn from hard ones. `balanced`: LightGBM weighs
-    the classes.
+    The network learns from soft labels where they are given, the others from hard ones. `balanced`: LightGBM weighs the
+    classes.
     """
     check_learner(learner, schema)
     if learner == "cnn":

@@ -103,7 +103,6 @@ class Spread:
         return f"{self.mean:{spec}}" if self.deviation is None else f"{self.mean:{spec}} ± {self.deviation:{spec}}"
 
     def __str__(self) -> str:
-        """With four digits."""
         return format(self)
 
 
@@ -170,8 +169,8 @@ def run(
     the same fitted model are scored: the recommended one, and (keys that end in `_n`; nothing where the model cannot
     make that many) as many as there are real training rows. Time and memory are those of `child.Outcome`.
 
-    A baseline has no epsilon. The learner is by default the network for images and LightGBM for tables. `seeds`: how many, or
-    which.
+    A baseline has no epsilon. The learner is by default the network for images and LightGBM for tables. `seeds`: how
+    many, or which.
     """
     if isinstance(method, Baseline) != (epsilon is None):
         raise BenchmarkError("a mechanism needs an epsilon, and a baseline has none.")
