@@ -96,7 +96,7 @@ def _classes(material: Material, learners: Sequence[str], *, most_rows: int, on_
             on_step(f"{learner} on {trained_on} rows")
             train = material.examples(trained_on, most=most_rows)
             chance = train_and_predict(learner, train, test, schema, balanced=balanced)
-            learned.append(_judged(learner, trained_on, metric, chance, test.label, names))
+            learned.append(_learned(learner, trained_on, **_judged(metric, chance, test.label, names)))
     if schema.images:
         return _utility(metric, target.name, learned, class_names=names)
     on_step("what each column is worth")
@@ -111,14 +111,7 @@ def _classes(material: Material, learners: Sequence[str], *, most_rows: int, on_
     return _utility(metric, target.name, learned, class_names=names, importances=_largest(worth))
 
 
-def _judged(
-    learner: str,
-    trained_on: str,
-    metric: Metric,
-    chance: NDArray[np.float64],
-    truth: NDArray[np.int64],
-    names: Sequence[str],
-) -> Learned:
+def _judged(metric: Metric, chance: NDArray[np.float64], truth: NDArray[np.int64], names: list[str]) -> Learned:
     rounds = _FEW_ROUNDS if metric == "auc_ovo" else 100
     score = interval(lambda at: score_of(metric, chance[at], truth[at]), truth, rounds=rounds)
     confusion = np.zeros((len(names), len(names)), dtype=np.int64)
@@ -128,7 +121,7 @@ def _judged(
     figures = zip(names, rows.tolist(), recall.tolist(), precision.tolist(), strict=True)
     classes = [dict(zip(("name", "rows", "recall", "precision"), each, strict=True)) for each in figures]
     shown = {"classes": classes, "confusion": confusion.tolist(), "calibration": _calibration(chance, truth)}
-    return _learned(learner, trained_on, score, brier=brier(chance, truth), **shown)
+    return {"score": score, "brier": brier(chance, truth), **shown}
 
 
 def _calibration(chance: NDArray[np.float64], truth: NDArray[np.int64]) -> list[dict[str, float]]:
