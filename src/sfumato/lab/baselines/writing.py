@@ -25,14 +25,7 @@ def baseline_for(name: str) -> Baseline:
 def release_non_private(
     fitted: FittedBaseline, *, to: str | Path, rows: AskedRows = None, force: bool = False
 ) -> NonPrivatePaper:
-    """Write rows of a baseline, with a paper in the place of the certificate that `verify` refuses.
-
-    Args:
-        fitted: What a baseline gave.
-        to: The folder to make.
-        rows: How many; by default as many as are declared, or as there are.
-        force: Replace an existing folder.
-    """
+    """Write rows of a baseline, with a paper in the place of the certificate that `verify` refuses."""
     target = Path(to)
     check_target(target, force=force)
     name, content, synthetic = settled_file(fitted.sample(rows))

@@ -35,7 +35,6 @@ class Tally(ABC):
     """Counts of one column."""
 
     def __init__(self, column: Column) -> None:
-        """Nothing counted yet."""
         self._column, self._missing = column, 0
         self._unread = Texts()
 
@@ -75,7 +74,6 @@ class DiscoveredTally(Tally):
     """A text column whose categories are left to discovery: what it would not find, and which type the texts look like."""
 
     def __init__(self, column: Column, *, least: int) -> None:
-        """Nothing counted yet; texts in fewer rows than `least` are not let out."""
         super().__init__(column)
         self._least, self._counts = least, Counter[str]()
 
@@ -120,7 +118,6 @@ class NumberTally(Tally):
     """Numbers and dates: not readable, missing, beyond the bounds, not whole."""
 
     def __init__(self, column: Column) -> None:
-        """Nothing counted yet."""
         super().__init__(column)
         self._parse = parse_date if column.kind == "datetime" else parse_number
         self._below = self._above = self._broken = self._rows = self._pointed = 0
@@ -169,7 +166,6 @@ class CodedTally(Tally):
     """Categories and booleans: outside of the list, missing."""
 
     def __init__(self, column: Column) -> None:
-        """Nothing counted yet."""
         super().__init__(column)
         self._read = coder(column)
         self._folded = {category.strip().casefold() for category in column.categories}
