@@ -2,13 +2,15 @@
 
 import math
 
-from sfumato.errors import SfumatoError
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.folder.contents import archive_of
 from sfumato.folder.releasing import ANSWERS, answers_of
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.plan.answers import Answers
 from sfumato.public.plan.block import Block, Response
-from sfumato.public.plan.discovery import discovered_bounds
+from sfumato.public.plan.discovery import DiscoveryPlan, discovered_bounds
 from sfumato.public.plan.grid import RESPONSE_PARTS, truth_in_parts
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step
@@ -24,8 +26,6 @@ from sfumato.verification.noise_checks import (
 )
 from sfumato.verification.plan_checks import Recomputed
 
-#: No sum of rows and noise comes near this: a row's integers are below 2^29, and there are no 2^33 of them.
-_LARGEST = 2**62
 _CLOSE = 1e-9
 
 
@@ -35,10 +35,8 @@ def check_answers(
     """The answers, if they are those of the plan; None if they are not."""
     if ANSWERS not in contents:
         return None
-    try:
-        answers = answers_of(contents[ANSWERS])
-    except SfumatoError as error:
-        found.problems.append(str(error))
+    answers = found.attempt(lambda: answers_of(contents[ANSWERS]), garbled=f"{ANSWERS} cannot be read")
+    if answers is None:
         return None
     discovery = planned.discovery
     plans = [planned.plan] if discovery is None else [discovery.plan, planned.plan]
@@ -54,7 +52,7 @@ def check_answers(
         f"(an honest release fails this once in {1 / FALSE_ALARM:.0g})",
     )
     if discovery is not None:
-        _check_discovery(answers, schema, planned, found)
+        _check_discovery(answers, schema, discovery, found)
     return answers
 
 
@@ -63,20 +61,20 @@ def _unplanned(answers: Answers, plans: list[Plan]) -> list[str]:
     problems, expected = [], set()
     for plan in plans:
         for step in plan.steps:
-            uses = answers.uses(step)
-            for use in range(uses):
+            for use in range(answers.uses(step)):
                 for block in step.blocks:
                     key = f"{step.name}/{use}/{block.name}"
                     expected.add(key)
+                    # No sum of rows and noise comes near 2^62: a row's integers are below 2^29, and there are no 2^33.
                     if key not in answers.integers:
                         problems.append(f"{ANSWERS} holds no answer to {key}, though its step was used.")
                     elif answers.integers[key].shape != shape_of(step, block.width):
                         problems.append(f"the answer to {key} has another shape than the plan gives it.")
                     elif step.choice and not 0 <= answers.integers[key][0] < len(step.choice.widths):
                         problems.append(f"the answer to {key} is no candidate of the choice.")
-                    elif isinstance(block, Response) and _is_no_code(answers, key, block):
+                    elif isinstance(block, Response) and _beyond(answers.integers[key], 0, block.categories - 1):
                         problems.append(f"the answer to {key} holds a code that its response cannot give.")
-                    elif _is_too_large(answers, key):
+                    elif _beyond(answers.integers[key], -(2**62), 2**62):
                         problems.append(f"the answer to {key} holds a number that no sum of rows comes near.")
     extra = sorted(set(answers.integers) - expected)
     problems += [f"{ANSWERS} holds an answer that was not planned, or not in this order: {n!a}." for n in extra[:20]]
@@ -90,14 +88,8 @@ def shape_of(step: Step, width: int) -> tuple[int, ...]:
     return (step.groups * step.mixtures, width) if step.is_mixed else (width,)
 
 
-def _is_too_large(answers: Answers, key: str) -> bool:
-    values = answers.integers[key]
-    return bool(values.size and (values.max() > _LARGEST or values.min() < -_LARGEST))
-
-
-def _is_no_code(answers: Answers, key: str, block: Response) -> bool:
-    values = answers.integers[key]
-    return bool(values.size and (values.min() < 0 or values.max() >= block.categories))
+def _beyond(values: NDArray[np.int64], low: int, high: int) -> bool:
+    return bool(((values < low) | (values > high)).any())
 
 
 def _answered(answers: Answers, plan: Plan) -> list[Answered]:
@@ -129,28 +121,21 @@ def _responded(answers: Answers, plan: Plan) -> list[Responded]:
     ]
 
 
-def _check_discovery(answers: Answers, schema: Schema, planned: Recomputed, found: Findings) -> None:
+def _check_discovery(answers: Answers, schema: Schema, discovery: DiscoveryPlan, found: Findings) -> None:
     """Bounds follow from the discovery's noisy histograms. Categories do not: counts of texts are not released."""
-    discovery = planned.discovery
-    if discovery is None:
-        return
     if discovery.texts:
         names = ", ".join(repr(column.name) for column in discovery.texts)
         found.declared.append(f"that the categories of {names} passed the discovery's threshold")
     if not discovery.numbers:
         return
-    try:
-        again = discovered_bounds(discovery, answers)
-    except SfumatoError as error:
-        found.problems.append(f"the bounds cannot be found again: {error}")
+    again = found.attempt(lambda: discovered_bounds(discovery, answers), "the bounds cannot be found again")
+    if again is None:
         return
     problems = []
     for name, column in again.items():
-        known = schema[name]
-        spread = column.high - column.low
-        if max(abs(known.low - column.low), abs(known.high - column.high)) > _CLOSE * spread or not math.isfinite(
-            spread
-        ):
+        known, spread = schema[name], column.high - column.low
+        off = max(abs(known.low - column.low), abs(known.high - column.high))
+        if off > _CLOSE * spread or not math.isfinite(spread):
             problems.append(
                 f"column {name!r} has bounds [{known.low:g}, {known.high:g}], and its noisy histogram gives "
                 f"[{column.low:g}, {column.high:g}]."

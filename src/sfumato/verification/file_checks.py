@@ -34,10 +34,8 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict
         found.problems.append(f"the folder cannot be listed ({error.strerror}).")
         return {}
     problems = _names_that_do_not_belong(listed)
-    problems += [
-        f"{ascii(n)[1:-1]} is listed in the certificate and missing from the folder."
-        for n in sorted(set(listed) - present)
-    ]
+    missing = sorted(set(listed) - present)
+    problems += [f"{ascii(n)[1:-1]} is listed in the certificate and missing from the folder." for n in missing]
     extra = sorted(present - set(listed))
     problems += [f"{ascii(n)[1:-1]} is in the folder and not listed in the certificate." for n in extra[:_MOST_NAMED]]
     contents = {}
@@ -49,11 +47,10 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict
             continue
         if sha256_of(content) != listed[name]:
             problems.append(f"{name} differs from the file that the certificate was made for (SHA-256).")
-            continue
-        contents[name] = content
-    found.settle(
-        problems, checked="every file is plain, listed and the one that the certificate was made for (SHA-256)"
-    )
+        else:
+            contents[name] = content
+    checked = "every file is plain, listed and the one that the certificate was made for (SHA-256)"
+    found.settle(problems, checked=checked)
     return contents
 
 
@@ -82,15 +79,10 @@ def check_schema(contents: dict[str, bytes], certificate: Certificate, found: Fi
     """The schema, if it is that of the certificate, complete, and its file holds nothing besides."""
     if SCHEMA not in contents:
         return None
-    try:
-        text = contents[SCHEMA].decode()
-        schema = parse_schema(text)
-        again = schema_to_toml(schema)
-    except SfumatoError as error:
-        found.problems.append(str(error))
-        return None
-    except (ValueError, ArithmeticError) as error:
-        found.problems.append(f"{SCHEMA} cannot be read ({type(error).__name__}).")
+    garbled = f"{SCHEMA} cannot be read"
+    schema = found.attempt(lambda: parse_schema(contents[SCHEMA].decode()), garbled=garbled)
+    again = None if schema is None else found.attempt(lambda: schema_to_toml(schema).encode(), garbled=garbled)
+    if schema is None or again is None:
         return None
     problems = []
     if schema.digest() != certificate.schema_sha256:
@@ -99,7 +91,7 @@ def check_schema(contents: dict[str, bytes], certificate: Certificate, found: Fi
         problems.append(f"the unit of privacy in {SCHEMA} differs from the one in the certificate.")
     if schema.unknown:
         problems.append(f"{SCHEMA} leaves the column {schema.unknown[0].name!r} open: no release has that.")
-    if again != text:
+    if again != contents[SCHEMA]:
         problems.append(f"{SCHEMA} holds something besides the schema, or writes it as sfumato does not.")
     checked = "the schema and the unit of privacy are those of the certificate, and their file holds nothing else"
     return schema if found.settle(problems, checked=checked) else None
