@@ -129,9 +129,7 @@ def text_of(value: Any) -> str | None:
         return None
     if issubclass(kind, datetime):
         return _text_of_datetime(value)
-    if issubclass(kind, date):
-        return _plain_date(value).isoformat()
-    return None
+    return _plain_date(value).isoformat() if issubclass(kind, date) else None
 
 
 def _plain_text(value: str | bytes) -> str:
@@ -190,17 +188,14 @@ def _offset(value: datetime) -> timedelta | None:
     zone: tzinfo | None = datetime.tzinfo.__get__(value)
     if zone is None:
         return None
-    if type(zone) not in _ZONES and _package_of(zone) not in _ZONE_PACKAGES:
+    module = type(zone).__module__
+    package = module.partition(".")[0] if type(module) is str else ""
+    if type(zone) not in _ZONES and package not in _ZONE_PACKAGES:
         raise ValueError("a time zone of an unknown make")
     try:
         return _plain_datetime(value).replace(tzinfo=zone).utcoffset()
     except (ArithmeticError, AttributeError, LookupError, OSError, TypeError):
         raise ValueError("a time zone that cannot say") from None
-
-
-def _package_of(zone: tzinfo) -> str:
-    module = type(zone).__module__
-    return module.partition(".")[0] if type(module) is str else ""
 
 
 def _seconds_of_datetime(value: datetime) -> float:

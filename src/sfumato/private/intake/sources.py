@@ -48,14 +48,9 @@ class Renamed:
 
     def __init__(self, source: Source, *, names: Mapping[str, str]) -> None:
         """Take {schema's name: source's name}; the columns that are not named keep theirs."""
-        self._source = source
-        self._renamed = dict(names)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The schema's names, where there is one."""
-        back = {theirs: ours for ours, theirs in self._renamed.items()}
-        return tuple(back.get(name, name) for name in self._source.names)
+        self._source, self._renamed = source, dict(names)
+        back = {theirs: ours for ours, theirs in names.items()}
+        self.names = tuple(back.get(name, name) for name in source.names)
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The source's chunks, renamed."""
@@ -87,12 +82,11 @@ def open_source(data: Any, schema: Schema) -> Source:
 def open_path(path: Path, schema: Schema | None) -> Source:
     """Open a file or folder by what its name says; without a schema only its structure may be asked for."""
     if path.is_dir():
-        shape = next((column.shape for column in schema.images), None) if schema is not None else (1, 1)
-        if shape is None:
+        if schema is not None and not schema.images:
             raise SourceError(
                 f"{path} is a folder, and the schema declares no image column. Declare one, or give a file."
             )
-        return FolderSource(path, shape=shape)
+        return FolderSource(path, shape=(1, 1) if schema is None else schema.images[0].shape)
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -123,7 +117,12 @@ def _open_object(data: Any, schema: Schema) -> Source:
     if isinstance(data, pa.Table):
         return TableSource(data)
     if hasattr(data, "__arrow_c_stream__"):  # polars, DuckDB and whoever else speaks Arrow
-        return TableSource(_arrow_of(data))
+        try:
+            table = pa.table(data)
+        except Exception:  # noqa: BLE001 - whatever a library of any make raises over private rows would be an output
+            way = "cannot be read by way of Arrow. Give it as a pandas frame or an Arrow table."
+            raise SourceError(f"data of type {type(data).__name__} {way}") from None
+        return TableSource(table)
     if isinstance(data, Mapping):
         if not data:
             raise SourceError("the data has no arrays. Give one array for each column of the schema.")
@@ -141,15 +140,6 @@ def _open_object(data: Any, schema: Schema) -> Source:
     if isinstance(data, np.ndarray) and data.ndim > 1 and schema.images:
         return ArraySource({"image": data})
     raise SourceError(f"data of type {type(data).__name__} is not known. Give a path, a frame, or a dict of arrays.")
-
-
-def _arrow_of(data: Any) -> Any:
-    try:
-        return pa.table(data)
-    except Exception:  # noqa: BLE001 - whatever a library of any make raises over private rows would be an output
-        raise SourceError(
-            f"data of type {type(data).__name__} cannot be read by way of Arrow. Give it as a pandas frame or an Arrow table."
-        ) from None
 
 
 def _image_names(source: Source, schema: Schema) -> dict[str, str]:
