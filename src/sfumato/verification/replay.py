@@ -117,7 +117,8 @@ class _Total:
 
 def _field(event: Mapping[str, Any], name: str, kind: type, *, low: float = 0.0) -> Any:
     value: Any = event.get(name)
-    if not isinstance(value, (int, float) if kind is float else kind) or isinstance(value, bool):
+    fits = isinstance(value, (int, float) if kind is float else kind) and not isinstance(value, bool)
+    if not fits:
         raise AccountingError(f"the field {name} of event {event.get('event')!r} is missing or malformed.")
     if kind is not list and not (math.isfinite(value) and value >= low):
         raise AccountingError(f"{name} is {value!r}. It must be finite and at least {low}.")

@@ -45,9 +45,7 @@ def _many_places(map_of: TryMap, edge: Batch, n: int) -> bool:
     """Whether a batch that holds the same row again and again gives it different values."""
     for row in np.linspace(0, n - 1, min(n, _TILED)).astype(int):
         tiled = map_of(take(edge, np.full(n, row)))
-        if tiled is not None and any(
-            not _equal({"": values[:1].repeat(n, 0)}, {"": values}) for values in tiled.values()
-        ):
+        if tiled is not None and not _equal({name: values[:1].repeat(n, 0) for name, values in tiled.items()}, tiled):
             return True
     return False
 
@@ -71,8 +69,7 @@ def _edge_rows(
     map_of: TryMap, one: Batch, two: Batch, *, jumps: dict[str, NDArray[np.int64]], schema: Schema
 ) -> Batch | None:
     """For each row of the first batch a row at an edge, on the way to the row of the second; both sides in turn."""
-    low: dict[str, Any] = dict(one)
-    high: dict[str, Any] = dict(two)
+    low, high = dict[str, Any](one), dict[str, Any](two)
     for name, values in one.items():
         if not _can_move(name, values, schema):
             high[name] = values
@@ -89,9 +86,8 @@ def _edge_rows(
         found = _halved(map_of, low, _a_little_on(low, mask, reach), jumps) or found
     if found is None:
         return None
-    low, high = found
-    side = np.arange(len(next(iter(low.values())))) % 2 == 0
-    return {name: np.where(_as_column(side, low[name]), low[name], high[name]) for name in low}
+    (low, high), n = found, len(next(iter(one.values())))
+    return {name: np.where(_as_column(np.arange(n) % 2 == 0, low[name]), low[name], high[name]) for name in low}
 
 
 def _halved(map_of: TryMap, low: Batch, high: Batch, jumps: dict[str, NDArray[np.int64]]) -> Sides | None:
@@ -149,8 +145,7 @@ def _one_jump_each(jumps: NDArray[np.bool_]) -> NDArray[np.int64]:
     rows, columns = jumps.shape
     weight = np.random.default_rng(columns).random(jumps.shape)
     weight[: rows // 2] += np.arange(columns) >= columns - 8
-    chosen: NDArray[np.int64] = np.where(jumps, weight, -1.0).argmax(axis=1)
-    return chosen
+    return np.asarray(np.where(jumps, weight, -1.0).argmax(axis=1))
 
 
 def _can_move(name: str, values: NDArray[Any], schema: Schema) -> bool:

@@ -55,15 +55,11 @@ def arrays_in(value: object) -> Iterator[NDArray[Any]]:
         yield value
     elif isinstance(value, float | np.floating):
         yield np.asarray(value)
-    elif isinstance(value, Mapping):
-        for part in value.values():
+    else:
+        fields = getattr(value, "__dataclass_fields__", ())
+        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        for part in (*inner, *(getattr(value, field) for field in fields)):
             yield from arrays_in(part)
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from arrays_in(part)
-    elif hasattr(value, "__dataclass_fields__"):
-        for field in value.__dataclass_fields__:
-            yield from arrays_in(getattr(value, field))
 
 
 class _Walk:
@@ -208,9 +204,8 @@ def _atom(value: Any) -> bytes:
 
 
 def _full_name(named: Any) -> bytes:
-    module = (
-        "__main__" if named.__module__ == "__mp_main__" else named.__module__
-    )  # a script, loaded by another process
+    # A script that another process has loaded is called otherwise there.
+    module = "__main__" if named.__module__ == "__mp_main__" else named.__module__
     return f"{module}.{named.__qualname__}".encode()
 
 

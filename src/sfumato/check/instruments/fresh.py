@@ -13,12 +13,12 @@ import io
 import json
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 import types
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 from sfumato.check.instruments.canonical import Leaf, digest, first_difference, leaves
@@ -136,10 +136,7 @@ def build_elsewhere(
 
 def can_be_loaded(mechanism: Mechanism) -> bool:
     """Whether another process can find the class: not one made within a function, or typed into a console."""
-    cls = type(mechanism)
-    if "<locals>" in cls.__qualname__:
-        return False
-    return _file_of(cls) is not None
+    return "<locals>" not in type(mechanism).__qualname__ and _file_of(type(mechanism)) is not None
 
 
 def _file_of(cls: type) -> str | None:
@@ -154,19 +151,14 @@ class _Helper:
     """The helper process. It ends when this process closes the pipe to it, at the latest when it ends itself."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Popen[str] | None = None
 
     def ask(self, request: Path) -> None:
         if self._process is None or self._process.poll() is not None:
             # The environment as it was at the import: what a mechanism has put there since is not handed on.
             environment = {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _SERVE],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env=environment,
-            )
+            command = [sys.executable, "-c", _SERVE]
+            self._process = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
             atexit.register(self._close)
         pipe, answer = self._process.stdin, self._process.stdout
         if pipe is not None and answer is not None:
@@ -190,24 +182,22 @@ def serve() -> None:
         request, *libraries = json.loads(line)
         for name in libraries:
             importlib.import_module(name)
+        # The pipe is the helper's: what a mechanism prints is not for it.
         if not hasattr(os, "fork"):
             with contextlib.redirect_stdout(io.StringIO()):
                 _answer(Path(request))
-            sys.stdout.write("done\n")
-            sys.stdout.flush()
-            return  # only the first request finds the process fresh
-        child = os.fork()
-        if child == 0:
+        elif (child := os.fork()) == 0:
             try:
-                os.dup2(
-                    os.open(os.devnull, os.O_WRONLY), 1
-                )  # the pipe is the helper's: what a mechanism prints is not for it
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 _answer(Path(request))
             finally:
                 os._exit(0)  # never back into this loop, which is the helper's
-        os.waitpid(child, 0)
+        else:
+            os.waitpid(child, 0)
         sys.stdout.write("done\n")
         sys.stdout.flush()
+        if not hasattr(os, "fork"):
+            return  # only the first request finds the process fresh
 
 
 def _answer(asked: Path) -> None:
@@ -216,11 +206,10 @@ def _answer(asked: Path) -> None:
     try:
         mechanism = made_from(_load(request), request.settings, what="the mechanism")
     except Exception as error:  # noqa: BLE001 - a class that cannot be made anew is a finding
-        asked.with_suffix(".answer").write_bytes(pickle.dumps(Built(f"{type(error).__name__}: {error}", {})))
-        return
-    doors = NotedDoors(AnsweredDoors(request.plan, request.answers))
-    outcome = outcome_of(mechanism, doors, request.schema)
-    built = build_here(mechanism, outcome, request.schema, seed=request.seed, rows=request.rows)
+        built = Built(f"{type(error).__name__}: {error}", {})
+    else:
+        outcome = outcome_of(mechanism, NotedDoors(AnsweredDoors(request.plan, request.answers)), request.schema)
+        built = build_here(mechanism, outcome, request.schema, seed=request.seed, rows=request.rows)
     asked.with_suffix(".answer").write_bytes(pickle.dumps(built))
 
 

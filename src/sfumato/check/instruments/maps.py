@@ -1,6 +1,5 @@
 """Maps run again on public rows: each row must get the same bits, whatever was seen before and whoever stands beside it."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from sfumato.check.instruments.noted import NotedMap, NotedTeacher
 from sfumato.errors import ContractError
 from sfumato.private.intake.quiet import silence
 from sfumato.private.rows.prepared import batch_rows
+from sfumato.private.rows.row_alone import frozen
 from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import Batch, Schema
 
@@ -38,7 +38,10 @@ def try_maps(maps: list[NotedMap], schema: Schema) -> None:
             code = (noted.step, getattr(noted.given, "__code__", id(noted.given)))  # objects: each by itself
             if code not in tried:
                 tried.add(code)
-                _try(noted, public)
+                n = noted.rows or public.rows
+                once = _keeps_nothing(noted, public, rows=np.arange(n))
+                if not isinstance(noted, NotedTeacher):
+                    _is_of_each_row_alone(noted, public, once, n=n)
             public.prepare(noted)
 
 
@@ -87,25 +90,16 @@ class PublicRows:
             batch[noted.column] = column.astype(np.float32)
 
 
-def _try(noted: NotedMap, public: PublicRows) -> None:
-    n = noted.rows or public.rows
-    once = _keeps_nothing(noted, public, rows=np.arange(n))
-    if not isinstance(noted, NotedTeacher):
-        _is_of_each_row_alone(noted, public, once, n=n)
-
-
 def _keeps_nothing(noted: NotedMap, public: PublicRows, *, rows: NDArray[np.int64]) -> Values:
     """What it gives for ordinary rows, which must be the same whatever it has seen before."""
     ordinary = take(public["ordinary"], rows)
     once = _attempt(noted, _frozen(ordinary))
     if once is None:
-        raise _broken(
-            noted,
-            "fails on made-up rows that cannot be written into, as a door gives them. Work on a copy of the batch",
-        )
+        why = "fails on made-up rows that cannot be written into, as a door gives them. Work on a copy of the batch"
+        raise _broken(noted, why)
     lent = {name: np.array(values) for name, values in ordinary.items()}
     again = _values(noted, lent)
-    if _hash(lent) != _hash(ordinary):
+    if _differ(lent, ordinary):
         raise _broken(noted, "writes into the batch that it is given, so later maps see other rows. Work on a copy")
     _same(noted, once, again, "another value when it is asked again, so it keeps or draws something")
     for kind in ("other", "high", "nasty", "low"):
@@ -122,8 +116,8 @@ def _is_of_each_row_alone(noted: NotedMap, public: PublicRows, once: Values, *, 
     moved = _values(noted, _frozen(take(ordinary, order)))
     _same(noted, {name: v[order] for name, v in once.items()}, moved, "another value at another place of its batch")
     for kind in ("other", "alike", "high", "low", "nasty"):
-        _among(noted, ordinary, once, take(public[kind], first), kind)
         home = take(public[kind], first)
+        _among(noted, ordinary, once, home, kind)
         alone = _attempt(noted, _frozen(home))
         for guests in ("ordinary", "high", "low"):
             if alone is not None:
@@ -132,8 +126,7 @@ def _is_of_each_row_alone(noted: NotedMap, public: PublicRows, once: Values, *, 
         fewer = _attempt(noted, _frozen(take(ordinary, first[: n // 2])))
         if fewer is None or not all(_close(fewer[name], values[: n // 2]) for name, values in once.items()):
             raise _broken(noted, "depends on how many rows are in its batch. Compute from each row alone")
-        seen = place_shows(lambda batch: _attempt(noted, _frozen(batch)), ordinary, other, schema=public.schema)
-        if seen:
+        if place_shows(lambda batch: _attempt(noted, _frozen(batch)), ordinary, other, schema=public.schema):
             raise _broken(
                 noted,
                 "rounds what it computes, and what it computes depends in its last bits on a row's place in the batch, so "
@@ -168,8 +161,13 @@ def _attempt(noted: NotedMap, batch: Batch) -> Values | None:
 
 
 def _same(noted: NotedMap, one: Values, two: Values, how: str) -> None:
-    if list(one) != list(two) or any(_bits(one[name]) != _bits(two[name]) for name in one):
+    if _differ(one, two):
         raise _broken(noted, f"gives a {noted.unit} {how}. Compute from each {noted.unit} alone")
+
+
+def _differ(one: Batch, two: Batch) -> bool:
+    """Bit by bit."""
+    return list(one) != list(two) or any(_bits(one[name]) != _bits(two[name]) for name in one)
 
 
 def _bits(values: NDArray[Any]) -> tuple[str, tuple[int, ...], bytes]:
@@ -184,12 +182,5 @@ def _broken(noted: NotedMap, what: str) -> ContractError:
     return ContractError(f"the map of {noted.step!r} {what}.")
 
 
-def _hash(batch: Batch) -> bytes:
-    return hashlib.sha256(b"".join(np.ascontiguousarray(values).tobytes() for values in batch.values())).digest()
-
-
 def _frozen(batch: Batch) -> Batch:
-    copies = {name: np.array(values) for name, values in batch.items()}
-    for values in copies.values():
-        values.flags.writeable = False
-    return copies
+    return frozen({name: np.array(values) for name, values in batch.items()})

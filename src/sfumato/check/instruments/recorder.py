@@ -7,17 +7,15 @@ is what sensitivity means for a mechanism that adapts and samples.
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ContractError
-from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.plan.block import Dense, Outer, Response
+from sfumato.public.plan.block import Response
 from sfumato.public.plan.choice import ROW
-from sfumato.public.plan.doors import Tensor
 from sfumato.public.plan.grid import NOISE_STDDEV
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step
@@ -60,53 +58,28 @@ class Record:
         return sum((name, part) == (step, block) for name, _, part in self.sums)
 
 
+class History(TypedDict, total=False):
+    """An earlier run that is to be repeated on other rows."""
+
+    answers: Record
+    #: Places of rows which the earlier data did not hold; the rows after them have moved on.
+    new: Collection[int]
+    #: Places of rows which take part in everything.
+    always: Collection[int]
+
+
 class Recorder(Primitives):
     """Other primitives, and a record of what goes through them."""
 
-    def __init__(
-        self,
-        inner: Primitives,
-        record: Record,
-        *,
-        answers: Record | None = None,
-        new: Collection[int] = (),
-        always: Collection[int] = (),
-    ) -> None:
-        """Note everything in `record`.
-
-        Args:
-            inner: What draws and clips.
-            record: Filled as the doors are used.
-            answers: The record of an earlier run, to be repeated.
-            new: Places of rows which the earlier data did not hold; the rows after them have moved on.
-            always: Places of rows which take part in everything.
-        """
+    def __init__(self, inner: Primitives, record: Record, **history: Unpack[History]) -> None:
+        """Note everything in `record`. The inner ones clip and draw."""
         super().__init__(inner.source)
-        self._inner = inner
-        self._record = record
-        self._then = answers
+        self._inner, self._record, self._then = inner, record, history.get("answers")
+        new, always = history.get("new", ()), history.get("always", ())
         self._new = np.sort(np.fromiter(new, dtype=np.int64))
         self._always = np.fromiter({*always, *new}, dtype=np.int64)
-
-    def clip(self, values: NDArray[Any], *, block: Dense, noise_multiplier: float) -> NDArray[np.int32]:
-        """As the inner one clips."""
-        return self._inner.clip(values, block=block, noise_multiplier=noise_multiplier)
-
-    def clip_outer(self, values: NDArray[Any], *, block: Outer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """As the inner one clips."""
-        return self._inner.clip_outer(values, block=block)
-
-    def clip_persons(self, lengths: NDArray[Any], together: Together) -> NDArray[Any]:
-        """As the inner one clips."""
-        return self._inner.clip_persons(lengths, together)
-
-    def clip_gradients(self, gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:
-        """As the inner one clips."""
-        return self._inner.clip_gradients(gradients, block=block, noise_multiplier=noise_multiplier)
-
-    def noise(self, shape: tuple[int, ...]) -> Integers:
-        """As the inner one draws."""
-        return self._inner.noise(shape)
+        for name in ("clip", "clip_outer", "clip_persons", "clip_gradients", "noise"):
+            setattr(self, name, getattr(inner, name))
 
     def noisy(self, private_sum: Integers, *, step: str, block: str) -> Integers:
         """Note the exact sum, and answer as then."""

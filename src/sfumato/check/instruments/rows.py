@@ -36,14 +36,11 @@ def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
 
 def made_up(schema: Schema, *, n_rows: int, seed: int) -> Raw:
     """Raw rows as a file might hold them: category names rather than codes."""
-    batch = random_batch(schema, n_rows=n_rows, seed=seed)
-    raw: Raw = {}
+    raw = dict(random_batch(schema, n_rows=n_rows, seed=seed))
     for column in schema.columns:
-        values: NDArray[Any] = batch[column.name]
         if column.is_coded:
             names = np.array([*column.categories, None], dtype=object)
-            values = names[values.astype(np.int64)]
-        raw[column.name] = values
+            raw[column.name] = names[raw[column.name].astype(np.int64)]
     return with_persons(raw, schema, n_rows=n_rows)
 
 
@@ -63,12 +60,10 @@ def nasty(schema: Schema, *, n_rows: int) -> Raw:
             pictures[::2] = np.inf
             pictures[1::3] = -1e30
             raw[column.name] = pictures
-        elif column.is_coded:
-            odd = ["", "no such category", None, "\x00", "NaN", "🙂" * 50, -1, 3.5]
-            raw[column.name] = np.array([odd[i % len(odd)] for i in range(n_rows)], dtype=object)
         else:
-            odd = [np.nan, np.inf, -np.inf, 1e308, -1e308, "text", None, "12e400", 5e-324]
-            raw[column.name] = np.array([odd[i % len(odd)] for i in range(n_rows)], dtype=object)
+            codes = ["", "no such category", None, "\x00", "NaN", "🙂" * 50, -1, 3.5]
+            numbers = [np.nan, np.inf, -np.inf, 1e308, -1e308, "text", None, "12e400", 5e-324]
+            raw[column.name] = np.resize(np.array(codes if column.is_coded else numbers, dtype=object), n_rows)
     return with_persons(raw, schema, n_rows=n_rows)
 
 
@@ -79,28 +74,18 @@ def one_more(raw: Raw, schema: Schema) -> Raw:
     return {**raw, schema.unit.person: np.full(len(raw[schema.unit.person]), -1)}
 
 
-def joined(first: Raw, second: Raw) -> Raw:
-    """Two sets of rows, one after the other."""
-    return {name: np.concatenate([_alike(first[name], second[name]), second[name]]) for name in first}
-
-
 def inserted(raw: Raw, rows: Raw, *, places: Collection[int]) -> Raw:
     """Other rows among these: afterwards they stand at the given places, counted from 0."""
     n_old, n_new = (len(next(iter(part.values()))) for part in (raw, rows))
     order = np.full(n_old + n_new, -1)
     order[np.sort(np.fromiter(places, dtype=np.int64))] = n_old + np.arange(n_new)
     order[order < 0] = np.arange(n_old)
-    return taken(joined(raw, rows), order)
+    return taken({name: np.concatenate([_alike(raw[name], rows[name]), rows[name]]) for name in raw}, order)
 
 
 def taken(raw: Raw, order: NDArray[np.integer]) -> Raw:
     """Some rows, in the order given."""
     return {name: values[order] for name, values in raw.items()}
-
-
-def part(raw: Raw, rows: slice) -> Raw:
-    """Some of the rows."""
-    return {name: values[rows] for name, values in raw.items()}
 
 
 def read(raw: Raw, schema: Schema) -> Sensitive:
