@@ -89,11 +89,9 @@ class Release:
         return load_lines(read_head(self.path)[1], self.schema, folder=self.path)
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<Release: {self.path}, {self.certificate.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         rows, check = self.certificate.rows, f"Anyone can check it: sfumato verify {self.path}"
         held = "a trained model" if rows is None else f"{rows:,} synthetic rows"
         place = Section(title=str(self.path), subtitle=f", {held}", notes=(check,))

@@ -127,11 +127,6 @@ class Signature:
     certificate_sha256: str
     signature: bytes = field(repr=False)
 
-    @property
-    def fingerprint(self) -> str:
-        """A short name of the key: the first 32 digits of its SHA-256."""
-        return fingerprint(self.public_key)
-
     @staticmethod
     def from_bytes(content: bytes) -> "Signature":
         """Read what `SigningKey.sign` wrote, refusing anything else."""
@@ -151,19 +146,22 @@ class Signature:
 
     def problem(self, certificate: bytes, *, signer: Ed25519PublicKey | None) -> str | None:
         """Why it does not vouch for a certificate, in the name of the signer where one is given; None: it does."""
+        own = fingerprint(self.public_key)
         if self.certificate_sha256 != hashlib.sha256(certificate).hexdigest():
             return f"{SIGNATURE} was made for another certificate than the one in the folder."
         if signer is not None and _raw(signer) != _raw(self.public_key):
-            return f"the certificate is signed with another key ({self.fingerprint}) than the given signer's ({fingerprint(signer)})."
+            return (
+                f"the certificate is signed with another key ({own}) than the given signer's ({fingerprint(signer)})."
+            )
         try:
             self.public_key.verify(self.signature, certificate)
         except InvalidSignature:
-            return f"the signature does not fit the certificate: it was not made with the key {self.fingerprint}."
+            return f"the signature does not fit the certificate: it was not made with the key {own}."
         return None
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:
-    """A short name of a public key."""
+    """A short name of a public key: the first 32 digits of its SHA-256."""
     return hashlib.sha256(_raw(key)).hexdigest()[:32]
 
 

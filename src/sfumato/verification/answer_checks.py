@@ -1,6 +1,7 @@
 """The doors' integers: all that was planned and nothing else, in the planned shapes, and as noisy as planned."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,28 +60,31 @@ def check_answers(
 def _unplanned(answers: Answers, plans: list[Plan]) -> list[str]:
     """What is missing from the answers, or has no place among them."""
     problems, expected = [], set()
-    for plan in plans:
-        for step in plan.steps:
-            for use in range(answers.uses(step)):
-                for block in step.blocks:
-                    key = f"{step.name}/{use}/{block.name}"
-                    expected.add(key)
-                    # No sum of rows and noise comes near 2^62: a row's integers are below 2^29, and there are no 2^33.
-                    if key not in answers.integers:
-                        problems.append(f"{ANSWERS} holds no answer to {key}, though its step was used.")
-                    elif answers.integers[key].shape != shape_of(step, block.width):
-                        problems.append(f"the answer to {key} has another shape than the plan gives it.")
-                    elif step.choice and not 0 <= answers.integers[key][0] < len(step.choice.widths):
-                        problems.append(f"the answer to {key} is no candidate of the choice.")
-                    elif isinstance(block, Response) and _beyond(answers.integers[key], 0, block.categories - 1):
-                        problems.append(f"the answer to {key} holds a code that its response cannot give.")
-                    elif _beyond(answers.integers[key], -(2**62), 2**62):
-                        problems.append(f"the answer to {key} holds a number that no sum of rows comes near.")
+    for step, use, block in (each for plan in plans for each in _asked(answers, plan)):
+        key = f"{step.name}/{use}/{block.name}"
+        expected.add(key)
+        # No sum of rows and noise comes near 2^62: a row's integers are below 2^29, and there are no 2^33 of them.
+        if key not in answers.integers:
+            problems.append(f"{ANSWERS} holds no answer to {key}, though its step was used.")
+        elif answers.integers[key].shape != shape_of(step, block.width):
+            problems.append(f"the answer to {key} has another shape than the plan gives it.")
+        elif step.choice and not 0 <= answers.integers[key][0] < len(step.choice.widths):
+            problems.append(f"the answer to {key} is no candidate of the choice.")
+        elif isinstance(block, Response) and _beyond(answers.integers[key], 0, block.categories - 1):
+            problems.append(f"the answer to {key} holds a code that its response cannot give.")
+        elif _beyond(answers.integers[key], -(2**62), 2**62):
+            problems.append(f"the answer to {key} holds a number that no sum of rows comes near.")
     extra = sorted(set(answers.integers) - expected)
     problems += [f"{ANSWERS} holds an answer that was not planned, or not in this order: {n!a}." for n in extra[:20]]
     if not expected:
         problems.append(f"{ANSWERS} holds no answer at all.")
     return problems
+
+
+def _asked(answers: Answers, plan: Plan) -> Iterator[tuple[Step, int, Block]]:
+    """Every block of every use of a step that there are answers to."""
+    for step in plan.steps:
+        yield from ((step, use, block) for use in range(answers.uses(step)) for block in step.blocks)
 
 
 def shape_of(step: Step, width: int) -> tuple[int, ...]:
@@ -93,32 +97,24 @@ def _beyond(values: NDArray[np.int64], low: int, high: int) -> bool:
 
 
 def _answered(answers: Answers, plan: Plan) -> list[Answered]:
-    def unit(step: Step, block: Block) -> int | None:
-        # A person who is shortened counts parts of a unit.
-        return None if step.clips_persons(plan.unit) else unit_of(block, plan.units_per_one(step.name, block.name))
-
-    return [
-        Answered(answers.of(step.name, use, block.name), unit(step, block))
-        for step in plan.steps
-        if not step.choice  # a place among candidates, to which no noise is added
-        for use in range(answers.uses(step))
-        for block in step.blocks
-        if not isinstance(block, Response)  # a code, to which no noise is added
-    ]
+    found = []
+    for step, use, block in _asked(answers, plan):
+        if not (step.choice or isinstance(block, Response)):  # a place or a code, to which no noise is added
+            # A person who is shortened counts parts of a unit.
+            whole = not step.clips_persons(plan.unit)
+            unit = unit_of(block, plan.units_per_one(step.name, block.name)) if whole else None
+            found.append(Answered(answers.of(step.name, use, block.name), unit))
+    return found
 
 
 def _responded(answers: Answers, plan: Plan) -> list[Responded]:
-    def other(step: Step, block: Response) -> float:
-        told = truth_in_parts(block, noise_multiplier=plan.noise_multiplier(step.name))
-        return (1 - told / RESPONSE_PARTS) / block.categories
-
-    return [
-        Responded(answers.of(step.name, use, block.name), block.categories, other(step, block))
-        for step in plan.steps
-        for block in step.blocks
-        if isinstance(block, Response)
-        for use in range(answers.uses(step))
-    ]
+    found = []
+    for step, use, block in _asked(answers, plan):
+        if isinstance(block, Response):
+            told = truth_in_parts(block, noise_multiplier=plan.noise_multiplier(step.name)) / RESPONSE_PARTS
+            other = (1 - told) / block.categories
+            found.append(Responded(answers.of(step.name, use, block.name), block.categories, other))
+    return found
 
 
 def _check_discovery(answers: Answers, schema: Schema, discovery: DiscoveryPlan, found: Findings) -> None:

@@ -25,19 +25,12 @@ ONE_STEP = 1 / 250
 
 @dataclass(frozen=True)
 class Difference:
-    """How two products differ.
+    """How two products differ."""
 
-    Attributes:
-        cells: All of their cells.
-        beyond_rounding: Cells that differ by more than rounding.
-        units: All of their rows, pictures or weights.
-        far: Those of them with a cell that is not even near.
-    """
-
-    cells: int
-    beyond_rounding: int
-    units: int
-    far: int
+    cells: int  # all of them
+    beyond_rounding: int  # cells that differ by more than rounding
+    units: int  # all rows, pictures or weights
+    far: int  # units with a cell that is not even near
 
     @property
     def share(self) -> float:

@@ -15,21 +15,13 @@ from sfumato.verification.findings import Findings
 
 @dataclass(frozen=True, kw_only=True)
 class Rebuilt:
-    """A product that was built again.
+    """A product that was built again, beside the released one."""
 
-    Attributes:
-        what: How to speak of it, in the plural.
-        is_same: Whether its file is, to the byte, the released one.
-        difference: How it differs from the released one.
-        warnings: What follows from it for its maker and receiver.
-        notes: What its model has to say about itself.
-    """
-
-    what: str
-    is_same: bool
+    what: str  # how to speak of it, in the plural
+    is_same: bool  # its file is, to the byte, the released one
     difference: Difference
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
+    warnings: tuple[str, ...]  # for its maker and receiver
+    notes: tuple[str, ...]  # of its model about itself
 
 
 #: Comparisons with a threshold for a cell, each of which turns over with the probability of a rounding error; and how seldom

@@ -10,17 +10,16 @@ from sfumato.folder.tensors import WEIGHTS
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.certificate.claim import exact_text
 from sfumato.public.certificate.layout import Section, as_html
+from sfumato.verification import file_checks
 from sfumato.verification.account_checks import check_account, check_delta
 from sfumato.verification.answer_checks import check_answers
-from sfumato.verification.file_checks import check_files, check_schema, read_certificate
+from sfumato.verification.file_checks import SignatureState, Signer
 from sfumato.verification.findings import Findings
-from sfumato.verification.model_checks import read_weights, rebuild_weights
 from sfumato.verification.plan_checks import check_assumptions, check_kind, check_status, recompute
+from sfumato.verification.product_checks import Rows, read_rows, read_weights, rebuild_rows, rebuild_weights
 from sfumato.verification.rebuilt import settle_rebuilt
 from sfumato.verification.report_checks import check_report
-from sfumato.verification.row_checks import Rows, read_rows, rebuild_rows
 from sfumato.verification.shape_checks import misfits
-from sfumato.verification.signature_checks import SignatureState, Signer, check_signature
 
 #: Up to so many synthetic cells and noisy numbers, building again takes seconds and is done unasked.
 QUICK_CELLS, QUICK_NUMBERS = 4_000_000, 2_000_000
@@ -79,12 +78,10 @@ class Verification:
         return f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}, not to be believed"
 
     def __repr__(self) -> str:
-        """One line."""
         promise = f"epsilon {exact_text(self.epsilon)}, delta {exact_text(self.delta)}"
         return f"<Verification: {self.path}, {promise}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         told = [Section(title=str(self.path), subtitle=f": {self.verdict}", before=(self.claim,) if self.ok else ())]
         listed = {
             "Problems": self.problems,
@@ -116,14 +113,14 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
         VerificationError: There is no certificate that can be read.
     """
     folder = Path(path)
-    content = read_certificate(folder)
+    content = file_checks.read_certificate(folder)
     try:
         certificate = Certificate.from_text(content.decode())
     except UnicodeDecodeError:
         raise VerificationError(f"{CERTIFICATE} is not text in UTF-8. Get the release again.") from None
     found = Findings()
     found.checked.append("the claim in words is the one that its numbers give")
-    signature = check_signature(folder, content, signer=signer, found=found)
+    signature = file_checks.check_signature(folder, content, signer=signer, found=found)
     check_status(certificate, found)
     check_assumptions(certificate, found)
     replayed, different = _check_contents(folder, certificate, found, rebuild=rebuild)
@@ -146,8 +143,8 @@ def _check_contents(
     folder: Path, certificate: Certificate, found: Findings, *, rebuild: bool | None
 ) -> tuple[float | None, float | None]:
     """Everything behind the certificate, each check on what the one before has made sure of."""
-    contents = check_files(folder, certificate, found)
-    schema = check_schema(contents, certificate, found)
+    contents = file_checks.check_files(folder, certificate, found)
+    schema = file_checks.check_schema(contents, certificate, found)
     released = (read_weights if WEIGHTS in contents else read_rows)(contents, certificate, found)
     rows = released if isinstance(released, Rows) else None
     if schema is None:

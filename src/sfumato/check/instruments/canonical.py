@@ -10,6 +10,7 @@ import hashlib
 import struct
 import types
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -41,11 +42,9 @@ def leaves(value: object, *, name: str = "", strangers_by_id: bool = False) -> l
 
 def first_difference(one: list[Leaf], two: list[Leaf]) -> str | None:
     """The name of the first part in which two walks differ; None where they are the same."""
-    for left, right in zip(one, two, strict=False):
-        if left != right:
-            return left[0] or right[0] or "the value"
-    if len(one) != len(two):
-        return max(one, two, key=len)[min(len(one), len(two))][0] or "the value"
+    for leaves_here in zip_longest(one, two, fillvalue=None):
+        if leaves_here[0] != leaves_here[1]:
+            return next((leaf[0] for leaf in leaves_here if leaf and leaf[0]), "the value")
     return None
 
 

@@ -70,22 +70,6 @@ class Built:
         return None
 
 
-@dataclass(frozen=True)
-class Request:
-    """All that a fresh process is told."""
-
-    path: list[str]
-    module: str
-    file: str | None
-    qualname: str
-    settings: dict[str, Any]
-    schema: Schema
-    plan: Plan
-    answers: Answers
-    seed: int
-    rows: list[int | None]
-
-
 def build_here(
     mechanism: Mechanism, outcome: Outcome, schema: Schema, *, seed: int, rows: list[int | None] | None = None
 ) -> Built:
@@ -116,10 +100,8 @@ def build_elsewhere(
     """The same from the answers alone, in a fresh process."""
     cls = type(mechanism)
     settings = json.loads(json.dumps(mechanism_to_json(mechanism)))["parameters"]
-    request = Request(
-        list(sys.path), cls.__module__, _file_of(cls), cls.__qualname__, settings, schema, plan, answers,
-        seed, rows,
-    )  # fmt: skip
+    place = (cls.__module__, _file_of(cls), cls.__qualname__)
+    request = (list(sys.path), place, settings, schema, plan, answers, seed, rows)  # all that it is told
     with tempfile.TemporaryDirectory() as folder:
         asked = Path(folder) / "request.pickle"
         asked.write_bytes(pickle.dumps(request))
@@ -201,22 +183,22 @@ def serve() -> None:
 
 
 def _answer(asked: Path) -> None:
-    request: Request = pickle.loads(asked.read_bytes())
-    sys.path[:] = request.path
+    path, place, settings, schema, plan, answers, seed, rows = pickle.loads(asked.read_bytes())
+    sys.path[:] = path
     try:
-        mechanism = made_from(_load(request), request.settings, what="the mechanism")
+        mechanism = made_from(_load(*place), settings, what="the mechanism")
     except Exception as error:  # noqa: BLE001 - a class that cannot be made anew is a finding
         built = Built(f"{type(error).__name__}: {error}", {})
     else:
-        outcome = outcome_of(mechanism, NotedDoors(AnsweredDoors(request.plan, request.answers)), request.schema)
-        built = build_here(mechanism, outcome, request.schema, seed=request.seed, rows=request.rows)
+        outcome = outcome_of(mechanism, NotedDoors(AnsweredDoors(plan, answers)), schema)
+        built = build_here(mechanism, outcome, schema, seed=seed, rows=rows)
     asked.with_suffix(".answer").write_bytes(pickle.dumps(built))
 
 
-def _load(request: Request) -> Any:
+def _load(module: str, file: str | None, qualname: str) -> Any:
     """The class: from its module, or from the file of a script."""
-    found: Any = _module_of(request)
-    for name in request.qualname.split("."):
+    found: Any = _module_of(module, file)
+    for name in qualname.split("."):
         if not hasattr(found, name):
             raise ContractError(
                 f"its file does not define {name} when it is imported. Write the class above the main guard."
@@ -225,18 +207,18 @@ def _load(request: Request) -> Any:
     return found
 
 
-def _module_of(request: Request) -> types.ModuleType:
+def _module_of(known_as: str, file: str | None) -> types.ModuleType:
     _loading.append(True)
     try:
-        if request.module != "__main__":
-            return importlib.import_module(request.module)
+        if known_as != "__main__":
+            return importlib.import_module(known_as)
     except (ImportError, Loaded):
         pass  # a module that was loaded from its file, as tests and scripts are
     # Not under the name __main__: what stands below `if __name__ == "__main__"` is not to be run.
-    name = "__mp_main__" if request.module == "__main__" else request.module
-    spec = importlib.util.spec_from_file_location(name, str(request.file))
+    name = "__mp_main__" if known_as == "__main__" else known_as
+    spec = importlib.util.spec_from_file_location(name, str(file))
     if spec is None or spec.loader is None:
-        raise ContractError(f"the module {request.module} cannot be loaded from its file.")
+        raise ContractError(f"the module {known_as} cannot be loaded from its file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     with contextlib.suppress(Loaded):  # the class that is on trial stands above the check

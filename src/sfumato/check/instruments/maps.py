@@ -13,23 +13,19 @@ from sfumato.check.instruments.noted import NotedMap, NotedTeacher
 from sfumato.errors import ContractError
 from sfumato.private.intake.quiet import silence
 from sfumato.private.rows.prepared import batch_rows
-from sfumato.private.rows.row_alone import frozen
+from sfumato.private.rows.row_alone import frozen, is_close
 from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import Batch, Schema
 
 Values = dict[str, NDArray[Any]]
 #: Batches of ordinary rows, by the seed that they are drawn with; the other batches are datasets of one kind.
 _RANDOM = {"ordinary": 31, "other": 32}
-#: Another number of rows may change what rounding does, and nothing more.
-_CLOSE = {"rtol": 1e-3, "atol": 1e-5}
 
 
 def try_maps(maps: list[NotedMap], schema: Schema) -> None:
     """Try every map of one run, after that run. A loop gives many maps of the same code: one of them is tried.
 
-    Raises:
-        ContractError: a map keeps something, changes its batch, or gives a row another value among other rows. What trains a
-            teacher may mix the rows of its part, but neither keep anything nor change its batch.
+    What trains a teacher may mix the rows of its part, but neither keep anything nor change its batch.
     """
     public = PublicRows(schema)
     tried: set[object] = set()
@@ -63,18 +59,17 @@ class PublicRows:
     def __init__(
         self, schema: Schema, *, kinds: tuple[str, ...] = ("ordinary", "other", "alike", "low", "high", "nasty")
     ) -> None:
-        """Make them up."""
         self.schema = schema
         self.rows = batch_rows(schema)
-        self._batches: dict[str, dict[str, Any]] = {kind: dict(self._made_up(kind)) for kind in kinds}
-
-    def _made_up(self, kind: str) -> Batch:
-        if kind in _RANDOM:
-            return random_batch(self.schema, n_rows=self.rows, seed=_RANDOM[kind])
-        return made.encoded(made.dataset(self.schema, cast(made.Kind, kind), n_rows=self.rows, seed=5), self.schema)
+        self._batches: dict[str, dict[str, Any]] = {}
+        for kind in kinds:
+            if kind in _RANDOM:
+                self._batches[kind] = dict(random_batch(schema, n_rows=self.rows, seed=_RANDOM[kind]))
+            else:
+                raw = made.dataset(schema, cast(made.Kind, kind), n_rows=self.rows, seed=5)
+                self._batches[kind] = dict(made.encoded(raw, schema))
 
     def __getitem__(self, kind: str) -> Batch:
-        """A full batch of one kind."""
         return self._batches[kind]
 
     def prepare(self, noted: NotedMap, *, rows: int | None = None) -> None:
@@ -124,7 +119,7 @@ def _is_of_each_row_alone(noted: NotedMap, public: PublicRows, once: Values, *, 
                 _among(noted, home, alone, take(public[guests], first), guests)
     if n > 1:
         fewer = _attempt(noted, _frozen(take(ordinary, first[: n // 2])))
-        if fewer is None or not all(_close(fewer[name], values[: n // 2]) for name, values in once.items()):
+        if fewer is None or not all(is_close(fewer[name], values[: n // 2]) for name, values in once.items()):
             raise _broken(noted, "depends on how many rows are in its batch. Compute from each row alone")
         if place_shows(lambda batch: _attempt(noted, _frozen(batch)), ordinary, other, schema=public.schema):
             raise _broken(
@@ -172,10 +167,6 @@ def _differ(one: Batch, two: Batch) -> bool:
 
 def _bits(values: NDArray[Any]) -> tuple[str, tuple[int, ...], bytes]:
     return values.dtype.str, values.shape, np.ascontiguousarray(values).tobytes()
-
-
-def _close(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    return a.shape == b.shape and bool(np.allclose(a, b, equal_nan=True, **_CLOSE))
 
 
 def _broken(noted: NotedMap, what: str) -> ContractError:

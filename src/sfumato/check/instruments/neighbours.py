@@ -59,7 +59,9 @@ def bases(schema: Schema, *, n_rows: int) -> Iterator[Base]:
     for seed, (kind, size, new, places) in enumerate(_SCHEDULE):
         n_base = n_rows if replacing else int(sizes.get(size, size))
         raw = made.dataset(schema, kind, n_rows=n_base, seed=seed)
-        extra = made.one_more(made.dataset(schema, new, n_rows=schema.unit.max_rows, seed=100 + seed), schema)
+        extra = made.dataset(schema, new, n_rows=schema.unit.max_rows, seed=100 + seed)
+        if person is not None:  # whom no other dataset holds
+            extra[person] = np.full(schema.unit.max_rows, -1)
         neighbours = tuple(_neighbour(raw, extra, n_base, place, person, replacing=replacing) for place in places)
         if not replacing or n_base >= schema.unit.max_rows:
             yield Base(raw, f"{n_base} {kind} rows", neighbours)

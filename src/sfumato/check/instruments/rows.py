@@ -22,7 +22,7 @@ def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
         return nasty(schema, n_rows=n_rows)
     if kind in ("low", "high", "corners"):
         rng = np.random.default_rng(seed)
-        raw = {c.name: _corner(c, _side(kind, c, n_rows, rng)) for c in schema.columns}
+        raw = {column.name: _corners(column, kind, n_rows, rng) for column in schema.columns}
         return with_persons(raw, schema, n_rows=n_rows)
     raw = made_up(schema, n_rows=n_rows, seed=seed)
     if kind == "sorted":
@@ -67,13 +67,6 @@ def nasty(schema: Schema, *, n_rows: int) -> Raw:
     return with_persons(raw, schema, n_rows=n_rows)
 
 
-def one_more(raw: Raw, schema: Schema) -> Raw:
-    """Rows that belong to a person whom no other dataset holds."""
-    if schema.unit.person is None:
-        return raw
-    return {**raw, schema.unit.person: np.full(len(raw[schema.unit.person]), -1)}
-
-
 def inserted(raw: Raw, rows: Raw, *, places: Collection[int]) -> Raw:
     """Other rows among these: afterwards they stand at the given places, counted from 0."""
     n_old, n_new = (len(next(iter(part.values()))) for part in (raw, rows))
@@ -99,12 +92,9 @@ def encoded(raw: Raw, schema: Schema) -> Batch:
     return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
 
 
-def _side(kind: Kind, column: Column, n_rows: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _corners(column: Column, kind: Kind, n_rows: int, rng: np.random.Generator) -> NDArray[Any]:
     shape = (n_rows, *column.shape) if column.kind == "image" else (n_rows,)
-    return rng.random(shape) < 0.5 if kind == "corners" else np.full(shape, kind == "high")
-
-
-def _corner(column: Column, is_high: NDArray[np.bool_]) -> NDArray[Any]:
+    is_high = rng.random(shape) < 0.5 if kind == "corners" else np.full(shape, kind == "high")
     if column.is_coded:
         low, high = (np.array([name], dtype=object) for name in (column.categories[0], column.categories[-1]))
         return np.where(is_high, high, low)

@@ -118,10 +118,6 @@ class Setting:
         data = made.read(raw, self.schema)
         return fit_with(self.primitives(NoiseSource()), self.mechanism, data, self.budget, seed=MODEL_SEED)
 
-    def sizes_to_try(self) -> list[int]:
-        """Row counts that must not show: none, one, and n against n + 1."""
-        return [self.n_rows] if self.size_is_public else [0, 1, self.n_rows, self.n_rows + 1]
-
 
 def without_maps(run: Run) -> Run:
     """Maps may hold on to the doors, and doors to rows: nothing is kept that leads to them."""

@@ -43,13 +43,8 @@ relation = "add_or_remove"         # or replace_one: then the number of rows is 
 {person:<34} # the column that says whose row it is, if a person can have several;
 {max_rows:<34} # remove that column below
 """
-_HINTS: dict[str, str] = {
-    "numeric": "bounds = [?, ?]",
-    "integer": "bounds = [?, ?]",
-    "datetime": "bounds = [????-01-01, ????-01-01]",
-    "categorical": 'categories = ["?", "?"]',
-    "ordinal": 'categories = ["?", "?"]',
-}
+_HINTS = {"numeric": "bounds = [?, ?]", "integer": "bounds = [?, ?]", "datetime": "bounds = [????-01-01, ????-01-01]"}
+_HINTS |= {"categorical": 'categories = ["?", "?"]', "ordinal": 'categories = ["?", "?"]'}
 #: Whose identifiers tell persons apart.
 _PERSONS = {"patient", "person", "subject", "customer", "client", "user", "member", "pupil", "student", "employee"}
 _PERSONS |= {"passenger", "respondent"}
@@ -150,10 +145,6 @@ def _require_header(names: Sequence[str], path: object, *, header: bool) -> None
         )
 
 
-def _section(name: str) -> str:
-    return f"[columns.{_quoted(name)}]"
-
-
 def _quoted(name: str) -> str:
     # A JSON string is a TOML string, but for the delete character.
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -161,7 +152,7 @@ def _quoted(name: str) -> str:
 
 def entry_of(proposal: Proposal) -> str:
     """A column of the draft; one that is dropped is a comment that a person can undo."""
-    section = _section(proposal.name)
+    section = f"[columns.{_quoted(proposal.name)}]"
     if proposal.kind is None:
         # Commented out: a schema has no type for it.
         return f"# {section}   # a type that no column can have: split it, or leave it out\n"
@@ -209,7 +200,8 @@ def _wrapped(begin: str, values: Iterable[str]) -> list[str]:
 def _entry_of_image(name: str, shape: Sequence[int], *, note: str = "", fractions: bool = False) -> str:
     size = f"shape = {list(map(int, shape))}"
     bounds = f"{'bounds = [0, 1]':<34} # or [0, 255], or what the pixels are" if fractions else "bounds = [0, 255]"
-    return f'{_section(name)}\ntype = "image"\n{f"{size:<34} {note}" if note else size}\n{bounds}\n'
+    size = f"{size:<34} {note}" if note else size
+    return f'[columns.{_quoted(name)}]\ntype = "image"\n{size}\n{bounds}\n'
 
 
 def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, Answers | None]:

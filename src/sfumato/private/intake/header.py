@@ -10,8 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sfumato.private.intake.scalars import MISSING_TEXTS, parse_date, parse_number
-from sfumato.private.intake.truth import FALSE_WORDS, TRUE_WORDS
+from sfumato.private.intake.scalars import FALSE_WORDS, MISSING_TEXTS, TRUE_WORDS, parse_date, parse_number
 from sfumato.public.schema.spelling import words_of
 
 #: A letter, then letters, digits, spaces and the marks that names have.

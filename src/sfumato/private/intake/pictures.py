@@ -47,9 +47,8 @@ class IdxSource:
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """Slices of both files, read side by side."""
-        parts = {name: self._slices(name, rows) for name in names}
-        for _ in range(0, self.shapes["image"][0], rows):
-            yield {name: next(parts[name]) for name in names}
+        for parts in zip(*(self._slices(name, rows) for name in names), strict=True):
+            yield dict(zip(names, parts, strict=True))
 
     def _slices(self, name: str, rows: int) -> Iterator[Values]:
         path = self._paths[name]

@@ -158,16 +158,14 @@ def _image_names(source: Source, schema: Schema) -> dict[str, str]:
 
 def _picture_and_label(source: Source) -> tuple[str | None, str | None]:
     """What holds the pictures and what the labels; in an npz file the shapes tell, where only one array has each."""
-    plain = ("image" if "image" in source.names else None, "label" if "label" in source.names else None)
-    if not isinstance(source, NpzSource):
-        return plain
-    shapes = {name: shape for name, (shape, _, _) in source.headers.items()}
-    pictures = [name for name, shape in shapes.items() if len(shape) in (3, 4)]
-    labels = [name for name, shape in shapes.items() if len(shape) == 1]
-    return (
-        plain[0] or (pictures[0] if len(pictures) == 1 else None),
-        plain[1] or (labels[0] if len(labels) == 1 else None),
+    headers = source.headers if isinstance(source, NpzSource) else {}
+    pictures = [name for name, (shape, _, _) in headers.items() if len(shape) in (3, 4)]
+    labels = [name for name, (shape, _, _) in headers.items() if len(shape) == 1]
+    picture, label = (
+        name if name in source.names else by_shape[0] if len(by_shape) == 1 else None
+        for name, by_shape in (("image", pictures), ("label", labels))
     )
+    return picture, label
 
 
 def _needed(schema: Schema) -> list[str]:
@@ -185,7 +183,8 @@ def _require_columns(names: Sequence[str], needed: Sequence[str], schema: Schema
     role = "the target " if name == schema.target else "the person column " if name == schema.unit.person else ""
     more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
     # A name that is in the schema but for capitals or spaces is public; whatever else a first line holds may be a row.
-    alike = next((theirs for theirs in names if _folded(theirs) == _folded(name) != ""), None)
+    words = "".join(words_of(name))
+    alike = next((theirs for theirs in names if "".join(words_of(theirs)) == words != ""), None)
     if alike is not None:
         has = f"It has {alike!r}: names must agree to the letter."
     elif len(missing) == len(needed) and may_show_a_row:
@@ -198,7 +197,3 @@ def _require_columns(names: Sequence[str], needed: Sequence[str], schema: Schema
     if schema.images and name not in {column.name for column in schema.images}:
         has += f" {_WHERE_LABELS}"
     raise SourceError(f"the data has no column for {role}{name!r} of the schema{more}. {has}")
-
-
-def _folded(name: str) -> str:
-    return "".join(words_of(name))

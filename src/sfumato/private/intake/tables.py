@@ -25,7 +25,6 @@ class ArraySource:
     """Columns that are already in memory."""
 
     def __init__(self, columns: Mapping[str, Values]) -> None:
-        """Take arrays of one length by name."""
         self._columns = {str(name): _as_values(str(name), values) for name, values in columns.items()}
         self.names = tuple(self._columns)
         if len({len(values) for values in self._columns.values()}) > 1:
@@ -90,7 +89,6 @@ class TableSource:
     """An Arrow table in memory, or a Parquet file: typed columns, read batch by batch."""
 
     def __init__(self, table: pa.Table | Path) -> None:
-        """Look at the header only."""
         self._table = table
         if isinstance(table, Path):
             with no_details(table, "a Parquet file"):
@@ -120,7 +118,6 @@ class NpzSource:
     """The arrays of a .npz file, streamed member by member."""
 
     def __init__(self, path: Path) -> None:
-        """Read the arrays' headers."""
         self._path = path
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any], bool]] = {}
         try:
@@ -140,14 +137,12 @@ class NpzSource:
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """Slices of the arrays, read as they are needed."""
         self.require_one_length(names)
-        n_rows = self.headers[names[0]][0][0]
         with no_details(self._path, "a readable .npz file"), ZipFile(self._path) as archive:
             streams = {name: archive.open(name + ".npy") for name in names}
             for stream in streams.values():
                 _npy_header(stream)
-            parts = {name: self._slices(streams[name], name, rows) for name in names}
-            for _ in range(0, n_rows, rows):
-                yield {name: next(parts[name]) for name in names}
+            for parts in zip(*(self._slices(streams[name], name, rows) for name in names), strict=True):
+                yield dict(zip(names, parts, strict=True))
 
     def require_one_length(self, names: Sequence[str]) -> None:
         """Refuse arrays that cannot be columns of one table."""

@@ -35,7 +35,6 @@ class UnreadableTypeError(SourceError):
     """A column's type (public structure, not a value) is neither numbers nor texts."""
 
     def __init__(self, kind: object) -> None:
-        """Say which type."""
         super().__init__(
             f"values of type {kind} cannot be read as numbers or texts. Split them into columns, or write them as texts."
         )
@@ -49,7 +48,6 @@ class Coded:
     private_codes: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.private_codes)
 
     def compact(self) -> "Coded":

@@ -38,11 +38,6 @@ class Piece:
         """The number of each private row's unit: ascending, so that the rows of a person stand side by side."""
         return np.arange(self.first, self.first + self.n_rows) if self.numbers is None else self.numbers
 
-    @property
-    def nbytes(self) -> int:
-        """What it takes in memory."""
-        return sum(values.nbytes for values in (*self.batch.values(), self.numbers) if values is not None)
-
 
 def batch_rows(schema: Schema) -> int:
     """How many rows a batch holds: a power of 2 that follows from the width of a row, and from nothing else.
@@ -88,8 +83,7 @@ class PreparedRows:
     def __iter__(self) -> Iterator[Piece]:
         """All batches, from memory if an earlier pass could keep them there."""
         if self._private_kept is not None:
-            for private_packed in self._private_kept:
-                yield self._unpacked(private_packed)
+            yield from map(self._unpacked, self._private_kept)
             return
         private_kept, n_bytes, first = list[Piece](), 0, 0
         for private_rows in regrouped(open_persons(self._data, rows=_READ_AT_ONCE), rows=self.rows):
@@ -97,7 +91,8 @@ class PreparedRows:
             first += private_piece.n_rows
             if n_bytes <= self._most_bytes:
                 private_packed = self._packed(private_piece)
-                n_bytes += private_packed.nbytes
+                held = (*private_packed.batch.values(), private_packed.numbers)
+                n_bytes += sum(values.nbytes for values in held if values is not None)
                 private_kept.append(private_packed)
             else:
                 private_kept.clear()

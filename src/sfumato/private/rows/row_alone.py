@@ -27,11 +27,7 @@ class RowMap:
     """A map with the one batch size that it is used with."""
 
     def __init__(self, per_record: PerRecord, *, public_rows: Batch, rows: int) -> None:
-        """Try the map on public rows, at least twice as many as a batch holds.
-
-        Raises:
-            ContractError: the map gives a row another value when other rows stand beside it.
-        """
+        """Try the map on public rows, at least twice as many as a batch holds."""
         self._per_record, self._public, self.rows = per_record, public_rows, rows
         self._tried = self._try()
 
@@ -116,7 +112,7 @@ class RowMap:
                 )
             if one.keys() == two.keys() and all(_same(one[name][kept], two[name][places]) for name in one):
                 return one
-            close = one.keys() == two.keys() and all(_close(one[name][kept], two[name][places]) for name in one)
+            close = one.keys() == two.keys() and all(is_close(one[name][kept], two[name][places]) for name in one)
             if not close or n == 1:
                 raise ContractError(
                     "a per_record map gives a row another value when other rows stand beside it, or when it is asked "
@@ -130,7 +126,6 @@ class Columns(Mapping[str, NDArray[Any]]):
     """A batch whose columns are made when they are asked for: most maps read few of them."""
 
     def __init__(self, names: Batch, column: Callable[[str], NDArray[Any]]) -> None:
-        """Take a batch of the same names, and what makes a column of a name."""
         self._names, self._column = names, column
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -163,6 +158,7 @@ def _is_plain(kind: np.dtype[Any]) -> bool:
     return kind.isnative and (kind.kind in "biu" or kind in (np.float32, np.float64))
 
 
-def _close(a: NDArray[Any], b: NDArray[Any]) -> bool:
+def is_close(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Whether two values differ by no more than arithmetic in another order explains."""
     numbers = a.dtype.kind in "biuf" and a.dtype == b.dtype and a.shape == b.shape
     return numbers and bool(np.allclose(a, b, equal_nan=True, **_CLOSE))
