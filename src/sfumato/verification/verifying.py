@@ -83,12 +83,8 @@ class Verification:
 
     def _repr_html_(self) -> str:
         told = [Section(title=str(self.path), subtitle=f": {self.verdict}", before=(self.claim,) if self.ok else ())]
-        listed = {
-            "Problems": self.problems,
-            "Warnings": self.warnings,
-            "Recomputed": self.checked,
-            "Only declared": self.declared,
-        }
+        listed = {"Problems": self.problems, "Warnings": self.warnings}
+        listed |= {"Recomputed": self.checked, "Only declared": self.declared}
         told += [Section(title=title, before=sentences) for title, sentences in listed.items() if sentences]
         return as_html(told)
 

@@ -35,7 +35,7 @@ class Program:
     """The operations of a function of tensors. `result` is what the function gave when it was written down."""
 
     def __init__(self, function: Callable[..., Sequence[Tensor]], inputs: Sequence[Tensor]) -> None:
-        """Run the function once, and write down what it does, if torch's own operations do it, without chance or Python."""
+        """Run the function once, and write it down. RuntimeError: it draws, hands out a value, or is not of torch alone."""
         torch = need_torch("noisy_gradients")
         slots = _Slots(inputs)
 
