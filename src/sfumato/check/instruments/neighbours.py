@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.check.instruments import rows as made
 from sfumato.private.rows.prepared import batch_rows
+from sfumato.public.plan.probe import take
 from sfumato.public.schema.schema import Schema
 
 Place = Literal["front", "middle", "end"]
@@ -78,7 +79,7 @@ def _neighbour(
     apart = 7 if place == "middle" and first + 7 * n_extra < n_after and not replacing else 1
     first -= first % n_extra if replacing else 0
     places = tuple(first + apart * i for i in range(n_extra))
-    rest = made.taken(raw, np.setdiff1d(np.arange(n_base), places)) if replacing else raw
+    rest = take(raw, np.setdiff1d(np.arange(n_base), places)) if replacing else raw
     raw = made.inserted(rest, extra, places=places)
     as_read = _as_read(places, None if person is None else raw[person])
     return Neighbour(raw, places, as_read, f"a row at the {place}")

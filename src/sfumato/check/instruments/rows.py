@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.private.intake.sensitive import Sensitive, open_batches
-from sfumato.public.plan.probe import random_batch
+from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import Batch, Column, Schema
 
 Raw = dict[str, NDArray[Any]]
@@ -28,9 +28,9 @@ def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
     if kind == "sorted":
         column = next((c for c in schema.columns if c.is_number), schema.columns[0])
         key = raw[column.name].astype(str) if column.is_coded else raw[column.name].reshape(n_rows, -1).sum(axis=1)
-        raw = taken(raw, np.argsort(key, kind="stable"))
+        raw = take(raw, np.argsort(key, kind="stable"))
     if kind in ("alike", "repeated"):
-        raw = taken(raw, np.arange(n_rows) % (1 if kind == "alike" else 3))
+        raw = take(raw, np.arange(n_rows) % (1 if kind == "alike" else 3))
     return with_persons(raw, schema, n_rows=n_rows)
 
 
@@ -73,12 +73,7 @@ def inserted(raw: Raw, rows: Raw, *, places: Collection[int]) -> Raw:
     order = np.full(n_old + n_new, -1)
     order[np.sort(np.fromiter(places, dtype=np.int64))] = n_old + np.arange(n_new)
     order[order < 0] = np.arange(n_old)
-    return taken({name: np.concatenate([_alike(raw[name], rows[name]), rows[name]]) for name in raw}, order)
-
-
-def taken(raw: Raw, order: NDArray[np.integer]) -> Raw:
-    """Some rows, in the order given."""
-    return {name: values[order] for name, values in raw.items()}
+    return take({name: np.concatenate([_alike(raw[name], rows[name]), rows[name]]) for name in raw}, order)
 
 
 def read(raw: Raw, schema: Schema) -> Sensitive:
