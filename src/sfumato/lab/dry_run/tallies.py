@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from sfumato.lab.dry_run.finding import BAD_BYTES, Finding, Texts, counted_texts, found, look_of, may_be_thousands
-from sfumato.private.intake.conforming import coder
+from sfumato.private.intake.conforming import coder, truth_table
 from sfumato.private.intake.scalars import parse_date, parse_number
-from sfumato.private.intake.truth import truth_table
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
 from sfumato.public.budget import budget_of
 from sfumato.public.plan.discovery import plan_discovery

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.errors import ContractError, PlanError
 from sfumato.private.doors.program import Program, repeatable
-from sfumato.private.kernel.arrays import Integers, Values
+from sfumato.private.kernel.arrays import Integers
 from sfumato.private.rows.prepared import regrouped
 from sfumato.public.machine.torch_extra import is_out_of_memory, need_torch
 from sfumato.public.plan import gradient_words as words
@@ -96,28 +96,23 @@ class GradientSum:
             program = Program(function, self._inputs(take(self._public, np.arange(self.rows))))
             return program, self._flat(program.result)
 
-    def _gives_the_same(self) -> bool:
-        """Whether what was written down, and from the second pass on the loss itself, still give what they gave at first."""
-        now, self._parameters = self._parameters, self._settled[0]
-        same = self._is_as_at_first(self._gradients(take(self._public, np.arange(self.rows))))
-        same = same and (self._passes == 1 or self._is_as_at_first(self._written_down()[1]))
-        self._parameters = now
-        return same
-
     def _is_as_at_first(self, gradients: Tensor) -> bool:
         """Bit by bit."""
         one, two = (values.view(self._torch.uint8) for values in (self._settled[1], gradients))
         return bool(self._torch.equal(one, two))
 
     def _stays_the_same(self) -> None:
-        """Ask once more after a pass over private rows. What the loss raises then stays inside."""
+        """Ask once more after a pass over private rows, from the second one on the loss itself. What it raises stays inside."""
+        now, self._parameters = self._parameters, self._settled[0]
         try:
-            same: bool | None = self._gives_the_same()
+            same: bool | None = self._is_as_at_first(self._gradients(take(self._public, np.arange(self.rows))))
+            same = same and (self._passes == 1 or self._is_as_at_first(self._written_down()[1]))
         except (Exception, SystemExit):  # noqa: BLE001 - its message may hold private values, if others have met them
             same = None
         if not same:
             said = words.FAILS_ON_PUBLIC_ROWS if same is None else words.MIXES_ROWS
             raise ContractError(said.format(step=self._step.name))
+        self._parameters = now
 
     def over(self, private_batches: Iterable[Batch]) -> Integers:
         """The exact sum over all rows of their clipped gradients. Whatever the rows hold, it gives one."""
@@ -161,9 +156,7 @@ class GradientSum:
         return self._torch.cat([values.reshape(self.rows, -1) for values in gradients], dim=1).detach()
 
     def _inputs(self, rows: Batch) -> list[Tensor]:
-        return [*self._parameters.values(), *(self._tensor(rows[name]) for name in self._public)]
-
-    def _tensor(self, values: Values) -> Tensor:
-        tensor = self._torch.tensor(values)  # a copy: the rows themselves may not be written into
         kind = next(iter(self._parameters.values())).dtype
-        return tensor.to(self._device, kind if tensor.is_floating_point() else self._torch.int64)
+        columns = (self._torch.tensor(rows[name]) for name in self._public)  # copies: rows may not be written into
+        kinds = ((column, kind if column.is_floating_point() else self._torch.int64) for column in columns)
+        return [*self._parameters.values(), *(column.to(self._device, to) for column, to in kinds)]
