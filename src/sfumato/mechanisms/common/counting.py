@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import Doors, Measured
 from sfumato.public.schema.schema import Batch
 
 Codes = Callable[[Batch], NDArray[np.integer]]
-Signs = Callable[[Batch], NDArray[np.float64]]
+Signs = Callable[[Batch], Floats]
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class HotRows:
     blocks: tuple[tuple[Hot, Codes, float], ...]
     signs: Signs | None
 
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> dict[str, Floats]:
         """A row of each block."""
         signs = None if self.signs is None else self.signs(batch)
         return {block.name: weighed(block, codes(batch), weight, signs) for block, codes, weight in self.blocks}
@@ -59,9 +60,7 @@ def weight_of(block: Hot, n_codes: int) -> float:
     return math.sqrt(block.n_hot / max(n_codes, 1)) if block.weighted else 1.0
 
 
-def weighed(
-    block: Hot, codes: NDArray[np.integer], weight: float, signs: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def weighed(block: Hot, codes: NDArray[np.integer], weight: float, signs: Floats | None) -> Floats:
     """Rows of a block: codes, unused ones at their end, and what a row weighs; `signs` may be any numbers within [-1, 1]."""
     unused = np.full((len(codes), block.n_hot - codes.shape[1]), -1, dtype=codes.dtype)
     if not block.weighted:
@@ -76,6 +75,6 @@ def count_stddev(view: Doors, step: str, block: Hot, *, n_codes: int) -> float:
     return view.noise_stddev(step, block.name) * math.sqrt(fewer)
 
 
-def padded(codes: NDArray[np.int64], n_hot: int) -> NDArray[np.int64]:
+def padded(codes: Integers, n_hot: int) -> Integers:
     """Codes with unused ones at the end."""
     return np.concatenate([codes, np.full((len(codes), n_hot - codes.shape[1]), -1)], axis=1)

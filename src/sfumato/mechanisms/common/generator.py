@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ModelError
 from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import n_channels
 from sfumato.public.machine.torch_extra import need_torch
@@ -79,7 +80,7 @@ class Generator:
             signal = torch.relu(signal @ weight + bias)
         return signal @ last[0] + last[1]
 
-    def trained(self, parameters: list[Any]) -> tuple[NDArray[np.float64], ...]:
+    def trained(self, parameters: list[Any]) -> tuple[Floats, ...]:
         """Parameters as arrays; refused where training has diverged, so that no row can hold what is not a number."""
         torch = need_torch("a generator")
         latent = np.random.default_rng(0).normal(size=(_TRIED, self.latent))

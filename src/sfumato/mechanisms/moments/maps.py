@@ -4,15 +4,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.logistic import errors, probabilities
 from sfumato.mechanisms.moments.points import Points
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Batch, n_rows_of
 
-Blocks = dict[str, NDArray[np.generic]]
+Blocks = dict[str, Values]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class DistanceMap:
 
     step: Literal["lengths", "spreads"]
     encoder: Encoder
-    centre: NDArray[np.float64] | float
+    centre: Floats | float
     longest: float
     cells: int
     target: str | None
@@ -69,9 +69,9 @@ class Scores:
 
     points: Points
     intercept: float
-    weights: NDArray[np.float64]
+    weights: Floats
 
-    def __call__(self, batch: Batch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> tuple[Floats, Floats]:
         """The vectors with their intercept, and the scores."""
         vectors = with_intercept(self.points(batch), self.intercept)
         return vectors, exact_products(vectors, self.weights.T)
@@ -96,7 +96,7 @@ class ScoreMap:
     """The cell of a row's score without the intercept, on both sides of 0."""
 
     points: Points
-    weights: NDArray[np.float64]
+    weights: Floats
     cell_width: float
     cells: int
 
@@ -106,11 +106,11 @@ class ScoreMap:
         return {"scores": np.clip(scores / self.cell_width + self.cells / 2, 0, self.cells - 1).astype(np.int64)}
 
 
-def labels_of(batch: Batch, target: str | None) -> NDArray[np.int64]:
+def labels_of(batch: Batch, target: str | None) -> Integers:
     """The class of each row; 0 where there is no target."""
     return np.zeros(n_rows_of(batch), dtype=np.int64) if target is None else batch[target].astype(np.int64)
 
 
-def with_intercept(vectors: NDArray[np.float64], intercept: float) -> NDArray[np.float64]:
+def with_intercept(vectors: Floats, intercept: float) -> Floats:
     """Vectors with one constant entry more."""
     return np.column_stack([vectors, np.full(len(vectors), intercept)])

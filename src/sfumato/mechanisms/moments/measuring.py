@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.moments.gaussian import Gaussian, fit_gaussian
 from sfumato.mechanisms.moments.maps import (
@@ -73,12 +73,8 @@ def measure_density(plan: MomentsPlan, view: Doors) -> Density:
 
 
 def measure_weights(
-    plan: MomentsPlan,
-    view: Doors,
-    density: Density,
-    *,
-    before_each: Callable[[NDArray[np.float64]], None] = lambda weights: None,
-) -> NDArray[np.float64]:
+    plan: MomentsPlan, view: Doors, density: Density, *, before_each: Callable[[Floats], None] = lambda weights: None
+) -> Floats:
     """The weights of the classifier, by noisy gradients. `before_each` is given the weights before every one of them."""
     s, gaussian = plan.settings, density.gaussian
     rows = gaussian.draw_clipped(s.hessian_rows, np.random.default_rng(0))

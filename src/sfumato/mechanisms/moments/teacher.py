@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, stats
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.logistic import error_slopes, probabilities
 from sfumato.mechanisms.common.simplex import to_simplex
 
@@ -22,8 +22,8 @@ _LOW, _HIGH = float(stats.norm.cdf(-1.0)), float(stats.norm.cdf(1.0))
 class NoisyGradient:
     """A gradient, the weights at which it was taken, and the standard deviation of the noise in each entry."""
 
-    gradient: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    gradient: Floats
+    weights: Floats
     stddev: float
 
 
@@ -38,12 +38,12 @@ class Posterior:
         hessian_doubt: How wrong the Hessian of these rows may be, relative to itself.
     """
 
-    rows: NDArray[np.float64]
+    rows: Floats
     n_rows: float
     prior_deviation: float
     hessian_doubt: float
 
-    def mean(self, observed: Sequence[NoisyGradient], here: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean(self, observed: Sequence[NoisyGradient], here: Floats) -> Floats:
         """The weights at which, by the Hessian here, all gradients would be zero as nearly as their noise allows.
 
         The Hessian is not that of the private rows, so a gradient that was taken far from here counts for less.
@@ -61,7 +61,7 @@ class Posterior:
             means.append(covariance @ (hessian @ weighted))
         return np.stack(means)
 
-    def _hessians(self, weights: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    def _hessians(self, weights: Floats) -> Iterator[Floats]:
         """X^T diag(slopes) X for each set of weights."""
         slopes = error_slopes(probabilities(self.rows @ weights.T)) * (self.n_rows / len(self.rows))
         for slope in slopes.T:
@@ -81,12 +81,12 @@ class ScoreScale:
     deviation: float
     predicted: float
 
-    def of(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of(self, scores: Floats) -> Floats:
         """Scores of the Gaussian's rows, moved so that they are spread as the measured ones."""
         return np.asarray(self.mean + scores * (self.deviation / self.predicted))
 
 
-def fit_score_scale(counts: NDArray[np.float64], *, predicted: float, score_range: float) -> ScoreScale:
+def fit_score_scale(counts: Floats, *, predicted: float, score_range: float) -> ScoreScale:
     """From noisy counts of the scores: from the middle two thirds of them, because the tails are mostly noise.
 
     Args:

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.labels import expected_labels
 from sfumato.mechanisms.common.layout import BinCodes, Layout
 from sfumato.mechanisms.common.measured import scaled
@@ -87,7 +87,7 @@ class ClassStage:
         better = self.corrections(generator, rule, start, of_codes)
         return ClassLabels(_scores(start, everyone), _scores(better, everyone), of_codes)
 
-    def _code_scores(self, generator: Generator, scores: NDArray[np.float64]) -> CodeScores:
+    def _code_scores(self, generator: Generator, scores: Floats) -> CodeScores:
         """What categories add that were counted by class, where the rule has given the population these scores."""
         binned, population, settings = generator.binned, generator.population, self.plan.settings
         if not binned.codes:
@@ -100,9 +100,7 @@ class ClassStage:
             for j, table in binned.codes.items()
         }
 
-    def corrections(
-        self, generator: Generator, rule: GeneratorRule, start: NDArray[np.float64], of_codes: CodeScores
-    ) -> NDArray[np.float64]:
+    def corrections(self, generator: Generator, rule: GeneratorRule, start: Floats, of_codes: CodeScores) -> Floats:
         """Those that noisy gradients lead to, from the ones to begin with: none."""
         binned, population, settings = generator.binned, generator.population, self.plan.settings.target
         layout = rule.bins.layout
@@ -139,7 +137,7 @@ class ClassStage:
             max(fullest.fewest_others, 1)
         )  # by so much errors alone may grow, and hardly a row is clipped
 
-        def ask(corrections: NDArray[np.float64]) -> tuple[Measured, Measured, Measured]:
+        def ask(corrections: Floats) -> tuple[Measured, Measured, Measured]:
             gradient = ErrorGradient(
                 corrections, rule.bins, fullest, self.plan.n_sets, n_hot, self.plan.width + 1, longest, longer,
                 self.plan.has_trees,
@@ -157,7 +155,7 @@ class ClassStage:
         return ask
 
 
-def _trust(generator: Generator, labels: NDArray[np.int64], *, least: float) -> float:
+def _trust(generator: Generator, labels: Integers, *, least: float) -> float:
     """What a row weighs: as many real rows as would have the noise of a rare class's counts, over the rows drawn of it."""
     if generator.rare_stddev is None:
         return 1.0
@@ -166,5 +164,5 @@ def _trust(generator: Generator, labels: NDArray[np.int64], *, least: float) -> 
     return float(np.clip(counted**2 / max(int((labels == rare).sum()), 1), least, 1.0))
 
 
-def _scores(corrections: NDArray[np.float64], of: StandIns) -> NDArray[np.float64]:
+def _scores(corrections: Floats, of: StandIns) -> Floats:
     return corrected(corrections, of.codes, of.additive, of.beyond)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.cells import Cells, coarse_parts
 from sfumato.mechanisms.common.counting import count_codes, count_each, count_stddev
 from sfumato.mechanisms.common.layout import Layout, side_by_side
@@ -164,12 +164,7 @@ class ColumnStage:
         counts = count_codes(self.view, "differences", block, codes, n_codes=len(pairs))
         rows = rows_of([one.counts for one in first[: len(columns)]], stddev=first[0].stddev)
         equal = nearly_equal(
-            pairs,
-            counts.values,
-            settings,
-            scales=sizes.difference_scales,
-            stddev=counts.stddev,
-            rows=rows.value,
+            pairs, counts.values, settings, scales=sizes.difference_scales, stddev=counts.stddev, rows=rows.value
         )
         return [
             difference(columns[equal[j][0]], columns[j], spread=equal[j][1]) if j in equal else feature
@@ -190,9 +185,7 @@ class ColumnStage:
         if fresh:
             self.view.prepare(CODES, CellMap(tuple(every), fresh))
 
-    def _count_by(
-        self, stage: str, places: Sequence[NDArray[np.int64]]
-    ) -> tuple[list[NDArray[np.float64]], list[float]]:
+    def _count_by(self, stage: str, places: Sequence[Integers]) -> tuple[list[Floats], list[float]]:
         """Counts of all columns, each by the places of its cells; and the noise in each."""
         together = [places[:-1], places[-1:]] if self.plan.number_target else [places]
         firsts = np.cumsum([0, *(len(some) for some in together)])
@@ -223,7 +216,7 @@ class ColumnStage:
             return self.view.noise_stddev("classes", "classes") * math.sqrt(n_columns)
         return self._stddev("classes", n_columns)
 
-    def _point_masses(self, every: Sequence[Feature], masses: Sequence[NDArray[np.float64]]) -> list[PointMasses]:
+    def _point_masses(self, every: Sequence[Feature], masses: Sequence[Floats]) -> list[PointMasses]:
         """Point masses of every column, looked for where there are heavy cells at all."""
         settings, sizes = self.plan.settings.columns, self.plan.sizes
         spiky = [i for i, feature in enumerate(every) if may_have_point_masses(feature.cells)]
@@ -240,7 +233,7 @@ class ColumnStage:
             }
         return [zooms[i].point_masses(settings) if i in zooms else PointMasses() for i in range(len(every))]
 
-    def _classes_of(self, cells: Cells, mass: NDArray[np.float64], points: PointMasses, *, least: float) -> Binning:
+    def _classes_of(self, cells: Cells, mass: Floats, points: PointMasses, *, least: float) -> Binning:
         """Categories as they are; a number in levels."""
         if cells.column.is_coded:
             return Binning(cells, cells.count, np.arange(cells.count), mass, points)
@@ -254,7 +247,7 @@ class ColumnStage:
         return count_stddev(self.view, stage, self.plan.hot(stage), n_codes=n_codes)
 
 
-def _layout(places: Sequence[NDArray[np.int64]]) -> Layout:
+def _layout(places: Sequence[Integers]) -> Layout:
     """A table for each column."""
     return Layout(tuple(int(place.max()) + 1 for place in places))
 

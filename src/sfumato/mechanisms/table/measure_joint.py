@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.counting import count_codes, count_stddev
 from sfumato.mechanisms.common.layout import BinCodes, Layout, side_by_side
 from sfumato.mechanisms.common.measured import scaled
@@ -93,7 +93,7 @@ class JointStage:
         weights = population.weights * (rates / np.maximum(reached, 1e-300))[population.labels]
         return replace(generator, population=replace(population, weights=weights / weights.sum()))
 
-    def _joints(self, binned: BinnedTable) -> tuple[NDArray[np.float64], list[NDArray[np.float64]], float | None]:
+    def _joints(self, binned: BinnedTable) -> tuple[Floats, list[Floats], float | None]:
         """Rows of each class, the probabilities of (class, bin), and the noise in a count of a class that was counted again."""
         if not self.plan.has("classes"):
             rows = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
@@ -126,7 +126,7 @@ class JointStage:
         )
         return per_class, joints, rare_stddev
 
-    def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], NDArray[np.float64]]:
+    def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], Floats]:
         """The centred table of every column, and rows of each class."""
         layout, n_classes = Layout(binned.sizes), binned.n_classes
         own, cells_of_class = binned.target_margin, np.maximum(binned.cells_of_class, 1)
@@ -158,9 +158,7 @@ class JointStage:
             per_class, 1e-6 * binned.total * possible
         )
 
-    def _correlation(
-        self, joints: Sequence[NDArray[np.float64]], lines: Sequence[Line], per_class: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _correlation(self, joints: Sequence[Floats], lines: Sequence[Line], per_class: Floats) -> Floats:
         k, n_classes = len(joints), len(per_class)
         if not self.plan.has("moments") or k < 2:
             return np.broadcast_to(np.eye(k), (n_classes, k, k))
@@ -190,13 +188,7 @@ class JointStage:
         links = self._links(generator, {goal.columns: goal for goal in goals}, chosen) if chosen else []
         if links:
             population = with_links(
-                population,
-                links,
-                generator.joints,
-                generator.lines,
-                generator.correlation,
-                levels,
-                self._settings,
+                population, links, generator.joints, generator.lines, generator.correlation, levels, self._settings
             )
         rest = goals[: self._settings.pair_goals * len(binned.sizes)]
         levelled = levels.of_rows(population.rows, population.labels)
@@ -243,7 +235,7 @@ class JointStage:
             )  # fmt: skip
         return links
 
-    def _shares_of(self, generator: Generator, groups: Sequence[tuple[int, ...]]) -> list[NDArray[np.float64]]:
+    def _shares_of(self, generator: Generator, groups: Sequence[tuple[int, ...]]) -> list[Floats]:
         """What the population has in the table of each group."""
         population, levels = generator.population, generator.levels
         levelled = levels.of_rows(population.rows, population.labels)
@@ -293,11 +285,11 @@ class JointStage:
         self,
         binned: BinnedTable,
         tables: Sequence[ClassTable],
-        per_class: NDArray[np.float64],
-        margins: Sequence[NDArray[np.float64]],
+        per_class: Floats,
+        margins: Sequence[Floats],
         *,
         rare: int,
-    ) -> tuple[list[ClassTable], NDArray[np.float64]]:
+    ) -> tuple[list[ClassTable], Floats]:
         """The class tables and the rows of both classes, with the rarer counted again as often as gradients were planned.
 
         A class with few rows teaches nothing by gradients. Some of the counts are of bins, some of intervals of a number. What
@@ -336,7 +328,7 @@ class JointStage:
         ]
         return again, per_class
 
-    def _count_class(self, of_bin: Sequence[NDArray[np.int64]], *, rare: int, uses: int) -> "_Recount":
+    def _count_class(self, of_bin: Sequence[Integers], *, rare: int, uses: int) -> "_Recount":
         """Rows of a class in every column, its bins joined as `of_bin` says, and all of them: several counts averaged."""
         layout, block = Layout(tuple(int(joined.max()) + 1 for joined in of_bin)), self.plan.hot("teacher")
         weight = math.sqrt(block.n_hot / (len(of_bin) + 1))
@@ -370,7 +362,7 @@ class JointStage:
 class _Recount:
     """A table of each column, and all rows of the class; its noise is that of every count."""
 
-    tables: list[NDArray[np.float64]]
+    tables: list[Floats]
     rows: Number
 
     def times(self, gain: float) -> "_Recount":
@@ -378,7 +370,7 @@ class _Recount:
         return _Recount([gain * t for t in self.tables], Number(gain * self.rows.value, gain * self.rows.stddev))
 
 
-def _class_goals(population: Population, binned: BinnedTable, joints: Sequence[NDArray[np.float64]]) -> list[Table]:
+def _class_goals(population: Population, binned: BinnedTable, joints: Sequence[Floats]) -> list[Table]:
     """Every column by class, as the population is to have it."""
     return [
         (population.labels * size + population.rows[:, j], joint.ravel())
@@ -386,12 +378,12 @@ def _class_goals(population: Population, binned: BinnedTable, joints: Sequence[N
     ]
 
 
-def _shares(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(mass: Floats) -> Floats:
     rows = np.maximum(mass, 1e-9)
     return np.asarray(rows / rows.sum())
 
 
-def _better_margins(binned: BinnedTable, tables: Sequence[ClassTable]) -> list[NDArray[np.float64]]:
+def _better_margins(binned: BinnedTable, tables: Sequence[ClassTable]) -> list[Floats]:
     """The probability of each bin, from its cells and from the sum of its class tables."""
     out = []
     for binning, table in zip(binned.binnings, tables, strict=True):

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import RULE
 from sfumato.mechanisms.table.joint.generator import Generator
@@ -74,7 +74,7 @@ class NumberStage:
         least = self.plan.settings.target.least_spread
         return replace(number, spread=math.sqrt(min(max(variance / own, least**2), 1.0)))
 
-    def _ask(self, number: CorrectedNumber, effects: Effects, is_long: NDArray[np.bool_]) -> ResidualSums:
+    def _ask(self, number: CorrectedNumber, effects: Effects, is_long: Flags) -> ResidualSums:
         """One look: the errors of the rule as it is now."""
         of_pairs = np.arange(len(effects.columns), len(effects.columns) + len(effects.pairs))
         tables = {PARTS: np.flatnonzero(~is_long), LONG_PARTS: np.flatnonzero(is_long), PAIRS: of_pairs}
@@ -98,7 +98,7 @@ def _standing_out(effects: Effects, sums: ResidualSums, *, most: int, least: flo
     return [int(at) for at in np.argsort(-far, kind="stable")[:most] if far[at] > least]
 
 
-def _departure(table: NDArray[np.float64]) -> float:
+def _departure(table: Floats) -> float:
     """Squares beyond those of rows and columns, in standard deviations of what noise of size one has."""
     rows, columns = table.shape
     beyond = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
@@ -111,7 +111,7 @@ def _only(effects: Effects, sums: ResidualSums, kept: Sequence[int]) -> tuple[Ef
     n_columns = len(effects.columns)
     tables = [*range(n_columns), *(n_columns + at for at in kept)]
 
-    def cut(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cut(values: Floats) -> Floats:
         split = effects.layout.split(values)
         return np.concatenate([split[at] for at in tables])
 

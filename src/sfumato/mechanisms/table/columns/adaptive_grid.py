@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.simplex import haar_within, to_simplex
 from sfumato.mechanisms.table.columns.density import Intervals, NoisySums, find_density, shapes_of
@@ -25,7 +25,7 @@ def can_turn(cells: Cells) -> bool:
     return cells.column.is_number and not cells.whole
 
 
-def turned(feature: Feature, counts: NDArray[np.float64], settings: ColumnSettings, *, stddev: float) -> Feature:
+def turned(feature: Feature, counts: Floats, settings: ColumnSettings, *, stddev: float) -> Feature:
     """The same column with most of its cells where its rows are seen; as it is where they are not in few parts.
 
     Args:
@@ -47,12 +47,12 @@ def turned(feature: Feature, counts: NDArray[np.float64], settings: ColumnSettin
     return replace(feature, cells=cells)
 
 
-def even_parts(n_places: int, n_parts: int) -> NDArray[np.int64]:
+def even_parts(n_places: int, n_parts: int) -> Integers:
     """The part of each place of a grid, in even parts."""
     return np.arange(n_places) * n_parts // n_places
 
 
-def part_names(cells: Cells, of_place: NDArray[np.int64]) -> NDArray[np.int64]:
+def part_names(cells: Cells, of_place: Integers) -> Integers:
     """A number for each cell that names what is counted together: a part of the grid on one side of zero, or a single value.
 
     The two sides of a part differ in the last bit.
@@ -63,9 +63,7 @@ def part_names(cells: Cells, of_place: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.append(named, 4 * cells.n_places) if cells.has_missing_cell else named
 
 
-def carried(
-    before: Cells, part: NDArray[np.int64], counts: NDArray[np.float64], after: Cells
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def carried(before: Cells, part: Integers, counts: Floats, after: Cells) -> tuple[Integers, Floats]:
     """The parts of a grid that was turned once more, and their counts.
 
     A part that zero divides may have all its cells on one side of it now: what was counted on the other side is added there.
@@ -82,9 +80,7 @@ def carried(
     return np.array([place[int(name)] for name in new]), moved.astype(np.float64)
 
 
-def counts_of_grid(
-    cells: Cells, part: NDArray[np.int64], counts: NDArray[np.float64], n_parts: int
-) -> NDArray[np.float64]:
+def counts_of_grid(cells: Cells, part: Integers, counts: Floats, n_parts: int) -> Floats:
     """The counts of even parts of a grid, both sides of zero together."""
     of_part = np.full(len(counts), -1)
     on_grid = cells.grid >= 0
@@ -98,8 +94,8 @@ class Coarse:
     """A column, the part of each of its cells, and the noisy counts of the parts."""
 
     feature: Feature
-    part: NDArray[np.int64]
-    counts: NDArray[np.float64]
+    part: Integers
+    counts: Floats
     stddev: float
 
     def closer(self, n_parts: int, settings: ColumnSettings) -> Feature:
@@ -130,9 +126,7 @@ def number_of_parts(rows_over_noise: float, within: tuple[int, int]) -> int:
     return int(np.clip(2 ** np.floor(np.log2(max(rows_over_noise, 1.0))), *within))
 
 
-def fine_leaves(
-    cells: Cells, part: NDArray[np.int64], counts: NDArray[np.float64], *, stddev: float
-) -> NDArray[np.int64]:
+def fine_leaves(cells: Cells, part: Integers, counts: Floats, *, stddev: float) -> Integers:
     """The leaf of each cell: a part of noisy mass m is split into about m / stddev leaves, a power of two."""
     if cells.column.is_coded:
         return part
@@ -150,11 +144,11 @@ class Counted:
     """A column's two noisy counts: of the coarse parts, and of the leaves that these were split into."""
 
     cells: Cells
-    part: NDArray[np.int64]
-    part_counts: NDArray[np.float64]
+    part: Integers
+    part_counts: Floats
     part_stddev: float
-    leaf: NDArray[np.int64]
-    leaf_counts: NDArray[np.float64]
+    leaf: Integers
+    leaf_counts: Floats
     leaf_stddev: float
 
     def with_another(self, again: Measured) -> "Counted":
@@ -163,7 +157,7 @@ class Counted:
         counts = (first * self.part_counts + second * again.values) / (first + second)
         return replace(self, part_counts=counts, part_stddev=(first + second) ** -0.5)
 
-    def mass(self, settings: ColumnSettings, *, total: float) -> NDArray[np.float64]:
+    def mass(self, settings: ColumnSettings, *, total: float) -> Floats:
         """How many rows each cell holds, of so many in all."""
         part_of_leaf = np.zeros(len(self.leaf_counts), dtype=np.int64)
         part_of_leaf[self.leaf] = self.part
@@ -186,9 +180,7 @@ class Counted:
             )
         return np.asarray((in_leaf / np.bincount(self.leaf))[self.leaf])
 
-    def _smoothed(
-        self, part_of_leaf: NDArray[np.int64], settings: ColumnSettings, *, total: float
-    ) -> NDArray[np.float64]:
+    def _smoothed(self, part_of_leaf: Integers, settings: ColumnSettings, *, total: float) -> Floats:
         """Rows in each cell of a number that few leaves are supported for, from both counts at once."""
         inner, n_leaves, n_parts = self.cells.inner, len(part_of_leaf), len(self.part_counts)
         size = np.bincount(self.leaf, minlength=n_leaves)
@@ -212,7 +204,7 @@ class Counted:
         )  # where the shape has nothing, cells are alike
         return np.asarray(in_leaf[self.leaf] * within / np.bincount(self.leaf, weights=within)[self.leaf])
 
-    def _single(self, place: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _single(self, place: Integers) -> Flags:
         """Which places stand for one value, or for missing ones, and so have no neighbours."""
         single = np.zeros(int(place.max()) + 1, dtype=bool)
         if not self.cells.whole:
@@ -220,13 +212,7 @@ class Counted:
         single[-1] |= self.cells.has_missing_cell
         return single
 
-    def _without_far_noise(
-        self,
-        rows: NDArray[np.float64],
-        stddev: NDArray[np.float64],
-        single: NDArray[np.bool_],
-        settings: ColumnSettings,
-    ) -> NDArray[np.float64]:
+    def _without_far_noise(self, rows: Floats, stddev: Floats, single: Flags, settings: ColumnSettings) -> Floats:
         """Generous bounds leave many parts empty; a little noise in each would lie far out."""
         lit = rows > settings.part_seen * stddev
         if not lit.any():
@@ -247,7 +233,7 @@ class Counted:
         return np.where(near, rows, -np.inf) if most else rows
 
 
-def _categories(counts: NDArray[np.float64], *, stddev: float, total: float) -> NDArray[np.float64]:
+def _categories(counts: Floats, *, stddev: float, total: float) -> Floats:
     """Categories that stand out of the noise by their counts, the others alike: noise would favour some of them."""
     clear = counts > stddev * np.sqrt(2 * np.log(max(len(counts), 2)))
     if clear.all() or len(counts) < 8:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.features import Feature
@@ -39,12 +39,12 @@ class BinnedTable:
         return 1 if self.target is None else self.target.size
 
     @property
-    def target_margin(self) -> NDArray[np.float64]:
+    def target_margin(self) -> Floats:
         """Rows of each class, by its cells."""
         return np.array([self.total]) if self.target is None else self.target.margin
 
     @property
-    def cells_of_class(self) -> NDArray[np.int64]:
+    def cells_of_class(self) -> Integers:
         """How many cells make up each class."""
         return (
             np.ones(1, dtype=np.int64)

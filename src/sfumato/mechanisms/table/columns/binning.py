@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.compiled import drawn_within
 from sfumato.mechanisms.table.columns.point_masses import PointMasses
@@ -16,12 +16,12 @@ class Binning:
 
     cells: Cells
     size: int
-    bin_of: NDArray[np.int64]
-    mass: NDArray[np.float64]
+    bin_of: Integers
+    mass: Floats
     points: PointMasses
 
     @property
-    def margin(self) -> NDArray[np.float64]:
+    def margin(self) -> Floats:
         """The mass of each bin."""
         return np.bincount(self.bin_of, weights=self.mass, minlength=self.size).astype(np.float64)
 
@@ -35,7 +35,7 @@ class Binning:
         """Whether the last bin is of missing values and the others lie along a line."""
         return self.cells.is_ordered and self.cells.column.missing
 
-    def cells_in(self, bins: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def cells_in(self, bins: Integers, rng: np.random.Generator) -> Integers:
         """A cell in each bin, by its mass."""
         seems_empty = self.margin[self.bin_of] <= 0  # and can be drawn from all the same, evenly
         mass = np.where(seems_empty, 1.0, self.mass)
@@ -50,7 +50,7 @@ class Binning:
             order[drawn_within(upto, first, np.maximum(last, first), below, inside, bins, rng.random(len(bins)))]
         )
 
-    def values_in(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.generic]:
+    def values_in(self, cells: Integers, rng: np.random.Generator) -> Values:
         """A value in each cell: a point mass by its part, else evenly."""
         values = self.cells.draw(cells, rng)
         if self.points.decimals is not None:
@@ -62,7 +62,7 @@ class Binning:
 
 
 def bin_column(
-    cells: Cells, mass: NDArray[np.float64], points: PointMasses, *, least: float, most: int, category_kept: float
+    cells: Cells, mass: Floats, points: PointMasses, *, least: float, most: int, category_kept: float
 ) -> Binning:
     """Bins from the mass of the cells.
 
@@ -87,7 +87,7 @@ def bin_column(
     return Binning(cells, int(bin_of.max()) + 1, bin_of, mass, points)
 
 
-def _common_categories(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.int64]:
+def _common_categories(mass: Floats, *, least: float, most: int) -> Integers:
     if len(mass) <= most:
         return np.arange(len(mass))
     order = np.argsort(-mass, kind="stable")[: most - 1]
@@ -97,7 +97,7 @@ def _common_categories(mass: NDArray[np.float64], *, least: float, most: int) ->
     return bin_of
 
 
-def _cut(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.int64]:
+def _cut(mass: Floats, *, least: float, most: int) -> Integers:
     """Cut ordered cells: values that many rows share stand alone, the rest in bins that shrink towards the tails."""
     total = float(mass.sum())
     if total <= 0:
@@ -110,7 +110,7 @@ def _cut(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.in
         least *= 1.25
 
 
-def _cut_once(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.int64]:
+def _cut_once(mass: Floats, *, least: float, most: int) -> Integers:
     alone = mass >= max(least, float(mass.sum()) / most)
     rest = float(mass[~alone].sum())
     even = rest / min(max(rest / least, 1.0), most)
@@ -138,7 +138,7 @@ def _cut_once(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[
     return np.asarray((np.cumsum(~small) - 1)[bin_of])
 
 
-def level_cut(cells: Cells, mass: NDArray[np.float64], *, most: int, least: float) -> NDArray[np.int64]:
+def level_cut(cells: Cells, mass: Floats, *, most: int, least: float) -> Integers:
     """Levels of a numeric target: cut so that values within a level differ little (Lloyd and Max, by density^(1/3)).
 
     Args:

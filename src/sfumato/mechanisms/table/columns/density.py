@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import ndtr
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
 
@@ -25,13 +25,13 @@ class Intervals:
     A single value is an interval without a length.
     """
 
-    begins: NDArray[np.float64]
-    ends: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    begins: Floats
+    ends: Floats
+    low: Floats
+    high: Floats
 
     @classmethod
-    def of(cls, cells: Cells, place: NDArray[np.int64]) -> "Intervals":
+    def of(cls, cells: Cells, place: Integers) -> "Intervals":
         """Neighbouring cells with the same place make an interval; missing numbers are left out."""
         low, high = cells.ends()
         length = np.ones(cells.inner) if cells.whole else (cells.grid >= 0).astype(np.float64)
@@ -49,12 +49,12 @@ class DensityShape:
     middle: float = 0.0
     width: float = 1.0
 
-    def parts(self, intervals: Intervals) -> NDArray[np.float64]:
+    def parts(self, intervals: Intervals) -> Floats:
         """The part of all rows in each interval."""
         mass = self._mass(intervals)
         return np.asarray(mass / mass.sum())
 
-    def _mass(self, on: Intervals) -> NDArray[np.float64]:
+    def _mass(self, on: Intervals) -> Floats:
         if self.name == "even":
             return on.ends - on.begins
         low, high = (on.begins, on.ends) if self.name == "hump along the grid" else (on.low, on.high)
@@ -94,10 +94,10 @@ class Mixture:
     """Several shapes, each by its weight."""
 
     shapes: Sequence[DensityShape]
-    weights: NDArray[np.float64]
+    weights: Floats
     least: float
 
-    def parts(self, intervals: Intervals) -> NDArray[np.float64]:
+    def parts(self, intervals: Intervals) -> Floats:
         """The part of all rows in each interval; what hardly weighs anything is left out."""
         kept = np.flatnonzero(self.weights > self.least * self.weights.max())
         mixed = np.sum([self.weights[at] * self.shapes[int(at)].parts(intervals) for at in kept], axis=0)
@@ -108,9 +108,9 @@ class Mixture:
 class NoisySums:
     """Noisy sums over leaves: `sums` says of which."""
 
-    sums: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    variances: NDArray[np.float64]
+    sums: Floats
+    counts: Floats
+    variances: Floats
 
     def with_total(self, total: float, stddev: float) -> "NoisySums":
         """And that of all leaves, with its noise."""
@@ -125,16 +125,16 @@ class NoisySums:
 class Density:
     """Rows in each leaf, how surely they are known, and the shape that the density has within leaves."""
 
-    rows: NDArray[np.float64]
-    stddev: NDArray[np.float64]
+    rows: Floats
+    stddev: Floats
     shape: Mixture
 
 
 def find_density(
     shapes: list[DensityShape],
     leaves: Intervals,
-    place: NDArray[np.float64],
-    single: NDArray[np.bool_],
+    place: Floats,
+    single: Flags,
     counted: NoisySums,
     settings: ColumnSettings,
     *,
@@ -181,9 +181,7 @@ def find_density(
     return Density(rows, np.sqrt(np.maximum(left, 0.0)), Mixture(shapes, taken, settings.shape_least))
 
 
-def _weights(
-    shapes: NDArray[np.float64], counted: NoisySums, of_singles: NDArray[np.float64], *, off: float, fewer: float
-) -> NDArray[np.float64]:
+def _weights(shapes: Floats, counted: NoisySums, of_singles: Floats, *, off: float, fewer: float) -> Floats:
     """How likely each shape is by the counts, if it is all there is."""
     noise = (counted.sums * of_singles) @ counted.sums.T + np.diag(counted.variances + off**2)
     root = linalg.cho_factor(noise, lower=True)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.compiled import halvings_of
 from sfumato.mechanisms.table.columns.adaptive_grid import Coarse
@@ -113,7 +113,7 @@ def to_compare(
     return near[:most]
 
 
-def _quantiles(column: Coarse, settings: ColumnSettings) -> NDArray[np.float64]:
+def _quantiles(column: Coarse, settings: ColumnSettings) -> Floats:
     """Values below which a tenth, a half and nine tenths of the rows lie; all alike where one part holds them."""
     cells, part = column.feature.cells, column.part[: column.feature.cells.inner]
     seen = settings.difference_seen * column.stddev
@@ -126,9 +126,7 @@ def _quantiles(column: Coarse, settings: ColumnSettings) -> NDArray[np.float64]:
     return np.zeros(3) if part[at[0]] == part[at[-1]] else cells.middles()[at]
 
 
-def scale_codes(
-    features: Sequence[Feature], pairs: Sequence[ComparedPair], batch: Batch, *, scales: int
-) -> NDArray[np.int64]:
+def scale_codes(features: Sequence[Feature], pairs: Sequence[ComparedPair], batch: Batch, *, scales: int) -> Integers:
     """For each row and pair the scale of the difference; -1 where it says nothing."""
     numbers = {i: features[i].numbers(batch) for i in {i for pair in pairs for i in (pair.reference, pair.own)}}
     codes = []
@@ -141,13 +139,7 @@ def scale_codes(
 
 
 def nearly_equal(
-    pairs: Sequence[ComparedPair],
-    counts: NDArray[np.float64],
-    settings: ColumnSettings,
-    *,
-    scales: int,
-    stddev: float,
-    rows: float,
+    pairs: Sequence[ComparedPair], counts: Floats, settings: ColumnSettings, *, scales: int, stddev: float, rows: float
 ) -> dict[int, tuple[int, float]]:
     """Columns that are to be taken as differences: by their place, that of the other column, and how far they differ.
 
@@ -172,12 +164,8 @@ def nearly_equal(
 
 
 def added_up(
-    values: Mapping[str, NDArray[np.generic]],
-    binned: BinnedTable,
-    columns: Sequence[Column],
-    *,
-    hours: Mapping[str, NDArray[np.float64]],
-) -> dict[str, NDArray[np.generic]]:
+    values: Mapping[str, Values], binned: BinnedTable, columns: Sequence[Column], *, hours: Mapping[str, Floats]
+) -> dict[str, Values]:
     """The columns themselves, where some were taken as differences.
 
     Args:
@@ -203,6 +191,6 @@ def added_up(
     return out
 
 
-def _as_released(values: NDArray[np.generic], column: Column) -> NDArray[np.float64]:
+def _as_released(values: Values, column: Column) -> Floats:
     numbers = values.astype(np.float64)
     return np.rint(numbers) if column.kind == "integer" else numbers

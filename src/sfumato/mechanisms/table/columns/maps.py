@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Integers, Values
 from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.common.prepared import CODES, bins_and_labels, whole_numbers
 from sfumato.mechanisms.table.columns.differences import ComparedPair, scale_codes
@@ -21,7 +21,7 @@ class CellMap:
     features: tuple[Feature, ...]
     fresh: tuple[int, ...] | None = None
 
-    def __call__(self, batch: Batch) -> NDArray[np.generic]:
+    def __call__(self, batch: Batch) -> Values:
         """By row and column."""
         if self.fresh is None:
             return np.stack([feature.code(batch) for feature in self.features], axis=1)
@@ -35,11 +35,11 @@ class CellMap:
 class PlaceMap:
     """The place of each row's cell in some neighbouring columns, of which the first is that of this number."""
 
-    of_cell: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    of_cell: Integers
+    starts: Integers
     first: int
 
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
+    def __call__(self, batch: Batch) -> Integers:
         """By row and column."""
         n_columns = len(self.of_cell)
         cells = whole_numbers(batch[CODES])[:, self.first : self.first + n_columns]
@@ -50,10 +50,10 @@ class PlaceMap:
 class BinMap:
     """The bin of each row in every column, and its class: the last column, of zeros where there is no target."""
 
-    bin_of: tuple[NDArray[np.int64], ...]
+    bin_of: tuple[Integers, ...]
     has_target: bool
 
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
+    def __call__(self, batch: Batch) -> Integers:
         """By row and column."""
         codes = whole_numbers(batch[CODES])
         columns = [bin_of[column] for bin_of, column in zip(self.bin_of, codes.T, strict=True)]
@@ -67,7 +67,7 @@ class CategoryMap:
     columns: tuple[int, ...]
     layout: Layout
 
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
+    def __call__(self, batch: Batch) -> Integers:
         """By row and column."""
         cells = whole_numbers(batch[CODES])
         return cells[:, self.columns] + self.layout.starts + cells[:, -1:] * self.layout.width
@@ -79,7 +79,7 @@ class GroupMap:
 
     groups: tuple[tuple[str, ...], ...]
 
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
+    def __call__(self, batch: Batch) -> Integers:
         """By row and group."""
         ones = [one_of(group, batch) < len(group) for group in self.groups]
         return np.stack([2 * i + one for i, one in enumerate(ones)], axis=1)
@@ -89,7 +89,7 @@ class GroupMap:
 class ClassMap:
     """The class of each row, for a count of all classes."""
 
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.int64]]:
+    def __call__(self, batch: Batch) -> dict[str, Integers]:
         """One column."""
         return {"sizes": bins_and_labels(batch)[1][:, None]}
 
@@ -102,7 +102,7 @@ class ScaleMap:
     pairs: tuple[ComparedPair, ...]
     scales: int
 
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
+    def __call__(self, batch: Batch) -> Integers:
         """By row and pair."""
         return scale_codes(self.features, self.pairs, batch, scales=self.scales)
 
@@ -115,7 +115,7 @@ class ZoomMap:
     zooms: Mapping[int, Zoom]
     width: int
 
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
+    def __call__(self, batch: Batch) -> Integers:
         """By row and column."""
         cells = whole_numbers(batch[CODES])
         parts = [zoom.codes(self.features[i].numbers(batch), cells[:, i]) for i, zoom in self.zooms.items()]

@@ -12,12 +12,13 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 
 
 def balanced_walk(
-    p: NDArray[np.float64], codes: NDArray[np.integer[Any]], rng: np.random.Generator, settings: SamplingSettings
-) -> NDArray[np.int64]:
+    p: Floats, codes: NDArray[np.integer[Any]], rng: np.random.Generator, settings: SamplingSettings
+) -> Integers:
     """One of several things for each row, with the chances that it has for them.
 
     Args:
@@ -70,12 +71,8 @@ def _walk(
 
 
 def exchanged_errors(
-    errors: NDArray[np.float64],
-    predicted: NDArray[np.float64],
-    columns: Sequence[NDArray[np.int64]],
-    rng: np.random.Generator,
-    settings: SamplingSettings,
-) -> NDArray[np.float64]:
+    errors: Floats, predicted: Floats, columns: Sequence[Integers], rng: np.random.Generator, settings: SamplingSettings
+) -> Floats:
     """The same errors, each at a row of which the rule says about the same.
 
     Args:
@@ -98,7 +95,7 @@ def exchanged_errors(
     return out
 
 
-def _parts(cells: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def _parts(cells: Integers, most: int) -> Integers:
     """The part of each row: cells of one value together."""
     values, at, rows = np.unique(cells, return_inverse=True, return_counts=True)
     if len(values) <= most:

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.simplex import rows_to_simplex
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.joint.rare_class_tables import no_clearer, rare_ratios
@@ -39,19 +39,19 @@ class ClassTable:
     covariance, and `stddev` is not asked.
     """
 
-    counts: NDArray[np.float64]
-    stddev: NDArray[np.float64]
-    precision: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+    counts: Floats
+    stddev: Floats
+    precision: Mapping[int, Floats] = field(default_factory=dict)
 
     def counted_again(
         self,
         c: int,
-        expected: NDArray[np.float64],
-        bins: NDArray[np.float64],
+        expected: Floats,
+        bins: Floats,
         bins_stddev: float,
-        intervals: NDArray[np.float64],
+        intervals: Floats,
         intervals_stddev: float,
-        interval_of: NDArray[np.int64],
+        interval_of: Integers,
     ) -> "ClassTable":
         """With two more counts of a class: of its bins, and of intervals of several bins.
 
@@ -80,13 +80,13 @@ class ClassTable:
 def joint_tables(
     tables: Sequence[ClassTable],
     binnings: Sequence[Binning],
-    margins: Sequence[NDArray[np.float64]],
-    per_class: NDArray[np.float64],
+    margins: Sequence[Floats],
+    per_class: Floats,
     settings: JointSettings,
     *,
     ordered: int = 0,
     lengthened: bool = False,
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """The probabilities of (class, bin) of every column.
 
     Args:
@@ -141,16 +141,16 @@ def joint_tables(
 class _Modes:
     """A process's own directions for a class of one row, and the variance along each where its size is 1."""
 
-    values: NDArray[np.float64]
-    vectors: NDArray[np.float64]
+    values: Floats
+    vectors: Floats
 
 
-def _modes(binning: Binning, margin: NDArray[np.float64], settings: JointSettings) -> list[_Modes]:
+def _modes(binning: Binning, margin: Floats, settings: JointSettings) -> list[_Modes]:
     """Of every kind of curve."""
     return [_modes_of(RatioKernel(*kernel), binning, margin) for kernel in settings.ratio_shapes]
 
 
-def _across_classes(per_class: NDArray[np.float64], along: RatioKernel, *, ordered: int) -> _Modes:
+def _across_classes(per_class: Floats, along: RatioKernel, *, ordered: int) -> _Modes:
     """The directions in which classes depart together, and the variance along each; each by itself where there is no order."""
     if not ordered:
         return _Modes(per_class**2, np.eye(len(per_class)))
@@ -160,7 +160,7 @@ def _across_classes(per_class: NDArray[np.float64], along: RatioKernel, *, order
     return _Modes(np.maximum(values, 0.0), vectors)
 
 
-def _modes_of(shape: RatioKernel, binning: Binning, margin: NDArray[np.float64]) -> _Modes:
+def _modes_of(shape: RatioKernel, binning: Binning, margin: Floats) -> _Modes:
     kernel = margin[:, None] * _kernel_along(shape, margin, binning.ordered) * margin
     # What a class has beyond all rows in some bins it lacks in others: the process given that all of it adds up to zero.
     across = kernel.sum(axis=1)
@@ -168,7 +168,7 @@ def _modes_of(shape: RatioKernel, binning: Binning, margin: NDArray[np.float64])
     return _Modes(np.maximum(values, 0.0), vectors)
 
 
-def _kernel_along(shape: RatioKernel, margin: NDArray[np.float64], along: int) -> NDArray[np.float64]:
+def _kernel_along(shape: RatioKernel, margin: Floats, along: int) -> Floats:
     """The covariance of departures, of mean size one over the rows: the first `along` lie on a line, the others alone."""
     own = np.maximum(margin, 1e-12) ** -shape.rarer
     kernel = np.diag(own / max(float(margin @ own), 1e-300))
@@ -185,20 +185,12 @@ def _kernel_along(shape: RatioKernel, margin: NDArray[np.float64], along: int) -
 class _Look:
     """What a column says of each class: how likely every shape and size is, and the departure if it is that."""
 
-    log_likelihood: NDArray[np.float64]  # by class, and shape and size
-    means: NDArray[np.float64]  # by class, shape and size, and bin
-    variances: NDArray[np.float64]  # of the departure, likewise
+    log_likelihood: Floats  # by class, and shape and size
+    means: Floats  # by class, shape and size, and bin
+    variances: Floats  # of the departure, likewise
 
     @classmethod
-    def at(
-        cls,
-        seen: NDArray[np.float64],
-        modes: Sequence[_Modes],
-        squares: NDArray[np.float64],
-        stddev: NDArray[np.float64],
-        *,
-        sizes: NDArray[np.float64],
-    ) -> "_Look":
+    def at(cls, seen: Floats, modes: Sequence[_Modes], squares: Floats, stddev: Floats, *, sizes: Floats) -> "_Look":
         """Of what was seen, by class and in coordinates of which each has noise of its own."""
         likely, means, variances = [], [], []
         noise = stddev[:, None, None] ** 2
@@ -211,11 +203,11 @@ class _Look:
             variances.append((signal / variance * noise) @ mode.vectors.T**2)
         return cls(*(np.concatenate(each, axis=1) for each in (likely, means, variances)))
 
-    def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean(self, weights: Floats) -> Floats:
         """The departure of each class, each shape and size by its probability."""
         return np.asarray(np.einsum("cs,csb->cb", weights, self.means))
 
-    def variance(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def variance(self, weights: Floats) -> Floats:
         """What is not known of it: within shapes and sizes, and between them."""
         squares = np.einsum("cs,csb->cb", weights, self.means**2 + self.variances)
         return np.asarray(np.maximum(squares - self.mean(weights) ** 2, 0.0))
@@ -225,10 +217,10 @@ def _of_exception(
     c: int,
     tables: Sequence[ClassTable],
     binnings: Sequence[Binning],
-    margins: Sequence[NDArray[np.float64]],
-    per_class: NDArray[np.float64],
+    margins: Sequence[Floats],
+    per_class: Floats,
     settings: JointSettings,
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """How a class departs in every column that was counted again."""
     rows = float(per_class[c])
     likely = [
@@ -249,12 +241,8 @@ def _of_exception(
 
 
 def _lengthening(
-    beyond: Sequence[NDArray[np.float64]],
-    doubts: Sequence[NDArray[np.float64]],
-    margins: Sequence[NDArray[np.float64]],
-    *,
-    most: float,
-) -> NDArray[np.float64]:
+    beyond: Sequence[Floats], doubts: Sequence[Floats], margins: Sequence[Floats], *, most: float
+) -> Floats:
     """By what to multiply the departures of each class, so that all of them together are as large as they should be.
 
     A mean over what is possible is smaller than what is true: by as much as noise hides. Rows drawn by it have classes that
@@ -269,7 +257,7 @@ def _lengthening(
     return np.asarray(np.minimum(np.sqrt(1 + hidden / np.maximum(known, 1e-300)), most))
 
 
-def _learned_weights(log_likelihood: NDArray[np.float64], settings: JointSettings) -> NDArray[np.float64]:
+def _learned_weights(log_likelihood: Floats, settings: JointSettings) -> Floats:
     """By column and class the probability of every shape and size, with the class's odds that go best with all columns."""
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True))
     odds = np.full(likelihood.shape[1:], 1 / likelihood.shape[2])

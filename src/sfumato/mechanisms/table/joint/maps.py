@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.counting import padded
 from sfumato.mechanisms.common.layout import BinCodes, Layout
 from sfumato.mechanisms.common.prepared import bins_and_labels
@@ -21,7 +22,7 @@ class BinsByClass:
 
     layout: Layout
 
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
+    def __call__(self, batch: Batch) -> Integers:
         """By row and column."""
         bins, labels = bins_and_labels(batch)
         return bins + self.layout.starts + labels[:, None] * self.layout.width
@@ -35,7 +36,7 @@ class CentredBins:
     width: int
     norm: float
 
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> dict[str, Floats]:
         """A one, the centred bins, and the class."""
         bins, labels = bins_and_labels(batch)
         sizes = np.array(self.layout.sizes)
@@ -57,7 +58,7 @@ class ScoreProducts:
     width: int
     by_class: bool
 
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> dict[str, Floats]:
         """Both sides of an outer product."""
         bins, labels = bins_and_labels(batch)
         z = self.scores(bins, labels)
@@ -80,9 +81,9 @@ class LevelCodes:
 class HalfSigns:
     """1 for rows of the second half of the classes, -1 for the others."""
 
-    of_class: NDArray[np.int64]
+    of_class: Integers
 
-    def __call__(self, batch: Batch) -> NDArray[np.float64]:
+    def __call__(self, batch: Batch) -> Floats:
         """By row."""
         return np.where(self.of_class[bins_and_labels(batch)[1]] == 1, 1.0, -1.0)
 
@@ -93,7 +94,7 @@ class LinkCodes:
 
     coder: LinkCoder
 
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
+    def __call__(self, batch: Batch) -> Integers:
         """By row and pair."""
         return self.coder(bins_and_labels(batch)[0])
 
@@ -102,16 +103,16 @@ class LinkCodes:
 class TripleProducts:
     """Products of the signs of three columns and of the class's half: pairs of signs on one side, single ones on the other."""
 
-    signs: tuple[NDArray[np.float64], ...]
-    of_class: NDArray[np.int64]
+    signs: tuple[Floats, ...]
+    of_class: Integers
     n_columns: int
 
-    def of_rows(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    def of_rows(self, bins: Integers, labels: Integers) -> Floats:
         """Both sides, of rows of bins."""
         own = np.stack([sign[column] for sign, column in zip(self.signs, bins.T, strict=True)], axis=1)
         return sign_products(own, self.of_class[labels])
 
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> dict[str, Floats]:
         """Both sides of an outer product, with room for as many columns as were planned."""
         both = self.of_rows(*bins_and_labels(batch))
         n_pairs, most_pairs = len(all_pairs(len(self.signs))), len(all_pairs(self.n_columns))
@@ -125,14 +126,14 @@ class TripleProducts:
 class RareCounts:
     """Rows of one class in every column, its bins joined as `of_bin` says: in the block that was planned for gradients."""
 
-    of_bin: NDArray[np.int64]
+    of_bin: Integers
     codes: BinCodes
     rare: int
     n_hot: int
     weight: float
     has_trees: bool
 
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> dict[str, Floats]:
         """Codes and what a row weighs; nothing for the other blocks."""
         bins, labels = bins_and_labels(batch)
         codes = padded(self.codes.codes(self.of_bin[np.arange(len(self.of_bin)), bins]), self.n_hot)

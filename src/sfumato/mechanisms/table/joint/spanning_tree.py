@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.common.simplex import fit_margins
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels
@@ -18,9 +18,9 @@ class Link:
 
     left: int
     right: int
-    table: NDArray[np.float64]
+    table: Floats
 
-    def given(self, parent: int) -> NDArray[np.float64]:
+    def given(self, parent: int) -> Floats:
         """The table with the parent's bins as its rows."""
         return self.table if self.left == parent else self.table.T
 
@@ -58,7 +58,7 @@ class LinkCoder:
     pairs: tuple[tuple[int, int], ...]
     sizes: tuple[int, ...]
 
-    def __call__(self, bins: NDArray[np.int64]) -> NDArray[np.int64]:
+    def __call__(self, bins: Integers) -> Integers:
         """By row and pair."""
         left, right = np.array(self.pairs).T
         widths, starts = np.array(self.sizes)[right], link_layout(self.pairs, self.sizes).starts
@@ -68,9 +68,9 @@ class LinkCoder:
 def fine_link(
     goal: Goal,
     levels: Levels,
-    counted: NDArray[np.float64],
-    population: NDArray[np.float64],
-    margins: Sequence[NDArray[np.float64]],
+    counted: Floats,
+    population: Floats,
+    margins: Sequence[Floats],
     settings: JointSettings,
     *,
     total: float,

@@ -8,12 +8,12 @@ of signs with single signs, so one outer sum has them all, each three times.
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.joint.pairs import all_pairs
 
 
-def sign_tables(margins: list[NDArray[np.float64]], orders: list[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
+def sign_tables(margins: list[Floats], orders: list[Integers]) -> list[Floats]:
     """For every column a sign for each bin: below or above its median, along its order."""
     tables = []
     for margin, order in zip(margins, orders, strict=True):
@@ -25,7 +25,7 @@ def sign_tables(margins: list[NDArray[np.float64]], orders: list[NDArray[np.int6
     return tables
 
 
-def sign_products(signs: NDArray[np.float64], half: NDArray[np.int64]) -> NDArray[np.float64]:
+def sign_products(signs: Floats, half: Integers) -> Floats:
     """For each row the products of all pairs of signs, turned by its half, and the signs: both in units of length 1."""
     left, right = np.array(all_pairs(signs.shape[1])).T
     pairs = signs[:, left] * signs[:, right] * np.where(half == 1, 1.0, -1.0)[:, None]
@@ -33,13 +33,7 @@ def sign_products(signs: NDArray[np.float64], half: NDArray[np.int64]) -> NDArra
 
 
 def strongest_triples(
-    products: NDArray[np.float64],
-    expected: NDArray[np.float64],
-    *,
-    stddev: float,
-    total: float,
-    most: int,
-    sure: float,
+    products: Floats, expected: Floats, *, stddev: float, total: float, most: int, sure: float
 ) -> list[tuple[int, int, int]]:
     """Triples that stand out of the noise and of what the population has already, the strongest first.
 

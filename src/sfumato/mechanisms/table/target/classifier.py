@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.layout import BinCodes, added
 from sfumato.mechanisms.table.settings.target import TargetSettings
 
@@ -22,18 +22,18 @@ class GeneratorRule:
     """Scores of rows: one for two classes, else one for each class."""
 
     bins: BinCodes
-    orders: Sequence[NDArray[np.int64]]
-    additive: NDArray[np.float64]
+    orders: Sequence[Integers]
+    additive: Floats
     trees: Any
-    classes: NDArray[np.int64]
+    classes: Integers
     farthest: float
     impossible: float
 
-    def additive_scores(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def additive_scores(self, rows: Integers) -> Floats:
         """What single columns say."""
         return added(self.additive, self.bins.codes(rows))
 
-    def beyond(self, rows: NDArray[np.int64], additive: NDArray[np.float64]) -> NDArray[np.float64]:
+    def beyond(self, rows: Integers, additive: Floats) -> Floats:
         """What the trees say beyond that, in [-1, 1]."""
         if self.trees is None:
             return np.zeros_like(additive)
@@ -48,18 +48,16 @@ class GeneratorRule:
             more = scores - additive
         return np.asarray(np.clip(more, -self.farthest, self.farthest) / self.farthest)
 
-    def _ranked(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _ranked(self, rows: Integers) -> Floats:
         """Every bin by its place in the order of its column: so that a tree can cut categories too."""
         return np.stack([rank[column] for rank, column in zip(self._ranks, rows.T, strict=True)], axis=1)
 
     @cached_property
-    def _ranks(self) -> list[NDArray[np.float64]]:
+    def _ranks(self) -> list[Floats]:
         return [np.argsort(order).astype(np.float64) for order in self.orders]
 
 
-def spread_over(
-    scores: NDArray[np.float64], classes: NDArray[np.int64], n_classes: int, *, impossible: float
-) -> NDArray[np.float64]:
+def spread_over(scores: Floats, classes: Integers, n_classes: int, *, impossible: float) -> Floats:
     """Scores of the classes that were seen, in a table of all."""
     if scores.shape[1] == 1:
         scores = np.concatenate([-scores / 2, scores / 2], axis=1)
@@ -69,9 +67,9 @@ def spread_over(
 
 
 def learn_rule(
-    rows: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    orders: Sequence[NDArray[np.int64]],
+    rows: Integers,
+    labels: Integers,
+    orders: Sequence[Integers],
     bins: BinCodes,
     settings: TargetSettings,
     *,
@@ -132,9 +130,7 @@ def learn_rule(
     return GeneratorRule(bins, orders, additive, trees.fit(seen, labels), classes, *limits)
 
 
-def _as_steep(
-    additive: NDArray[np.float64], rows: NDArray[np.int64], labels: NDArray[np.int64], bins: BinCodes, *, ridge: float
-) -> NDArray[np.float64]:
+def _as_steep(additive: Floats, rows: Integers, labels: Integers, bins: BinCodes, *, ridge: float) -> Floats:
     """The weights times what makes their scores as steep as the labels are: a prior turns them, and must not flatten them."""
     from sklearn.linear_model import LogisticRegression
 

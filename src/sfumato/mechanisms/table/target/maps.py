@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.compiled import codes_and_values
 from sfumato.mechanisms.common.counting import weighed, weight_of
 from sfumato.mechanisms.common.layout import BinCodes
@@ -20,7 +20,7 @@ from sfumato.public.plan.block import Hot
 from sfumato.public.schema.schema import Batch
 
 
-def padded_sets(of_sets: NDArray[np.float64], n_sets: int) -> NDArray[np.float64]:
+def padded_sets(of_sets: Floats, n_sets: int) -> Floats:
     """Zeros for classes that were planned for and are not there."""
     return np.pad(of_sets, ((0, 0), (0, n_sets - of_sets.shape[1])))
 
@@ -32,7 +32,7 @@ class RuleScores:
     rule: GeneratorRule
     of_codes: CodeScores
 
-    def __call__(self, batch: Batch) -> NDArray[np.float64]:
+    def __call__(self, batch: Batch) -> Floats:
         """Both side by side."""
         bins, _ = bins_and_labels(batch)
         additive = self.rule.additive_scores(bins)
@@ -47,7 +47,7 @@ class ErrorGradient:
     Rows are made as long as the bounds allow: by `longest` at the bins, and by `longer` elsewhere.
     """
 
-    corrections: NDArray[np.float64]
+    corrections: Floats
     codes: BinCodes
     fullest: FullestBins
     n_sets: int  # of weights, as planned
@@ -57,7 +57,7 @@ class ErrorGradient:
     longer: float
     has_trees: bool
 
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> dict[str, Floats]:
         """A row of each block."""
         bins, labels = bins_and_labels(batch)
         codes, scores = self.codes.codes(bins), np.nan_to_num(batch[RULE]).astype(np.float64)
@@ -83,14 +83,14 @@ class NumberPrediction:
     """What the trees say of a row's number, from the ranks of its bins."""
 
     trees: Any
-    ranks: tuple[NDArray[np.float64], ...]
+    ranks: tuple[Floats, ...]
 
-    def __call__(self, batch: Batch) -> NDArray[np.float64]:
+    def __call__(self, batch: Batch) -> Floats:
         """One column."""
         return np.asarray(self.trees.predict(ranked(self.ranks, cells_of(batch)))[:, None])
 
 
-def cells_of(batch: Batch) -> NDArray[np.int64]:
+def cells_of(batch: Batch) -> Integers:
     """The prepared cells of each row, the target's last."""
     return np.nan_to_num(batch[CODES]).astype(np.int64)
 
@@ -100,12 +100,12 @@ class EffectBlock:
     """The tables of effects whose sums are one block, and where their entries lie among all."""
 
     block: Hot
-    tables: NDArray[np.int64]
-    entries: NDArray[np.int64]
-    place: NDArray[np.int64] = field(repr=False)  # of every entry in the block
+    tables: Integers
+    entries: Integers
+    place: Integers = field(repr=False)  # of every entry in the block
 
     @staticmethod
-    def of(block: Hot, effects: Effects, tables: NDArray[np.int64]) -> "EffectBlock":
+    def of(block: Hot, effects: Effects, tables: Integers) -> "EffectBlock":
         """Of some of the tables."""
         sizes, starts = effects.layout.sizes, effects.layout.starts
         entries = np.concatenate([np.arange(starts[at], starts[at] + sizes[at]) for at in tables] or [tables[:0]])
@@ -118,14 +118,12 @@ class EffectBlock:
         """What each of a row's entries may weigh."""
         return weight_of(self.block, len(self.tables))
 
-    def weighed(self, codes: NDArray[np.int64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weighed(self, codes: Integers, errors: Floats) -> Floats:
         """Rows of the block, from the entries that they have of all tables."""
         return weighed(self.block, self.place[codes[:, self.tables]], self.weight, errors)
 
 
-def number_errors(
-    number: CorrectedNumber, target: str, batch: Batch
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def number_errors(number: CorrectedNumber, target: str, batch: Batch) -> tuple[Floats, Floats]:
     """What the rule misses of each row, cut to [-1, 1], none where the target is missing; and what it says uncorrected."""
     cells, predicted = cells_of(batch), np.nan_to_num(batch[RULE]).astype(np.float64)[:, 0]
     missed = batch[target].astype(np.float64) - predicted - number.corrections(predicted, cells)
@@ -139,7 +137,7 @@ class SquaredErrors:
     number: CorrectedNumber
     target: str
 
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> dict[str, Floats]:
         """One number of each row."""
         return {"residuals": (number_errors(self.number, self.target, batch)[0] ** 2)[:, None]}
 
@@ -153,7 +151,7 @@ class NumberErrors:
     blocks: tuple[EffectBlock, ...]
     target: str
 
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> dict[str, Floats]:
         """A row of each block."""
         wrong_by, predicted = number_errors(self.number, self.target, batch)
         codes = self.effects.codes(cells_of(batch))

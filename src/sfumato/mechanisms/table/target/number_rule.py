@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.joint.balanced_sampling import exchanged_errors
 from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
@@ -23,7 +23,7 @@ class CorrectedNumber:
     `is_all`: nothing else is known of the target, so errors are chance.
     """
 
-    predicted: NDArray[np.float64] = field(repr=False)
+    predicted: Floats = field(repr=False)
     learned: tuple[LearnedEffects, ...] = field(repr=False)
     unit: float
     mean: float
@@ -31,25 +31,25 @@ class CorrectedNumber:
     spread: float = 1.0
     is_all: bool = False
 
-    def deviations(self, predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+    def deviations(self, predicted: Floats) -> Floats:
         """The rule's distance from its mean, within [-1, 1]."""
         return np.clip((predicted - self.mean) / self.farthest, -1.0, 1.0)
 
-    def corrections(self, predicted: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    def corrections(self, predicted: Floats, cells: Integers) -> Floats:
         """What is added to the rule for rows with these cells, in the target's units."""
         deviations = self.deviations(predicted)
         return self.unit * sum((one.added(cells, deviations) for one in self.learned), np.zeros(len(predicted)))
 
     def moved(
         self,
-        values: NDArray[np.float64],
-        chosen: NDArray[np.int64],
-        cells: NDArray[np.int64],
+        values: Floats,
+        chosen: Integers,
+        cells: Integers,
         rng: np.random.Generator,
         settings: SamplingSettings,
         *,
         alpha: float,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """The same values, each at a row where the corrected rule and an error of that row, or of one like it, lead to its rank.
 
         Args:
@@ -78,9 +78,9 @@ class NumberRule:
     """
 
     known: float
-    cells: NDArray[np.int64]
-    predicted: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    cells: Integers
+    predicted: Floats
+    errors: Floats
     trees: Any
 
     @staticmethod
@@ -120,12 +120,12 @@ class NumberRule:
         return CorrectedNumber(of_all, (), max(cut, 1e-9 * farthest), mean, farthest)
 
 
-def ranks_of(generator: Generator) -> tuple[NDArray[np.float64], ...]:
+def ranks_of(generator: Generator) -> tuple[Floats, ...]:
     """For each cell of a column the place of its bin in the column's order: so that a tree can cut categories too."""
     columns = zip(generator.orders, generator.binned.binnings, strict=True)
     return tuple(np.argsort(order).astype(np.float64)[binning.bin_of] for order, binning in columns)
 
 
-def ranked(ranks: Sequence[NDArray[np.float64]], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+def ranked(ranks: Sequence[Floats], cells: Integers) -> Floats:
     """The ranks of each row's cells."""
     return np.stack([rank[cells[:, j]] for j, rank in enumerate(ranks)], axis=1)
