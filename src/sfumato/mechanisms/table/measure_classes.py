@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from sfumato.mechanisms.table.target.correction import (
     stand_ins,
 )
 from sfumato.mechanisms.table.target.labels import ClassLabels, rare_scores
-from sfumato.mechanisms.table.target.maps import ErrorGradient, RuleScores
+from sfumato.mechanisms.table.target.maps import error_gradient, rule_scores
 from sfumato.public.plan.doors import Doors, Measured
 
 
@@ -104,7 +105,7 @@ class ClassStage:
         """Those that noisy gradients lead to, from the ones to begin with: none."""
         binned, population, settings = generator.binned, generator.population, self.plan.settings.target
         layout = rule.bins.layout
-        self.view.prepare(RULE, RuleScores(rule, of_codes))
+        self.view.prepare(RULE, partial(rule_scores, rule=rule, of_codes=of_codes))
         chosen = population.draw(settings.hessian_rows, rng := np.random.default_rng(3))
         runs = [
             (int(at), int(at) + binning.ordered)
@@ -133,16 +134,22 @@ class ClassStage:
         """How a noisy gradient is asked for."""
         width, n_hot = rule.bins.layout.width, self.plan.k + 1
         longest = math.sqrt(n_hot)  # a row at all codes that it may have
-        longer = math.sqrt(
-            max(fullest.fewest_others, 1)
-        )  # by so much errors alone may grow, and hardly a row is clipped
+        # By so much errors alone may grow, and hardly a row is clipped.
+        longer = math.sqrt(max(fullest.fewest_others, 1))
+        gradient = partial(
+            error_gradient,
+            bins=rule.bins,
+            fullest=fullest,
+            n_planned=self.plan.n_sets,
+            n_hot=n_hot,
+            width=self.plan.width + 1,
+            longest=longest,
+            longer=longer,
+            has_trees=self.plan.has_trees,
+        )
 
         def ask(corrections: Floats) -> tuple[Measured, Measured, Measured]:
-            gradient = ErrorGradient(
-                corrections, rule.bins, fullest, self.plan.n_sets, n_hot, self.plan.width + 1, longest, longer,
-                self.plan.has_trees,
-            )  # fmt: skip
-            noisy = self.view.noisy_sum("teacher", gradient)
+            noisy = self.view.noisy_sum("teacher", partial(gradient, corrections=corrections))
 
             def of_block(block: str, length: float) -> Measured:
                 one = scaled(noisy[block], 1 / length, self.plan.n_sets, -1)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -11,22 +12,13 @@ from sfumato.mechanisms.common.cells import Cells, coarse_parts
 from sfumato.mechanisms.common.counting import count_codes, count_each, count_stddev
 from sfumato.mechanisms.common.layout import Layout, side_by_side
 from sfumato.mechanisms.common.prepared import BINS, CODES
+from sfumato.mechanisms.table.columns import maps
 from sfumato.mechanisms.table.columns.adaptive_grid import Coarse, Counted, fine_leaves, number_of_parts
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.binning import Binning, bin_column, level_cut
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
-from sfumato.mechanisms.table.columns.differences import comparable, difference, nearly_equal, to_compare
+from sfumato.mechanisms.table.columns.differences import comparable, difference, nearly_equal, scale_codes, to_compare
 from sfumato.mechanisms.table.columns.features import Feature, exactly_one
-from sfumato.mechanisms.table.columns.maps import (
-    BinMap,
-    CategoryMap,
-    CellMap,
-    ClassMap,
-    GroupMap,
-    PlaceMap,
-    ScaleMap,
-    ZoomMap,
-)
 from sfumato.mechanisms.table.columns.point_masses import (
     PointMasses,
     heavy_cells,
@@ -83,7 +75,7 @@ class ColumnStage:
                 every[-1].cells, masses[-1], points[-1], least=settings.level_least * class_stddev
             )
         bin_of = tuple(b.bin_of for b in (*binnings, *(() if target is None else (target,))))
-        self.view.prepare(BINS, BinMap(bin_of, target is not None))
+        self.view.prepare(BINS, partial(maps.bins_of, bin_of=bin_of, has_target=target is not None))
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
         n_classes = 1 if target is None else target.size
         in_full = self._sizes(n_classes) if self.plan.has("sizes") else None
@@ -95,14 +87,14 @@ class ColumnStage:
         if not long:
             return {}
         layout, n_classes = Layout(tuple(features[j].cells.count for j in long)), self.plan.n_classes
-        codes = CategoryMap(tuple(long), layout)
-        counts = count_codes(self.view, "codes", self.plan.hot("codes"), codes, n_codes=len(long))
+        codes = partial(maps.categories_by_class, columns=tuple(long), layout=layout)
+        counts = count_codes(self.view, self.plan.hot("codes"), codes, n_codes=len(long))
         tables = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
         return {j: CodeTable(Measured(t, counts.stddev)) for j, t in zip(long, layout.split(tables), strict=True)}
 
     def _sizes(self, n_classes: int) -> Measured:
         """Rows of each class, every one of them counted."""
-        sizes = self.view.noisy_sum("sizes", ClassMap())["sizes"]
+        sizes = self.view.noisy_sum("sizes", maps.class_of)["sizes"]
         return Measured(sizes.values[:n_classes], sizes.stddev)
 
     def _features(self) -> tuple[Feature, ...]:
@@ -110,8 +102,8 @@ class ColumnStage:
         candidates = self.plan.groups
         if not candidates:
             return self.plan.plain
-        codes = GroupMap(tuple(candidates))
-        counts = count_codes(self.view, "groups", self.plan.hot("groups"), codes, n_codes=len(candidates))
+        codes = partial(maps.groups_of, groups=tuple(candidates))
+        counts = count_codes(self.view, self.plan.hot("groups"), codes, n_codes=len(candidates))
         is_group = exactly_one(counts.values, least=self.plan.settings.columns.group_rows)
         kept = [g for g, is_one in zip(candidates, is_group, strict=True) if is_one]
         return self.plan.features(kept, bend=self.plan.evidence.bend)
@@ -159,9 +151,8 @@ class ColumnStage:
         pairs = to_compare(first, comparable(columns, sizes), settings, most=self.plan.most_compared)
         if not pairs:
             return closer
-        block = self.plan.hot("differences")
-        codes = ScaleMap(tuple(columns), tuple(pairs), sizes.difference_scales)
-        counts = count_codes(self.view, "differences", block, codes, n_codes=len(pairs))
+        codes = partial(scale_codes, columns, pairs, scales=sizes.difference_scales)
+        counts = count_codes(self.view, self.plan.hot("differences"), codes, n_codes=len(pairs))
         rows = rows_of([one.counts for one in first[: len(columns)]], stddev=first[0].stddev)
         equal = nearly_equal(
             pairs, counts.values, settings, scales=sizes.difference_scales, stddev=counts.stddev, rows=rows.value
@@ -179,27 +170,25 @@ class ColumnStage:
     def _prepare(self, every: Sequence[Feature], *, before: Sequence[Feature] = ()) -> None:
         """The cell of each row in every column; where a column is what it was `before`, the cell that it had then."""
         if not before:
-            self.view.prepare(CODES, CellMap(tuple(every)))
+            self.view.prepare(CODES, partial(maps.cells_of, features=tuple(every)))
             return
         fresh = tuple(j for j, (new, old) in enumerate(zip(every, before, strict=True)) if new != old)
         if fresh:
-            self.view.prepare(CODES, CellMap(tuple(every), fresh))
+            self.view.prepare(CODES, partial(maps.cells_of, features=tuple(every), fresh=fresh))
 
     def _count_by(self, stage: str, places: Sequence[Integers]) -> tuple[list[Floats], list[float]]:
         """Counts of all columns, each by the places of its cells; and the noise in each."""
         together = [places[:-1], places[-1:]] if self.plan.number_target else [places]
-        firsts = np.cumsum([0, *(len(some) for some in together)])
-        blocks = [
-            (block, PlaceMap(side_by_side(some), _layout(some).starts, int(first)), len(some))
-            for block, some, first in zip(self.plan.hots(stage), together, firsts[:-1], strict=True)
-        ]
-        measured = count_each(self.view, stage, blocks)
-        tables = [
-            table
-            for some, counts in zip(together, measured, strict=True)
-            for table in _layout(some).split(counts.values)
-        ]
-        return tables, [m.stddev for some, m in zip(together, measured, strict=True) for _ in some]
+        blocks, first = [], 0
+        for block, some in zip(self.plan.hots(stage), together, strict=True):
+            of_cell, starts = side_by_side(some), _layout(some).starts
+            blocks.append((block, partial(maps.places_of, of_cell=of_cell, starts=starts, first=first), len(some)))
+            first += len(some)
+        tables, stddevs = [], []
+        for some, counts in zip(together, count_each(self.view, stage, blocks), strict=True):
+            tables += _layout(some).split(counts.values)
+            stddevs += [counts.stddev] * len(some)
+        return tables, stddevs
 
     def _stddevs(self, stage: str, n_columns: int) -> list[float]:
         """The noise that the counts of each column will have."""
@@ -224,8 +213,8 @@ class ColumnStage:
         zooms = {i: heavy_cells(every[i].cells, masses[i], settings, sizes, stddev=stddev) for i in spiky}
         zooms = {i: zoom for i, zoom in zooms.items() if len(zoom.heavy)}
         for _ in range(sizes.zoom_looks if zooms else 0):
-            codes = ZoomMap(tuple(every), zooms, zoom_width(1, sizes))
-            counts = count_codes(self.view, "spikes", self.plan.hot("spikes"), codes, n_codes=len(zooms))
+            codes = partial(maps.zoomed, features=tuple(every), zooms=zooms, width=zoom_width(1, sizes))
+            counts = count_codes(self.view, self.plan.hot("spikes"), codes, n_codes=len(zooms))
             parts = split_by_column(counts, len(zooms), sizes)
             zooms = {
                 i: zoom.narrowed(part, settings, stddev=counts.stddev)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,19 +14,10 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.shortened_persons import Number, classes_regained, regained, rows_of
+from sfumato.mechanisms.table.joint import maps
 from sfumato.mechanisms.table.joint.class_tables import ClassTable, joint_tables
 from sfumato.mechanisms.table.joint.copula import correlations, scores_of
 from sfumato.mechanisms.table.joint.generator import Generator
-from sfumato.mechanisms.table.joint.maps import (
-    BinsByClass,
-    CentredBins,
-    HalfSigns,
-    LevelCodes,
-    LinkCodes,
-    RareCounts,
-    ScoreProducts,
-    TripleProducts,
-)
 from sfumato.mechanisms.table.joint.ordering import Line, bin_lines, class_line, halves, levels_of, most_levels
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels, PairSums, all_pairs, residual_goals
 from sfumato.mechanisms.table.joint.population import (
@@ -36,8 +28,8 @@ from sfumato.mechanisms.table.joint.population import (
     raked,
     with_links,
 )
-from sfumato.mechanisms.table.joint.spanning_tree import Link, LinkCoder, fine_link, link_layout, strongest_tree
-from sfumato.mechanisms.table.joint.triples import sign_tables, strongest_triples
+from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, link_layout, strongest_tree
+from sfumato.mechanisms.table.joint.triples import products_of_rows, sign_tables, strongest_triples
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.plan.doors import Doors
@@ -131,9 +123,8 @@ class JointStage:
         layout, n_classes = Layout(binned.sizes), binned.n_classes
         own, cells_of_class = binned.target_margin, np.maximum(binned.cells_of_class, 1)
         if not self.plan.centred:
-            counts = count_codes(
-                self.view, "classes", self.plan.hot("classes"), BinsByClass(layout), n_codes=len(binned.sizes)
-            )
+            codes = partial(maps.bins_by_class, layout=layout)
+            counts = count_codes(self.view, self.plan.hot("classes"), codes, n_codes=len(binned.sizes))
             values = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
             of_all = layout.split(values.sum(axis=0))
             gain = self._regained(binned, rows_of(of_all, stddev=counts.stddev * math.sqrt(n_classes)))
@@ -144,7 +135,8 @@ class JointStage:
         else:
             norm = math.sqrt(sum(1 - 1 / size for size in binned.sizes) + 1)
             width = self.plan.width
-            noisy = self.view.noisy_sum("classes", CentredBins(layout, width, norm))["classes"]
+            centred = partial(maps.centred_bins, layout=layout, width=width, norm=norm)
+            noisy = self.view.noisy_sum("classes", centred)["classes"]
             noisy = scaled(noisy, norm, self.plan.n_classes, width + 1)
             rows = Number(float(noisy.values[:n_classes, -1].sum()), noisy.stddev * math.sqrt(n_classes))
             gain = self._regained(binned, rows)
@@ -164,7 +156,8 @@ class JointStage:
             return np.broadcast_to(np.eye(k), (n_classes, k, k))
         scores = scores_of(joints, lines, per_class / per_class.sum(), self._settings)
         by_class, most = self.plan.moments_by_class and self.plan.n_classes > 1, self.plan.k
-        noisy = self.view.noisy_sum("moments", ScoreProducts(scores, most, by_class))["moments"]
+        products = partial(maps.score_products, scores=scores, width=most, by_class=by_class)
+        noisy = self.view.noisy_sum("moments", products)["moments"]
         moments = noisy.values.reshape(-1, most, most)[:n_classes, :k, :k]
         return correlations(
             moments,
@@ -205,22 +198,21 @@ class JointStage:
     def _pair_sums(self, binned: BinnedTable, levels: Levels, pairs: Sequence[tuple[int, int]]) -> PairSums:
         """Tables of all rows, and of the second half of the classes less the first: two sums, the second of signed rows."""
         together = levels.of_all()
-        codes = LevelCodes(together.coder(pairs))
-        counts = count_codes(self.view, "pairs", self.plan.hot("pairs"), codes, n_codes=len(pairs))
+        codes = partial(maps.level_codes, coder=together.coder(pairs))
+        counts = count_codes(self.view, self.plan.hot("pairs"), codes, n_codes=len(pairs))
         gain = self._regained(binned, rows_of(together.layout(pairs).split(counts.values), stddev=counts.stddev))
         if levels.n_halves == 1 or not self.plan.has("contrasts"):
             return PairSums(scaled(counts, gain), None)
-        block = self.plan.hot("contrasts")
-        signs = HalfSigns(levels.of_class)
-        contrast = count_codes(self.view, "contrasts", block, codes, n_codes=len(pairs), signs=signs)
+        signs = partial(maps.half_signs, of_class=levels.of_class)
+        contrast = count_codes(self.view, self.plan.hot("contrasts"), codes, n_codes=len(pairs), signs=signs)
         return PairSums(scaled(counts, gain), scaled(contrast, gain))
 
     def _links(
         self, generator: Generator, goals: dict[tuple[int, ...], Goal], chosen: list[tuple[int, int]]
     ) -> list[Link]:
         binned, population = generator.binned, generator.population
-        layout, codes = link_layout(chosen, binned.sizes), LinkCodes(LinkCoder(tuple(chosen), binned.sizes))
-        counts = count_codes(self.view, "links", self.plan.hot("links"), codes, n_codes=len(chosen))
+        layout, codes = link_layout(chosen, binned.sizes), partial(maps.link_codes, pairs=chosen, sizes=binned.sizes)
+        counts = count_codes(self.view, self.plan.hot("links"), codes, n_codes=len(chosen))
         rows = rows_of(layout.split(counts.values), stddev=counts.stddev)
         counts = scaled(counts, self._regained(binned, rows))
         links, margins = [], generator.margins
@@ -249,12 +241,12 @@ class JointStage:
         binned, levels, population = generator.binned, generator.levels, generator.population
         k, most = len(binned.sizes), self.plan.k
         signs = tuple(sign_tables(generator.margins, generator.orders))
-        products = TripleProducts(signs, levels.of_class, most)
         n_pairs, most_pairs = len(all_pairs(k)), len(all_pairs(most))
+        products = partial(maps.triple_products, signs=signs, of_class=levels.of_class, n_columns=most)
         noisy = self.view.noisy_sum("triples", products)["triples"]
         sums = noisy.values.reshape(most_pairs, most)[:n_pairs, :k]
         some = population.draw(self._settings.triple_rows, np.random.default_rng(4))
-        both = products.of_rows(population.rows[some], population.labels[some])
+        both = products_of_rows(population.rows[some], population.labels[some], signs, levels.of_class)
         expected = binned.total / len(some) * both[:, :n_pairs].T @ both[:, n_pairs:]
         triples = strongest_triples(
             sums,
@@ -271,8 +263,8 @@ class JointStage:
             [levels_of(m, o, most=most_of_cube) for m, o in zip(generator.margins, generator.orders, strict=True)],
             levels.of_class,
         )
-        codes = LevelCodes(coarse.coder(triples))
-        counts = count_codes(self.view, "cubes", self.plan.hot("cubes"), codes, n_codes=len(triples))
+        codes = partial(maps.level_codes, coder=coarse.coder(triples))
+        counts = count_codes(self.view, self.plan.hot("cubes"), codes, n_codes=len(triples))
         rows = rows_of(coarse.layout(triples).split(counts.values), stddev=counts.stddev)
         counts = scaled(counts, self._regained(binned, rows))
         shares = self._shares_of(replace(generator, levels=coarse), triples)
@@ -332,7 +324,15 @@ class JointStage:
         """Rows of a class in every column, its bins joined as `of_bin` says, and all of them: several counts averaged."""
         layout, block = Layout(tuple(int(joined.max()) + 1 for joined in of_bin)), self.plan.hot("teacher")
         weight = math.sqrt(block.n_hot / (len(of_bin) + 1))
-        counts = RareCounts(side_by_side(of_bin), BinCodes(layout), rare, block.n_hot, weight, self.plan.has_trees)
+        counts = partial(
+            maps.rare_counts,
+            of_bin=side_by_side(of_bin),
+            codes=BinCodes(layout),
+            rare=rare,
+            block=block,
+            weight=weight,
+            has_trees=self.plan.has_trees,
+        )
         again = [self.view.noisy_sum("teacher", counts)["bins"] for _ in range(uses)]
         mean = np.mean([one.values for one in again], axis=0) / weight
         stddev = again[0].stddev / weight / math.sqrt(uses)

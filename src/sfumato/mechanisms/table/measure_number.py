@@ -7,6 +7,7 @@ with finer cells of the few pairs that stood out. Then the size of what is left 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.joint.pairs import all_pairs
 from sfumato.mechanisms.table.plan import LONG_PARTS, PAIRS, PARTS, TablePlan
 from sfumato.mechanisms.table.target.effects import Effects, column_parts, pair_cells
-from sfumato.mechanisms.table.target.maps import EffectBlock, NumberErrors, NumberPrediction, SquaredErrors
+from sfumato.mechanisms.table.target.maps import EffectBlock, number_errors, predicted_number, squared_errors
 from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, NumberRule, ranks_of
 from sfumato.mechanisms.table.target.residuals import ResidualSums, learn_effects
 from sfumato.public.plan.doors import Doors
@@ -36,7 +37,7 @@ class NumberStage:
         rule = NumberRule.of(generator, settings)
         if rule is None:
             return None
-        self.view.prepare(RULE, NumberPrediction(rule.trees, ranks_of(generator)))
+        self.view.prepare(RULE, partial(predicted_number, trees=rule.trees, ranks=ranks_of(generator)))
         number = replace(rule.uncorrected(generator, settings), is_all=self.plan.evidence.is_small)
         binnings = generator.binned.binnings
         columns = column_parts(binnings, most=self.plan.most_parts)
@@ -67,7 +68,8 @@ class NumberStage:
 
     def _with_spread(self, number: CorrectedNumber, rule: NumberRule, *, total: float) -> CorrectedNumber:
         """With the size of private rows' errors, relative to those of the population; shrunk to 1 by its noise."""
-        noisy = self.view.noisy_sum("residuals", SquaredErrors(number, self.plan.schema.target or ""))["residuals"]
+        squares = partial(squared_errors, number=number, target=self.plan.schema.target)
+        noisy = self.view.noisy_sum("residuals", squares)["residuals"]
         own = max(float(np.mean(np.clip(rule.errors / number.unit, -1.0, 1.0) ** 2)), 1e-12)
         noise = noisy.stddev / total
         variance = (float(noisy.values[0]) / total * own**2 + own * noise**2) / (own**2 + noise**2)
@@ -79,7 +81,9 @@ class NumberStage:
         of_pairs = np.arange(len(effects.columns), len(effects.columns) + len(effects.pairs))
         tables = {PARTS: np.flatnonzero(~is_long), LONG_PARTS: np.flatnonzero(is_long), PAIRS: of_pairs}
         blocks = tuple(EffectBlock.of(block, effects, tables[block.name]) for block in self.plan.hots("teacher"))
-        noisy = self.view.noisy_sum("teacher", NumberErrors(number, effects, blocks, self.plan.schema.target or ""))
+        target = self.plan.schema.target
+        errors = partial(number_errors, number=number, target=target, effects=effects, blocks=blocks)
+        noisy = self.view.noisy_sum("teacher", errors)
         values, stddevs = np.full((2, effects.layout.width), np.nan)  # every table is in one of the blocks
         for one in blocks:
             sums = scaled(noisy[one.block.name], 1 / one.weight)

@@ -51,18 +51,11 @@ def link_layout(pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Layou
     return Layout(tuple(sizes[i] * sizes[j] for i, j in pairs))
 
 
-@dataclass(frozen=True)
-class LinkCoder:
+def link_places(bins: Integers, pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Integers:
     """For each row of bins its place in the table of every pair."""
-
-    pairs: tuple[tuple[int, int], ...]
-    sizes: tuple[int, ...]
-
-    def __call__(self, bins: Integers) -> Integers:
-        """By row and pair."""
-        left, right = np.array(self.pairs).T
-        widths, starts = np.array(self.sizes)[right], link_layout(self.pairs, self.sizes).starts
-        return np.asarray(bins.take(left, axis=1) * widths + bins.take(right, axis=1) + starts)
+    left, right = np.array(pairs).T
+    widths, starts = np.array(sizes)[right], link_layout(pairs, sizes).starts
+    return np.asarray(bins.take(left, axis=1) * widths + bins.take(right, axis=1) + starts)
 
 
 def fine_link(

@@ -5,6 +5,7 @@ sign of its class's half: the sum is large where the three decide together. All 
 of signs with single signs, so one outer sum has them all, each three times.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -30,6 +31,12 @@ def sign_products(signs: Floats, half: Integers) -> Floats:
     left, right = np.array(all_pairs(signs.shape[1])).T
     pairs = signs[:, left] * signs[:, right] * np.where(half == 1, 1.0, -1.0)[:, None]
     return np.concatenate([pairs / np.sqrt(len(left)), signs / np.sqrt(signs.shape[1])], axis=1)
+
+
+def products_of_rows(bins: Integers, labels: Integers, signs: Sequence[Floats], of_class: Integers) -> Floats:
+    """The same of rows of bins, by the sign of every bin and the half of every class."""
+    own = np.stack([sign[column] for sign, column in zip(signs, bins.T, strict=True)], axis=1)
+    return sign_products(own, of_class[labels])
 
 
 def strongest_triples(
