@@ -111,17 +111,10 @@ def find_centres(
 ) -> tuple[Vectors, Vectors]:
     """Rounds of clustering with noisy sums: centres and weights, each as (class, cluster, ...).
 
-    Args:
-        view: The doors.
-        step: A step with the blocks of `counts_and_sums`, planned for as many uses as rounds.
-        start: Where the centres begin, a public place.
-        labels: The class of each row.
-        vector: The prepared column that is clustered.
-        spread: The length that vectors are clipped to.
-        rounds: How many rounds.
-        used: Which centres are in use, if not all; the others stay empty, and their blocks hold noise.
-        energy: The mean squared length of the vectors, by an earlier noisy answer: for EM, a mixture of round Gaussians.
-            Without it every row is in one cluster (Lloyd).
+    The step has the blocks of `counts_and_sums`, and is planned for as many uses as rounds. It clusters the prepared
+    column `vector`, clipped to the length `spread`. Centres that are not `used` stay empty, and their blocks hold
+    noise. With the mean squared length of the vectors, the `energy`, clusters are a mixture of round Gaussians (EM);
+    without it every row is in one of them (Lloyd).
     """
     classes, clusters, width = start.shape
     used = np.ones((classes, clusters), dtype=bool) if used is None else used

@@ -27,10 +27,8 @@ _TRIED = 1000
 class Outputs(NamedTuple):
     """What rows are drawn from, one row each: tensors.
 
-    Attributes:
-        numbers: In [0, 1]: the middle of each number.
-        spreads: Its standard deviation; none for pixels, which are what they are.
-        probabilities: Of each code, columns side by side.
+    Numbers are the middles, in [0, 1]; pixels, which are what they are, have no spreads. Probabilities are of each
+    code, columns side by side.
     """
 
     numbers: Any

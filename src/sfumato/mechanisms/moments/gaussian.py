@@ -61,11 +61,8 @@ def fit_gaussian(moments: Floats, squares: Floats, *, noise: float, settings: Mo
     The noise in a factor is the same for all entries. For an entry that varies little it would be all that is left, and
     a learner would take the entry for an exact copy of the factor: so each entry keeps what stands above the noise.
 
-    Args:
-        moments: The noisy mean of a a^T; off-diagonal entries have 1 / sqrt(2) of the noise of the diagonal ones.
-        squares: The mean of each entry's square, with little noise but perhaps all too small by a common factor.
-        noise: The standard deviation of a diagonal entry of the moments.
-        settings: What counts as above the noise.
+    `moments` are the noisy mean of a a^T: diagonal entries have the given noise, others 1 / sqrt(2) of it. `squares`
+    are the mean of each entry's square, with little noise but perhaps all too small by a common factor.
     """
     d = len(moments)
     values, vectors = np.linalg.eigh(moments)
@@ -104,13 +101,7 @@ def _residual_root(residual: Floats, deviations: Floats, *, noise: float, settin
 
 
 def class_means(sums: Measured, counts: Floats, *, n_rows: float) -> Floats:
-    """The classes' means without most of the noise: a few common directions, as far as they stand above it.
-
-    Args:
-        sums: Of the vectors of each class.
-        counts: Rows of each class.
-        n_rows: Rows of all.
-    """
+    """The classes' means without most of the noise: a few common directions, as far as they stand above it."""
     sizes = np.maximum(counts, 0.05 * n_rows / len(counts))
     # In these units every entry has the same noise.
     u, s, v = np.linalg.svd(sums.values / np.sqrt(sizes)[:, None], full_matrices=False)

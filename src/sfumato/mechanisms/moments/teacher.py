@@ -31,11 +31,8 @@ class NoisyGradient:
 class Posterior:
     """What is known of the weights besides the gradients.
 
-    Args:
-        rows: Vectors that stand for the private ones, with their intercept.
-        n_rows: How many private rows they stand for.
-        prior_deviation: The standard deviation of a weight.
-        hessian_doubt: How wrong the Hessian of these rows may be, relative to itself.
+    `rows` stand for so many private ones, with their intercept. `prior_deviation` is the standard deviation of a
+    weight, `hessian_doubt` how wrong the Hessian of these rows may be, relative to itself.
     """
 
     rows: Floats
@@ -89,10 +86,8 @@ class ScoreScale:
 def fit_score_scale(counts: Floats, *, predicted: float, score_range: float) -> ScoreScale:
     """From noisy counts of the scores: from the middle two thirds of them, because the tails are mostly noise.
 
-    Args:
-        counts: Rows in cells of one width, on both sides of 0.
-        predicted: The standard deviation that the Gaussian predicts.
-        score_range: Where the cells end, in these deviations.
+    Cells have one width, on both sides of 0, and end at `score_range` of the standard deviations that the Gaussian
+    predicts.
     """
     below = np.r_[0.0, np.cumsum(to_simplex(counts, total=max(float(counts.sum()), 1.0)))]
     below = below / below[-1] + 1e-9 * np.arange(len(below))

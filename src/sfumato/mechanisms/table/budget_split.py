@@ -112,9 +112,7 @@ class Evidence:
     def shares(self, *, has_target: bool, pooled: float = 0.0) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones.
 
-        Args:
-            has_target: Whether there are classes.
-            pooled: How far some column has more categories than bins, from 0 to 1, where each can be counted by class.
+        `pooled` is how far some column has more categories than bins, from 0 to 1, where each can be counted by class.
         """
         shares = {
             stage: self._by_rho(self.rho if stage in _OF_ALL else self.rho_of_class, self.budget.sizes, at_sizes)

@@ -42,10 +42,8 @@ class ClassStage:
     def run(self, generator: Generator, *, is_rare: bool) -> ClassLabels | None:
         """What the rule says of the population, before and after corrections; None where the generator's labels are kept.
 
-        Args:
-            generator: What all tables say together.
-            is_rare: Whether a class has too few rows for gradients: bins are all that was counted of it, the rule keeps to
-                them, and trees would learn chance.
+        Of a class that is rare, with too few rows for gradients, bins are all that was counted: the rule keeps to them,
+        and trees would learn chance.
         """
         settings = self.plan.settings.target
         is_worth = self.plan.is_worth_correcting and not is_rare

@@ -28,11 +28,7 @@ def can_turn(cells: Cells) -> bool:
 def turned(feature: Feature, counts: Floats, settings: ColumnSettings, *, stddev: float) -> Feature:
     """The same column with most of its cells where its rows are seen; as it is where they are not in few parts.
 
-    Args:
-        feature: The column.
-        counts: Of even parts of its grid, noisy, without single values and missing ones.
-        settings: When and how far a grid is turned.
-        stddev: The noise of each.
+    `counts` are noisy ones of even parts of its grid, without single values and missing ones.
     """
     lit = counts > settings.turn_seen * stddev
     beside = np.append(lit[1:], False) | np.append(False, lit[:-1])

@@ -64,16 +64,10 @@ class Binning:
 def bin_column(
     cells: Cells, mass: Floats, points: PointMasses, *, least: float, most: int, category_kept: float
 ) -> Binning:
-    """Bins from the mass of the cells.
+    """Bins of at least so much mass where that is possible, at most so many; the one for missing numbers is not counted.
 
-    Args:
-        cells: The grid.
-        mass: Rows in each cell.
-        points: By cell.
-        least: The smallest mass that a bin of a number should hold, where that is possible.
-        most: The largest number of bins, the one for missing numbers not counted.
-        category_kept: A category joins the pool of rare ones below this part of `least`: what noise hides of one is taken
-            out later, what is pooled is lost.
+    A category joins the pool of rare ones below the part `category_kept` of that mass: what noise hides of one is taken
+    out later, what is pooled is lost.
     """
     inner = cells.inner
     if cells.column.is_coded:
@@ -139,14 +133,7 @@ def _cut_once(mass: Floats, *, least: float, most: int) -> Integers:
 
 
 def level_cut(cells: Cells, mass: Floats, *, most: int, least: float) -> Integers:
-    """Levels of a numeric target: cut so that values within a level differ little (Lloyd and Max, by density^(1/3)).
-
-    Args:
-        cells: The grid.
-        mass: Rows in each cell, without missing ones.
-        most: The largest number of levels.
-        least: The smallest mass of a level.
-    """
+    """Levels of a numeric target: cut so that values within a level differ little (Lloyd and Max, by density^(1/3))."""
     middles = cells.middles()
     width = (
         np.maximum(np.gradient(middles), 1e-12 * (cells.column.high - cells.column.low))

@@ -29,11 +29,7 @@ class CodeTable:
     def scores(self, binning: Binning, bins: Integers, p: Floats, settings: ColumnSettings) -> Floats:
         """What to add to the scores of a category, so that its classes are as they were counted, as far as noise allows.
 
-        Args:
-            binning: The bins of the column.
-            bins: Those of some rows.
-            p: The chances of the classes that these rows have by their scores.
-            settings: How far scores may move.
+        `bins` are those of some rows, and `p` the chances of the classes that these rows have by their scores.
         """
         counts, n_classes = self.counts.values, p.shape[1]
         every, mass = counts.sum(axis=0), np.maximum(binning.mass, 0.0)

@@ -140,16 +140,9 @@ def find_density(
     *,
     total: float,
 ) -> Density:
-    """What goes best with the counts.
+    """What goes best with the counts, of shapes of which the first is even, by leaves and the place of each on the grid.
 
-    Args:
-        shapes: That are considered; the first is even.
-        leaves: Where the leaves of the grid lie.
-        place: The place of each leaf on the grid.
-        single: Which leaves stand for one value, or (the last ones, beyond those of the grid) for missing ones.
-        counted: What was counted.
-        settings: How densities are thought to be.
-        total: All rows.
+    `single` says which leaves stand for one value, or (the last ones, beyond those of the grid) for missing ones.
     """
     beyond = np.zeros(len(place) - len(leaves.low))
     of_shapes = np.stack([np.append(shape.parts(leaves), beyond) for shape in shapes])

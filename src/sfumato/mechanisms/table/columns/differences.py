@@ -168,11 +168,7 @@ def added_up(
 ) -> dict[str, Values]:
     """The columns themselves, where some were taken as differences.
 
-    Args:
-        values: Released values of all columns.
-        binned: What was measured of each.
-        columns: As they are in the table.
-        hours: Of a date that was taken as a difference, the hours that were drawn for it.
+    `hours` are those that were drawn for a date that was taken as a difference.
     """
     out, by_name = dict(values), {column.name: column for column in columns}
     decimals = {b.cells.column.name: b.points.decimals for b in binned.binnings}

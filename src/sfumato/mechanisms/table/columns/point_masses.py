@@ -127,15 +127,7 @@ def roundest(low: float, high: float) -> tuple[float, int]:
 def with_round_values(
     cells: Cells, mass: Floats, known: PointMasses, settings: ColumnSettings, *, stddev: float
 ) -> PointMasses:
-    """The point masses that are known, and the roundest number of every other cell that stands far above its neighbours.
-
-    Args:
-        cells: The grid.
-        mass: Rows in each cell.
-        known: Those that looks have measured.
-        settings: What a heavy cell is.
-        stddev: The noise of a count.
-    """
+    """The point masses that are known, and the roundest number of every other cell that stands far above its neighbours."""
     if not (settings.rounds_values and may_have_point_masses(cells)):
         return known
     at = np.flatnonzero(cells.grid >= 0)

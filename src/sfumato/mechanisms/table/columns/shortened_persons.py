@@ -50,11 +50,7 @@ def regained(unit: PrivacyUnit, *, rows: Number, counted: Number) -> float:
 def classes_regained(unit: PrivacyUnit, per_class: Floats, *, stddev: float, in_full: Measured) -> Floats:
     """By what each class is to be multiplied, so that all together stay as many rows.
 
-    Args:
-        unit: What is protected.
-        per_class: Rows of each class, as steps give them in which persons may be shortened.
-        stddev: The noise in each.
-        in_full: Rows of each class, every one of them counted.
+    `per_class` is what steps give in which persons may be shortened; for `in_full` every row was counted.
     """
     total = float(per_class.sum())
     part = total / max(float(in_full.values.sum()), 1e-9)

@@ -21,11 +21,7 @@ def balanced_walk(
 ) -> Integers:
     """One of several things for each row, with the chances that it has for them.
 
-    Args:
-        p: The chances, by row and thing.
-        codes: By row and column, from 0: rows are alike in a column where they share its code.
-        rng: Of the draws.
-        settings: How strongly chances are balanced.
+    Rows are alike in a column where they share its code.
     """
     small = np.ascontiguousarray(codes, dtype=np.int32)
     starts = np.concatenate([[0], np.cumsum(small.max(axis=0, initial=0) + 1, dtype=np.int64)])
@@ -73,15 +69,7 @@ def _walk(
 def exchanged_errors(
     errors: Floats, predicted: Floats, columns: Sequence[Integers], rng: np.random.Generator, settings: SamplingSettings
 ) -> Floats:
-    """The same errors, each at a row of which the rule says about the same.
-
-    Args:
-        errors: Of each row.
-        predicted: What the rule says of each row.
-        columns: The cells of each row, column by column, in their order.
-        rng: Of the offers.
-        settings: How many offers there are, and between which rows.
-    """
+    """The same errors, each at a row of which the rule says about the same; `columns` are cells in their order."""
     n_rows = len(errors)
     if not 2 <= n_rows <= settings.exchange_rows or not (columns and settings.exchanges_errors):
         return errors

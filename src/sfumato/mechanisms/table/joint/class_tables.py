@@ -53,16 +53,9 @@ class ClassTable:
         intervals_stddev: float,
         interval_of: Integers,
     ) -> "ClassTable":
-        """With two more counts of a class: of its bins, and of intervals of several bins.
+        """With two more counts of class c: of its bins, and of intervals of several bins.
 
-        Args:
-            c: The class.
-            expected: What it would have in every bin, if it were like all rows.
-            bins: Noisy counts of bins.
-            bins_stddev: The noise in each.
-            intervals: Noisy counts of intervals.
-            intervals_stddev: The noise in each.
-            interval_of: The interval of each bin.
+        `expected` is what it would have in every bin, if it were like all rows.
         """
         size = len(expected)
         middle = expected.sum() / size  # tables are centred
@@ -87,17 +80,11 @@ def joint_tables(
     ordered: int = 0,
     lengthened: bool = False,
 ) -> list[Floats]:
-    """The probabilities of (class, bin) of every column.
+    """The probabilities of (class, bin) of every column, of which margins are the probabilities of bins.
 
-    Args:
-        tables: What was counted.
-        binnings: The columns.
-        margins: The probability of each bin.
-        per_class: Rows of each class.
-        settings: Which ratios are likely.
-        ordered: How many of the classes lie along a line, from the first on: all but the one for missing numbers, or none.
-        lengthened: Whether ratios are as large as the true ones are expected to be, which makes classes as easy to tell apart;
-            but for those of a class that was counted again, which noise shortens less.
+    The first `ordered` classes lie along a line: all but the one for missing numbers, or none. Ratios that are
+    `lengthened` are as large as the true ones are expected to be, which makes classes as easy to tell apart; but for
+    those of a class that was counted again, which noise shortens less.
     """
     modes = [_modes(binning, margin, settings) for binning, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]

@@ -105,14 +105,8 @@ def correlations(
 ) -> Floats:
     """A correlation matrix for every class: what all have in common, and what stands out of the noise in each.
 
-    Args:
-        moments: For every class (or all together) the noisy sum of products of scores.
-        scores: The scores.
-        per_class: Rows of each class.
-        settings: Which correlations are likely.
-        stddev: The noise of an entry of `moments`.
-        by_class: Whether there is a sum for every class.
-        unit: Where it is a person with several rows, rows may count less here than in `per_class`, as squares show.
+    `moments` are noisy sums of products of scores, for every class or all together. Where the unit is a person with
+    several rows, rows may count less here than in `per_class`, as squares show.
     """
     k, n_classes = moments.shape[1], len(per_class)
     upper = np.triu_indices(k, 1)

@@ -132,15 +132,9 @@ def _places(
 ) -> NDArray[np.int32]:
     """For each row its place in the table of every group, many of a run at once.
 
-    Args:
-        levels: By row and column.
-        halves: By row.
-        firsts: The first group of each run.
-        ends: The first group after it.
-        same: The columns that all its groups share, by run.
-        shifts: The last column of a group, less the number of the group.
-        steps: For the half and then for each column of a group, how many places lie between two levels of it.
-        starts: Where the table of each group begins.
+    A run goes from its first group to its end; all its groups share the columns `same`, and the last column of a group
+    is its number plus the shift. `steps` says for the half and then for each column of a group how many places lie
+    between two levels of it.
     """
     out = np.empty((len(levels), len(starts)), dtype=np.int32)
     of_half, of_first = steps[0], steps[1]
@@ -202,15 +196,8 @@ def residual_goals(
 ) -> list[Goal]:
     """The tables that stand out, the strongest first: expectation plus what is sure of the difference.
 
-    What both halves have in common is taken first, then how they differ beyond that (empirical Bayes).
-
-    Args:
-        levels: Of columns and classes.
-        groups: Columns of each table.
-        sums: What was counted.
-        expected: The tables by half in the population, as probabilities.
-        settings: How large residuals may be.
-        total: Rows in all.
+    What both halves have in common is taken first, then how they differ beyond that (empirical Bayes). `expected` are
+    the tables by half in the population, as probabilities.
     """
     together = levels.layout(groups, halves=1).split(sums.together.values)
     contrast = None if sums.contrast is None else levels.layout(groups, halves=1).split(sums.contrast.values)

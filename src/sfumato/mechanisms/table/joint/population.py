@@ -172,13 +172,7 @@ def _from_the_roots(n_columns: int, tree: Sequence[Link]) -> list[tuple[int, int
 
 
 def raked(population: Population, goals: Sequence[Table], settings: JointSettings) -> Population:
-    """Weights with which the population holds what each goal says, as far as the goals agree among themselves.
-
-    Args:
-        population: The rows.
-        goals: For each table the code of every row in it, and the probability of every code.
-        settings: How often, and how far a weight may grow.
-    """
+    """Weights with which the population holds what each goal says, as far as the goals agree among themselves."""
     start = population.weights / population.weights.sum()
     weights, tiny = start.copy(), 1e-2 / len(start)
     tables = [(codes.astype(np.int32), goal) for codes, goal in goals]

@@ -41,16 +41,7 @@ class RareRatios:
 def rare_ratios(
     binning: Binning, margin: Floats, settings: JointSettings, *, rows: float, counts: Floats, precision: Floats
 ) -> RareRatios:
-    """What noisy counts say of a class.
-
-    Args:
-        binning: The column.
-        margin: The probability of each bin.
-        settings: Which curves are likely.
-        rows: Of the class.
-        counts: Its noisy counts.
-        precision: The inverse of the covariance of their noise.
-    """
+    """What noisy counts say of a class; `precision` is the inverse of the covariance of their noise."""
     kernels = [LogRatioKernel(*parts) for parts in settings.rare_shapes]
     outermost = settings.rare_outermost
     roots = [_root(_kernel(one, margin, binning.ordered, outermost=outermost)) for one in kernels]

@@ -69,17 +69,9 @@ def fine_link(
     total: float,
     stddev: float,
 ) -> Link:
-    """A fine table: cells that stand out count, the others follow the population, brought to the coarse table.
+    """A fine table: cells that stand out count, the others follow the population, brought to the coarse table, the goal.
 
-    Args:
-        goal: The coarse table.
-        levels: Of its columns.
-        counted: Noisy counts of pairs of bins.
-        population: The same in the population, as probabilities.
-        margins: The probability of each bin of both columns.
-        settings: What stands out.
-        total: Rows in all.
-        stddev: The noise of a count.
+    `counted` are noisy counts of pairs of bins, and `population` has the same as probabilities.
     """
     i, j = goal.columns
     left, right = levels.of_bin[i], levels.of_bin[j]

@@ -44,13 +44,8 @@ def strongest_triples(
 ) -> list[tuple[int, int, int]]:
     """Triples that stand out of the noise and of what the population has already, the strongest first.
 
-    Args:
-        products: Noisy sums of (pair, single) products.
-        expected: The same sums over the population, scaled to all rows.
-        stddev: The noise of an entry.
-        total: Rows in all.
-        most: How many are given, at most.
-        sure: By so many standard deviations they must stand out.
+    `products` are noisy sums of (pair, single) products, and `expected` the same sums over the population, scaled to
+    all rows.
     """
     k = products.shape[1]
     at = {pair: i for i, pair in enumerate(all_pairs(k))}

@@ -79,16 +79,8 @@ def learn_rule(
 ) -> GeneratorRule | None:
     """From rows of the generator; None where they hold one class alone.
 
-    Args:
-        rows: Their bins.
-        labels: Their classes.
-        orders: The order of each column's bins.
-        bins: Where each bin has its weight.
-        settings: Of the trees.
-        n_classes: Classes that a row can have.
-        with_trees: Whether trees are learned too.
-        trust: What a row weighs, beside a prior of weights of size one. Where the tables behind the rows are noisy, columns
-            that hang together would have large weights of opposite signs for what is only noise in their difference.
+    `trust` is what a row weighs, beside a prior of weights of size one. Where the tables behind the rows are noisy,
+    columns that hang together would have large weights of opposite signs for what is only noise in their difference.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.exceptions import ConvergenceWarning

@@ -116,10 +116,8 @@ def fullest_bins(margins: Sequence[Floats], population: Population, *, few: floa
 class CorrectionPrior:
     """What is assumed of corrections before any gradient: independent Gaussians of mean zero.
 
-    Args:
-        alike: The precision of the bins' parts, of size one. The last is how far to believe the trees.
-        curves: By class and column, the rule's weights of the column's bins; after all columns, their sum.
-        settings: Sizes, before they are learned and the range of them.
+    `alike` is the precision of the bins' parts, of size one; the last is how far to believe the trees. `curves` are, by
+    class and column, the rule's weights of the column's bins; after all columns, their sum.
     """
 
     alike: Floats
@@ -130,14 +128,7 @@ class CorrectionPrior:
     def of_rule(
         additive: Floats, layout: Layout, settings: TargetSettings, *, runs: Sequence[tuple[int, int]]
     ) -> "CorrectionPrior":
-        """About an additive rule.
-
-        Args:
-            additive: The rule's weights, by class: of all bins, and of the intercept.
-            layout: Where the bins of each column lie.
-            settings: As above.
-            runs: Where the bins of each number start and stop.
-        """
+        """About a rule's weights, by class: of all bins, and of the intercept. Bins of a number run from a start to a stop."""
         n_columns, width = len(layout.sizes), additive.shape[1]
         column_of = np.repeat(np.arange(n_columns), layout.sizes)
         curves = np.zeros((len(additive), n_columns + 1, width + 1))
@@ -209,16 +200,9 @@ def learn_corrections(
     unseen: Flags,
     times: int,
 ) -> Floats:
-    """Corrections from noisy gradients.
+    """Corrections from noisy gradients over private rows, for which rows of the generator stand.
 
-    Args:
-        ask: Gives a noisy gradient over private rows.
-        generator: Rows that stand for them.
-        start: The corrections to begin with: none.
-        settings: How far gradients are followed.
-        prior: What is assumed of corrections before any gradient.
-        unseen: The bins' weights for which no gradient is given: it follows from the others.
-        times: How many gradients to ask for.
+    `unseen` are the bins' weights for which no gradient is given: it follows from the others.
     """
     now, sizes = start, prior.first_sizes
     measured: list[_Gradient] = []

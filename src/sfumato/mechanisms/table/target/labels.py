@@ -43,18 +43,11 @@ def draw_labels(
 ) -> Integers:
     """A label for each row by its scores, with intercepts that keep the rates of the classes.
 
-    Rows that are alike share the chance: of those with one category, of one interval of a number, of one interval of scores, about
-    as many have a label as should. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the
-    rarest class has fewer rows than there are categories and intervals, it is balanced among coarser parts of them; where it has not
-    even two rows for each column, rows with like scores alone share the chance.
-
-    Args:
-        scores: By row and class; a single score is that of the second of two classes.
-        rates: Of the classes.
-        rng: Of the labels.
-        alike: By row and column, a code: rows are alike in a column where they share it.
-        same: The kind of each row: rows of a kind share everything.
-        settings: How chance is shared; the default where none is given.
+    Rows that are `alike` in a column, where they share its code, share the chance: of those with one category, of one
+    interval of a number, of one interval of scores, about as many have a label as should; rows of the `same` kind share
+    everything. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the rarest
+    class has fewer rows than there are categories and intervals, it is balanced among coarser parts of them; where it
+    has not even two rows for each column, rows with like scores alone share the chance.
     """
     settings = settings or SamplingSettings()
     p = expected_labels(scores, rates, rounds=settings.rate_rounds)
@@ -80,14 +73,7 @@ def _parts(codes: NDArray[np.integer], weight: Floats, most: int) -> Integers:
 
 
 def rare_scores(learned: Floats, population: Population, settings: TargetSettings, *, rare: int) -> Floats:
-    """Scores of the second of two classes for every row of the population.
-
-    Args:
-        learned: By the rule, one for each row.
-        population: The rows, each with the class that it was drawn for.
-        settings: When and how much steeper.
-        rare: The rarer class.
-    """
+    """Scores of the second of two classes for every row of the population: those that were learned, or steeper ones."""
     share = np.average(population.labels == rare, weights=population.weights)
     if not settings.steepens_rare or share >= settings.rare_exception:
         return learned

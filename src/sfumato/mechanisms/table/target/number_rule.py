@@ -52,13 +52,8 @@ class CorrectedNumber:
     ) -> Floats:
         """The same values, each at a row where the corrected rule and an error of that row, or of one like it, lead to its rank.
 
-        Args:
-            values: Of rows of the population, drawn by their level. Missing ones stay where they are.
-            chosen: Which rows these are.
-            cells: Their cells.
-            rng: Of who gets which error.
-            settings: How errors are exchanged.
-            alpha: How far the corrections are followed, from 0 (not at all) to 1.
+        Values are of the chosen rows of the population, drawn by their level; missing ones stay where they are.
+        Corrections are followed as far as `alpha` says, from 0 (not at all) to 1.
         """
         known = np.flatnonzero(~np.isnan(values))
         before, predicted, at = values[known], self.predicted[chosen[known]], cells[known]

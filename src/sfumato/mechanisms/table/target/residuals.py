@@ -49,16 +49,10 @@ def learn_effects(
     total: float,
     scale: float,
 ) -> LearnedEffects:
-    """The posterior mean.
+    """The posterior mean of what may be added, by rows of the generator that stand for all private ones.
 
-    Args:
-        effects: What may be added.
-        sums: What private rows say of it.
-        cells: Rows of the generator that stand for private ones.
-        deviations: What the rule says of them, less its mean, within [-1, 1].
-        settings: How large effects may be.
-        total: How many private rows there are.
-        scale: The largest deviation, in units of the largest error.
+    `deviations` are what the rule says of them less its mean, within [-1, 1]; `scale` is the largest, in units of the
+    largest error.
     """
     gram = _gram(effects.codes(cells), deviations, width=effects.layout.width) * (total / len(cells))
     trust = 1 / np.append(sums.stddevs, sums.along_stddev) ** 2
