@@ -55,6 +55,11 @@ class Cells:
         c = self.column
         return c.kind == "integer" and 0 <= math.floor(c.high) - math.ceil(c.low) < self.n_places
 
+    @property
+    def on_grid(self) -> bool:
+        """Whether a column lies on a grid: numbers that have no short list of values do, and most cells hold many values."""
+        return self.column.is_number and not self.whole
+
     @cached_property
     def inner(self) -> int:
         """Cells without the one for missing numbers."""

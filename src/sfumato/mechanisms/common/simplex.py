@@ -21,12 +21,8 @@ def haar_within(counts: Floats, *, noise: float, total: float, kept: float = 3.0
     if abs(excess) < kept * noise * np.sqrt(half * (size - half) / size):
         excess = 0.0
     left = float(np.clip(total * half / size + excess, 0.0, total))
-    return np.concatenate(
-        [
-            haar_within(counts[:half], noise=noise, total=left, kept=kept),
-            haar_within(counts[half:], noise=noise, total=total - left, kept=kept),
-        ]
-    )
+    halves = (counts[:half], left), (counts[half:], total - left)
+    return np.concatenate([haar_within(part, noise=noise, total=rows, kept=kept) for part, rows in halves])
 
 
 def to_simplex(counts: Floats, *, total: float = 1.0) -> Floats:

@@ -137,8 +137,6 @@ def _gradient_at(rule: Floats, schema: Schema) -> PerRecord:
 
 def exact_inputs(images: Singles, mean: Singles, rounded: Floats) -> Singles:
     """What the teacher sees of images in the unit box, the same bits for an image whatever others stand beside it."""
-    features = oriented_features(
-        images.astype(np.float64)
-    )  # in which other sizes are brought to that of the filters exactly
+    features = oriented_features(images.astype(np.float64))  # so that other sizes are resized exactly
     features -= mean
     return on_grid(of_norm_one(grid_products(on_grid(features), rounded)))

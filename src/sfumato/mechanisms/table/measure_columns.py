@@ -19,14 +19,7 @@ from sfumato.mechanisms.table.columns.binning import Binning, bin_column, level_
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.differences import comparable, difference, nearly_equal, scale_codes, to_compare
 from sfumato.mechanisms.table.columns.features import Feature, exactly_one
-from sfumato.mechanisms.table.columns.point_masses import (
-    PointMasses,
-    heavy_cells,
-    may_have_point_masses,
-    split_by_column,
-    with_round_values,
-    zoom_width,
-)
+from sfumato.mechanisms.table.columns.point_masses import PointMasses, heavy_cells, with_round_values, zoom_width
 from sfumato.mechanisms.table.columns.shortened_persons import regained, rows_of
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Doors, Measured
@@ -51,34 +44,26 @@ class ColumnStage:
         masses = [one.mass(settings, total=total) for one in counted]
         points = self._point_masses(every, masses) if self.plan.has("spikes") else [PointMasses()] * len(every)
         dates = {column.name for column in self.plan.schema.columns if column.kind == "datetime"}  # no round seconds
-        points = [
-            known
-            if f.cells.column.name in dates
-            else with_round_values(f.cells, mass, known, settings, stddev=one.leaf_stddev)
-            for f, mass, known, one in zip(every, masses, points, counted, strict=True)
-        ]
+        for j, (f, one) in enumerate(zip(every, counted, strict=True)):
+            if f.cells.column.name not in dates:
+                points[j] = with_round_values(f.cells, masses[j], points[j], settings, stddev=one.leaf_stddev)
         class_stddev = self._class_stddev(len(features))
+        least, kept = self.plan.evidence.least * class_stddev, settings.category_kept
         binnings = tuple(
-            bin_column(
-                f.cells,
-                mass,
-                of_column,
-                least=self.plan.evidence.least * class_stddev,
-                most=self.plan.most_bins(f),
-                category_kept=settings.category_kept,
-            )
+            bin_column(f.cells, mass, of_column, least=least, most=self.plan.most_bins(f), category_kept=kept)
             for f, mass, of_column in zip(features, masses, points, strict=False)
         )
         target = None
         if self.plan.target is not None:
-            target = self._classes_of(
-                every[-1].cells, masses[-1], points[-1], least=settings.level_least * class_stddev
-            )
+            least = settings.level_least * class_stddev
+            target = self._classes_of(every[-1].cells, masses[-1], points[-1], least=least)
         bin_of = tuple(b.bin_of for b in (*binnings, *(() if target is None else (target,))))
         self.view.prepare(BINS, partial(maps.bins_of, bin_of=bin_of, has_target=target is not None))
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
-        n_classes = 1 if target is None else target.size
-        in_full = self._sizes(n_classes) if self.plan.has("sizes") else None
+        in_full = None
+        if self.plan.has("sizes"):
+            sizes = self.view.noisy_sum("sizes", maps.class_of)["sizes"]
+            in_full = Measured(sizes.values[: 1 if target is None else target.size], sizes.stddev)
         return BinnedTable(features, binnings, target, total, total_stddev, cell_stddev, in_full, by_class)
 
     def _codes(self, features: Sequence[Feature]) -> dict[int, CodeTable]:
@@ -91,11 +76,6 @@ class ColumnStage:
         counts = count_codes(self.view, self.plan.hot("codes"), codes, n_codes=len(long))
         tables = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
         return {j: CodeTable(Measured(t, counts.stddev)) for j, t in zip(long, layout.split(tables), strict=True)}
-
-    def _sizes(self, n_classes: int) -> Measured:
-        """Rows of each class, every one of them counted."""
-        sizes = self.view.noisy_sum("sizes", maps.class_of)["sizes"]
-        return Measured(sizes.values[:n_classes], sizes.stddev)
 
     def _features(self) -> tuple[Feature, ...]:
         """The columns, with the groups that are groups."""
@@ -208,14 +188,14 @@ class ColumnStage:
     def _point_masses(self, every: Sequence[Feature], masses: Sequence[Floats]) -> list[PointMasses]:
         """Point masses of every column, looked for where there are heavy cells at all."""
         settings, sizes = self.plan.settings.columns, self.plan.sizes
-        spiky = [i for i, feature in enumerate(every) if may_have_point_masses(feature.cells)]
+        spiky = [i for i, feature in enumerate(every) if feature.cells.on_grid]
         stddev = self._stddev("spikes", len(spiky))
         zooms = {i: heavy_cells(every[i].cells, masses[i], settings, sizes, stddev=stddev) for i in spiky}
         zooms = {i: zoom for i, zoom in zooms.items() if len(zoom.heavy)}
         for _ in range(sizes.zoom_looks if zooms else 0):
             codes = partial(maps.zoomed, features=tuple(every), zooms=zooms, width=zoom_width(1, sizes))
             counts = count_codes(self.view, self.plan.hot("spikes"), codes, n_codes=len(zooms))
-            parts = split_by_column(counts, len(zooms), sizes)
+            parts = counts.values[: zoom_width(len(zooms), sizes)].reshape(len(zooms), -1)
             zooms = {
                 i: zoom.narrowed(part, settings, stddev=counts.stddev)
                 for (i, zoom), part in zip(zooms.items(), parts, strict=True)

@@ -68,7 +68,7 @@ class NumberStage:
 
     def _with_spread(self, number: CorrectedNumber, rule: NumberRule, *, total: float) -> CorrectedNumber:
         """With the size of private rows' errors, relative to those of the population; shrunk to 1 by its noise."""
-        squares = partial(squared_errors, number=number, target=self.plan.schema.target)
+        squares = partial(squared_errors, number=number, target=self.plan.schema.target or "")
         noisy = self.view.noisy_sum("residuals", squares)["residuals"]
         own = max(float(np.mean(np.clip(rule.errors / number.unit, -1.0, 1.0) ** 2)), 1e-12)
         noise = noisy.stddev / total
@@ -81,7 +81,7 @@ class NumberStage:
         of_pairs = np.arange(len(effects.columns), len(effects.columns) + len(effects.pairs))
         tables = {PARTS: np.flatnonzero(~is_long), LONG_PARTS: np.flatnonzero(is_long), PAIRS: of_pairs}
         blocks = tuple(EffectBlock.of(block, effects, tables[block.name]) for block in self.plan.hots("teacher"))
-        target = self.plan.schema.target
+        target = self.plan.schema.target or ""
         errors = partial(number_errors, number=number, target=target, effects=effects, blocks=blocks)
         noisy = self.view.noisy_sum("teacher", errors)
         values, stddevs = np.full((2, effects.layout.width), np.nan)  # every table is in one of the blocks

@@ -20,11 +20,6 @@ from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.public.plan.measured import Measured
 
 
-def can_turn(cells: Cells) -> bool:
-    """Whether a column lies on a grid: numbers that have no short list of values do."""
-    return cells.column.is_number and not cells.whole
-
-
 def turned(feature: Feature, counts: Floats, settings: ColumnSettings, *, stddev: float) -> Feature:
     """The same column with most of its cells where its rows are seen; as it is where they are not in few parts.
 
@@ -97,7 +92,7 @@ class Coarse:
     def closer(self, n_parts: int, settings: ColumnSettings) -> Feature:
         """The column on a grid that is finer where its rows are."""
         cells = self.feature.cells
-        if not (settings.turns_grids and can_turn(cells)):
+        if not (settings.turns_grids and cells.on_grid):
             return self.feature
         counts = counts_of_grid(cells, self.part, self.counts, n_parts)
         return turned(self.feature, counts, settings, stddev=self.stddev)

@@ -46,8 +46,4 @@ class BinnedTable:
     @property
     def cells_of_class(self) -> Integers:
         """How many cells make up each class."""
-        return (
-            np.ones(1, dtype=np.int64)
-            if self.target is None
-            else np.bincount(self.target.bin_of, minlength=self.target.size)
-        )
+        return np.bincount([0] if self.target is None else self.target.bin_of, minlength=self.n_classes)

@@ -135,11 +135,8 @@ def _cut_once(mass: Floats, *, least: float, most: int) -> Integers:
 def level_cut(cells: Cells, mass: Floats, *, most: int, least: float) -> Integers:
     """Levels of a numeric target: cut so that values within a level differ little (Lloyd and Max, by density^(1/3))."""
     middles = cells.middles()
-    width = (
-        np.maximum(np.gradient(middles), 1e-12 * (cells.column.high - cells.column.low))
-        if len(middles) > 1
-        else np.ones(1)
-    )
+    width = np.gradient(middles) if len(middles) > 1 else np.ones(1)
+    width = np.maximum(width, 1e-12 * (cells.column.high - cells.column.low))
     size = np.cbrt(np.maximum(mass, 0.0) * width**2)  # (mass / width)^(1/3) width
     at = (np.cumsum(size) - size / 2) / max(float(size.sum()), 1e-300)
     level = np.minimum((at * most).astype(np.int64), most - 1)

@@ -112,14 +112,6 @@ class NoisySums:
     counts: Floats
     variances: Floats
 
-    def with_total(self, total: float, stddev: float) -> "NoisySums":
-        """And that of all leaves, with its noise."""
-        return NoisySums(
-            np.concatenate([self.sums, np.ones((1, self.sums.shape[1]))]),
-            np.append(self.counts, total),
-            np.append(self.variances, stddev**2),
-        )
-
 
 @dataclass(frozen=True)
 class Density:
@@ -146,7 +138,8 @@ def find_density(
     """
     beyond = np.zeros(len(place) - len(leaves.low))
     of_shapes = np.stack([np.append(shape.parts(leaves), beyond) for shape in shapes])
-    counted = counted.with_total(total, settings.density_total * total)
+    variances = np.append(counted.variances, (settings.density_total * total) ** 2)
+    counted = NoisySums(np.vstack([counted.sums, np.ones(len(place))]), np.append(counted.counts, total), variances)
     of_singles = np.where(single, (settings.density_single * total) ** 2, 0.0)
     best, anywhere = -np.inf, settings.density_anywhere
     weights = _weights(

@@ -21,6 +21,7 @@ from sfumato.mechanisms.table.columns.calendar import as_whole_as
 from sfumato.mechanisms.table.columns.features import Feature, or_centre
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.mechanisms.table.settings.sizes import SumSizes
+from sfumato.public.schema.column import Kind
 from sfumato.public.schema.schema import Batch, Column
 
 
@@ -72,19 +73,12 @@ def fewest_rows(mu: float, sizes: SumSizes, *, share: float) -> int:
 
 def difference(reference: Feature, own: Feature, *, spread: float | None = None) -> Feature:
     """The second column as its difference from the first, on a grid that is even within about this spread."""
-    column = _column(reference.cells.column, own.cells.column)
+    one, other = reference.cells.column, own.cells.column
+    kind: Kind = "integer" if one.kind == other.kind == "integer" else "numeric"
+    bounds = other.low - one.high, other.high - one.low
+    column = Column(name=other.name, kind=kind, bounds=bounds, missing=other.missing)
     bend = own.cells.bend if spread is None else (column.high - column.low) / spread
     return Feature(Cells(column, bend, n_places=own.cells.n_places), reference=reference.cells.column)
-
-
-def _column(reference: Column, own: Column) -> Column:
-    """A column under the same name that holds differences."""
-    return Column(
-        name=own.name,
-        kind="integer" if reference.kind == own.kind == "integer" else "numeric",
-        bounds=(own.low - reference.high, own.high - reference.low),
-        missing=own.missing,
-    )
 
 
 def widest(features: Sequence[Feature], pairs: Sequence[tuple[int, int]]) -> list[Feature]:

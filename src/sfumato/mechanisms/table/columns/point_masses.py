@@ -14,7 +14,6 @@ from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.mechanisms.table.settings.sizes import SumSizes
-from sfumato.public.plan.measured import Measured
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,6 @@ class PointMasses:
 def zoom_width(n_columns: int, sizes: SumSizes) -> int:
     """How many counts a look has room for."""
     return n_columns * sizes.zoom_cells * sizes.zoom_parts
-
-
-def may_have_point_masses(cells: Cells) -> bool:
-    """Whether a column has cells of more than one value."""
-    return cells.column.is_number and not cells.whole
 
 
 @dataclass(frozen=True)
@@ -109,11 +103,6 @@ def heavy_cells(cells: Cells, mass: Floats, settings: ColumnSettings, sizes: Sum
     return Zoom(cells, sizes, heavy, edges[:, 0], edges[:, 1], mass[heavy], nothing, np.ones(len(heavy), dtype=bool))
 
 
-def split_by_column(measured: Measured, n_columns: int, sizes: SumSizes) -> list[Floats]:
-    """The counts of each column."""
-    return list(measured.values[: zoom_width(n_columns, sizes)].reshape(n_columns, -1))
-
-
 def roundest(low: float, high: float) -> tuple[float, int]:
     """The number between the two with the fewest decimals, and how many it has: people write round numbers."""
     for decimals in range(-6, 13):
@@ -128,7 +117,7 @@ def with_round_values(
     cells: Cells, mass: Floats, known: PointMasses, settings: ColumnSettings, *, stddev: float
 ) -> PointMasses:
     """The point masses that are known, and the roundest number of every other cell that stands far above its neighbours."""
-    if not (settings.rounds_values and may_have_point_masses(cells)):
+    if not (settings.rounds_values and cells.on_grid):
         return known
     at = np.flatnonzero(cells.grid >= 0)
     rows = mass[at]

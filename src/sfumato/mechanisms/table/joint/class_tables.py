@@ -86,23 +86,18 @@ def joint_tables(
     `lengthened` are as large as the true ones are expected to be, which makes classes as easy to tell apart; but for
     those of a class that was counted again, which noise shortens less.
     """
-    modes = [_modes(binning, margin, settings) for binning, margin in zip(binnings, margins, strict=True)]
+    shapes, sizes = [RatioKernel(*kernel) for kernel in settings.ratio_shapes], np.array(settings.ratio_sizes)
+    modes = [[_modes(one, b, margin) for one in shapes] for b, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
     for start in range(0, len(per_class), settings.ratio_at_once):
         some = slice(start, start + settings.ratio_at_once)
         rows = per_class[some, None]
         in_order = min(max(ordered - start, 0), len(rows))
         across = _across_classes(per_class[some], RatioKernel(*settings.ratio_across), ordered=in_order)
-        looks = [
-            _Look.at(
-                across.vectors.T @ (table.counts[some] + rows / len(margin) - rows * margin),
-                of_column,
-                across.values[:, None],
-                table.stddev[some],
-                sizes=np.array(settings.ratio_sizes),
-            )
-            for table, margin, of_column in zip(tables, margins, modes, strict=True)
-        ]
+        looks = []
+        for table, margin, of_column in zip(tables, margins, modes, strict=True):
+            seen = across.vectors.T @ (table.counts[some] + rows / len(margin) - rows * margin)
+            looks.append(_Look.at(seen, of_column, across.values[:, None], table.stddev[some], sizes=sizes))
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]), settings)
         beyond = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
         if lengthened and settings.lengthens_ratios:
@@ -132,11 +127,6 @@ class _Modes:
     vectors: Floats
 
 
-def _modes(binning: Binning, margin: Floats, settings: JointSettings) -> list[_Modes]:
-    """Of every kind of curve."""
-    return [_modes_of(RatioKernel(*kernel), binning, margin) for kernel in settings.ratio_shapes]
-
-
 def _across_classes(per_class: Floats, along: RatioKernel, *, ordered: int) -> _Modes:
     """The directions in which classes depart together, and the variance along each; each by itself where there is no order."""
     if not ordered:
@@ -147,7 +137,7 @@ def _across_classes(per_class: Floats, along: RatioKernel, *, ordered: int) -> _
     return _Modes(np.maximum(values, 0.0), vectors)
 
 
-def _modes_of(shape: RatioKernel, binning: Binning, margin: Floats) -> _Modes:
+def _modes(shape: RatioKernel, binning: Binning, margin: Floats) -> _Modes:
     kernel = margin[:, None] * _kernel_along(shape, margin, binning.ordered) * margin
     # What a class has beyond all rows in some bins it lacks in others: the process given that all of it adds up to zero.
     across = kernel.sum(axis=1)
@@ -210,17 +200,10 @@ def _of_exception(
 ) -> list[Floats]:
     """How a class departs in every column that was counted again."""
     rows = float(per_class[c])
-    likely = [
-        rare_ratios(
-            binning,
-            margin,
-            settings,
-            rows=rows,
-            counts=table.counts[c] + rows / len(margin),
-            precision=table.precision[c],
-        )
-        for table, binning, margin in zip(tables, binnings, margins, strict=True)
-    ]
+    likely = []
+    for table, binning, margin in zip(tables, binnings, margins, strict=True):
+        counts, precision = table.counts[c] + rows / len(margin), table.precision[c]
+        likely.append(rare_ratios(binning, margin, settings, rows=rows, counts=counts, precision=precision))
     weights = _learned_weights(np.stack([one.log_likelihood for one in likely])[:, None], settings)[:, 0]
     shares = [margin + w @ one.mean / rows for margin, w, one in zip(margins, weights, likely, strict=True)]
     shares = no_clearer(shares, margins, settings)

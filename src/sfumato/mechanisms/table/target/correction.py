@@ -44,19 +44,14 @@ class StandIns:
         """How fast the sum of errors grows with the corrections, of each class as if it were alone."""
         slopes = error_slopes(probabilities(corrected(corrections, self.codes, self.additive, self.beyond)))
         slopes = slopes * self.weights[:, None] * (together if slopes.shape[1] > 1 else 1.0)
-        return [self._hessian(slope, self.beyond[:, c]) for c, slope in enumerate(slopes.T)]
+        both = zip(*(np.ascontiguousarray(columns.T) for columns in (self.beyond, slopes)), strict=True)
+        return [np.asarray(products_at(self.codes, beyond, slope, self.width)) for beyond, slope in both]
 
     def within(self, radius: float, move: Floats) -> Floats:
         """The move of each class, shortened until its scores move by no more than a radius, in the root of their mean square."""
         moved = corrected(move, self.codes, np.zeros_like(self.additive), self.beyond)
-        return np.asarray(
-            move * np.minimum(1.0, radius / np.sqrt(np.maximum((moved**2).mean(axis=0), 1e-300)))[:, None]
-        )
-
-    def _hessian(self, slope: Floats, beyond: Floats) -> Floats:
-        return np.asarray(
-            products_at(self.codes, np.ascontiguousarray(beyond), np.ascontiguousarray(slope), self.width)
-        )
+        length = np.sqrt(np.maximum((moved**2).mean(axis=0), 1e-300))
+        return np.asarray(move * np.minimum(1.0, radius / length)[:, None])
 
 
 def stand_ins(rule: GeneratorRule, rows: Integers, weights: Floats) -> StandIns:
@@ -142,11 +137,6 @@ class CorrectionPrior:
         alike = _alike_along(runs, width=width + 1, precision_between=settings.prior_neighbours)
         return CorrectionPrior(alike, curves, settings)
 
-    @property
-    def first_sizes(self) -> Floats:
-        """Of the parts of bins and of columns, by class."""
-        return np.tile((self.settings.prior_bin, self.settings.prior_column), (len(self.curves), 1))
-
     def corrections(self, c: int, amounts: Floats) -> Floats:
         """The sum of all parts of a class, each by its amount: those of bins, then those of columns."""
         n_bins = len(self.alike)
@@ -204,7 +194,7 @@ def learn_corrections(
 
     `unseen` are the bins' weights for which no gradient is given: it follows from the others.
     """
-    now, sizes = start, prior.first_sizes
+    now, sizes = start, np.tile((settings.prior_bin, settings.prior_column), (len(start), 1))
     measured: list[_Gradient] = []
     for t in range(1, times + 1):
         bins, everywhere, trees = ask(now)
