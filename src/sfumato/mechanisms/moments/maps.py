@@ -1,5 +1,6 @@
 """What a row adds to each sum: partial functions of public facts and earlier noisy answers, which can be pickled."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +23,9 @@ def distance_cells(
     return {step: np.clip(distance / longest * cells, 0, cells - 1).astype(np.int64)}
 
 
-def lengths_and_classes(batch: Batch, encoder: Encoder, longest: float, cells: int, target: str | None) -> Blocks:
-    """The cell of a row's distance from the middle of the box, and its class."""
-    return distance_cells(batch, "lengths", encoder, 0.5, longest, cells) | {"classes": labels_of(batch, target)}
+def with_class(batch: Batch, blocks: Callable[[Batch], Blocks], target: str | None) -> Blocks:
+    """What another map gives, and the class of a row."""
+    return blocks(batch) | {"classes": labels_of(batch, target)}
 
 
 def point_about_middle(batch: Batch, encoder: Encoder, radius: float) -> Blocks:

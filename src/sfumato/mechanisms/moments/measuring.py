@@ -49,15 +49,18 @@ def measure_moments(plan: MomentsPlan, view: Doors) -> Measurements:
 def measure_density(plan: MomentsPlan, view: Doors) -> Density:
     """Lengths and classes first, then the frame, then the moments in it."""
     s, encoder, longest = plan.settings, plan.encoder, plan.longest
-    cell_of = {"encoder": encoder, "longest": longest, "cells": s.cells}
-    noisy = view.noisy_sum("lengths", partial(maps.lengths_and_classes, target=plan.schema.target, **cell_of))
+    of_lengths = partial(
+        maps.distance_cells, step="lengths", encoder=encoder, centre=0.5, longest=longest, cells=s.cells
+    )
+    noisy = view.noisy_sum("lengths", partial(maps.with_class, blocks=of_lengths, target=plan.schema.target))
     classes = noisy["classes"]
     n_rows = max(float(classes.values.sum()), 1.0)
 
     radius = quantile_of_counts(noisy["lengths"].values, s.clip_quantile) * longest
     mean = view.noisy_sum("mean", partial(maps.point_about_middle, encoder=encoder, radius=radius))["mean"].values
     centre = np.clip(0.5 + mean * radius / n_rows, 0.0, 1.0)
-    noisy = view.noisy_sum("spreads", partial(maps.distance_cells, step="spreads", centre=centre, **cell_of))
+    of_spreads = partial(of_lengths, step="spreads", centre=centre)
+    noisy = view.noisy_sum("spreads", of_spreads)
     points = Points(encoder, Frame(centre, quantile_of_counts(noisy["spreads"].values, s.clip_quantile) * longest))
 
     squares = view.noisy_sum("squares", partial(maps.squares_of, points=points))["squares"].values / n_rows

@@ -4,7 +4,7 @@ The Hessian is known without asking: it is computed on rows of the fitted Gaussi
 equation for the weights, and the answer is the posterior mean of the weights given all equations (a Wiener filter).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +46,9 @@ class Posterior:
         The Hessian is not that of the private rows, so a gradient that was taken far from here counts for less.
         """
         means = []
-        for c, hessian in enumerate(self._hessians(here)):
+        slopes = error_slopes(probabilities(self.rows @ here.T)) * (self.n_rows / len(self.rows))
+        for c, slope in enumerate(slopes.T):
+            hessian = (self.rows.T * slope) @ self.rows
             precision, weighted = np.zeros(len(hessian)), np.zeros(len(hessian))
             for one in observed:
                 away = hessian @ (one.weights[c] - here[c])
@@ -57,12 +59,6 @@ class Posterior:
             covariance = linalg.inv(prior_precision + (hessian * precision) @ hessian)
             means.append(covariance @ (hessian @ weighted))
         return np.stack(means)
-
-    def _hessians(self, weights: Floats) -> Iterator[Floats]:
-        """X^T diag(slopes) X for each set of weights."""
-        slopes = error_slopes(probabilities(self.rows @ weights.T)) * (self.n_rows / len(self.rows))
-        for slope in slopes.T:
-            yield (self.rows.T * slope) @ self.rows
 
 
 def no_gradient(*shape: int) -> NoisyGradient:

@@ -64,15 +64,14 @@ class ClassStage:
         population, settings = generator.population, self.plan.settings.target
         population = replace(population, weights=population.weights / generator.rate_ratios[population.labels])
         chosen = population.draw(min(settings.learning_rows, len(population.rows)), np.random.default_rng(2))
-        return learn_rule(
+        rows, labels, bins = (
             population.rows[chosen],
             population.labels[chosen],
-            generator.orders,
             BinCodes(Layout(generator.binned.sizes)),
-            settings,
-            n_classes=generator.binned.n_classes,
-            with_trees=with_trees,
-            trust=_trust(generator, population.labels[chosen], least=settings.least_trust),
+        )
+        trust, n_classes = _trust(generator, labels, least=settings.least_trust), generator.binned.n_classes
+        return learn_rule(
+            rows, labels, generator.orders, bins, settings, n_classes=n_classes, with_trees=with_trees, trust=trust
         )
 
     def _corrected(self, generator: Generator, rule: GeneratorRule) -> ClassLabels:
@@ -80,11 +79,11 @@ class ClassStage:
         everyone = stand_ins(rule, population.rows, np.ones(len(population.rows)))
         to_rates = rate_corrections(generator.rate_ratios)
         start = no_corrections(to_rates, self.plan.settings.target, width=rule.bins.width)
-        of_codes = self._code_scores(generator, _scores(start, everyone))
-        if not self.plan.has("teacher"):
-            return ClassLabels(_scores(start, everyone), _scores(start, everyone), of_codes)
-        better = self.corrections(generator, rule, start, of_codes)
-        return ClassLabels(_scores(start, everyone), _scores(better, everyone), of_codes)
+        before = after = _scores(start, everyone)
+        of_codes = self._code_scores(generator, before)
+        if self.plan.has("teacher"):
+            after = _scores(self.corrections(generator, rule, start, of_codes), everyone)
+        return ClassLabels(before, after, of_codes)
 
     def _code_scores(self, generator: Generator, scores: Floats) -> CodeScores:
         """What categories add that were counted by class, where the rule has given the population these scores."""
@@ -105,11 +104,8 @@ class ClassStage:
         layout = rule.bins.layout
         self.view.prepare(RULE, partial(rule_scores, rule=rule, of_codes=of_codes))
         chosen = population.draw(settings.hessian_rows, rng := np.random.default_rng(3))
-        runs = [
-            (int(at), int(at) + binning.ordered)
-            for at, binning in zip(layout.starts, binned.binnings, strict=True)
-            if binning.ordered
-        ]
+        columns = zip(layout.starts.tolist(), (binning.ordered for binning in binned.binnings), strict=True)
+        runs = [(at, at + ordered) for at, ordered in columns if ordered]
         fullest = fullest_bins(generator.margins, population, few=settings.fullest_few)
         each = binned.total / settings.hessian_rows  # private rows for which a row stands
         rows = population.rows[chosen]
@@ -118,15 +114,9 @@ class ClassStage:
         standing = replace(standing, additive=standing.additive + code_scores(of_codes, cells))
         unseen = np.zeros(layout.width, dtype=np.bool_)
         unseen[layout.starts + fullest.bins] = True
-        return learn_corrections(
-            self.asking(rule, len(rule.additive), fullest),
-            standing,
-            start,
-            settings,
-            prior=CorrectionPrior.of_rule(rule.additive, layout, settings, runs=runs),
-            unseen=unseen,
-            times=self.plan.gradients,
-        )
+        ask = self.asking(rule, len(rule.additive), fullest)
+        prior = CorrectionPrior.of_rule(rule.additive, layout, settings, runs=runs)
+        return learn_corrections(ask, standing, start, settings, prior=prior, unseen=unseen, times=self.plan.gradients)
 
     def asking(self, rule: GeneratorRule, n_sets: int, fullest: FullestBins) -> Ask:
         """How a noisy gradient is asked for."""

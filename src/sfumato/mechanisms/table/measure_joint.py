@@ -54,18 +54,10 @@ class JointStage:
         if binned.target is not None and not binned.target.cells.is_ordered and len(rates) > 2:
             line = class_line(joints, rates)
         lines = bin_lines(binned.binnings, joints, line)
-        half = halves(line, rates)
-        levels = Levels(
-            [
-                levels_of(
-                    j.sum(axis=0),
-                    along.order,
-                    most=most_levels(b.cells, self.plan.sizes.pair_levels, of_categories=self.plan.category_levels),
-                )
-                for b, j, along in zip(binned.binnings, joints, lines, strict=True)
-            ],
-            half,
-        )
+        of_numbers, of_categories = self.plan.sizes.pair_levels, self.plan.category_levels
+        most = [most_levels(b.cells, of_numbers, of_categories=of_categories) for b in binned.binnings]
+        columns = zip(joints, lines, most, strict=True)
+        levels = Levels([levels_of(j.sum(axis=0), at.order, most=m) for j, at, m in columns], halves(line, rates))
         correlation = self._correlation(joints, lines, per_class)
         n_rows = population_rows(self.plan.evidence.rows, self._settings)
         population = first_population(rates, joints, lines, correlation, n_rows=n_rows, seed=0)
@@ -106,15 +98,9 @@ class JointStage:
             tables, per_class = self._counted_again(binned, tables, per_class, margins, rare=rare)
         ordered = 0 if binned.target is None else binned.target.ordered
         # Very many classes have nothing to gain by it, and columns lose.
-        few_classes = binned.n_classes <= self.plan.settings.target.tree_classes
+        longer = binned.n_classes <= self.plan.settings.target.tree_classes and not self.plan.number_target
         joints = joint_tables(
-            tables,
-            binned.binnings,
-            margins,
-            per_class,
-            self._settings,
-            ordered=ordered,
-            lengthened=not self.plan.number_target and few_classes,
+            tables, binned.binnings, margins, per_class, self._settings, ordered=ordered, lengthened=longer
         )
         return per_class, joints, rare_stddev
 
@@ -158,22 +144,15 @@ class JointStage:
         by_class, most = self.plan.moments_by_class and self.plan.n_classes > 1, self.plan.k
         products = partial(maps.score_products, scores=scores, width=most, by_class=by_class)
         noisy = self.view.noisy_sum("moments", products)["moments"]
-        moments = noisy.values.reshape(-1, most, most)[:n_classes, :k, :k]
+        moments, unit = noisy.values.reshape(-1, most, most)[:n_classes, :k, :k], self.plan.schema.unit
         return correlations(
-            moments,
-            scores,
-            per_class,
-            self._settings,
-            stddev=noisy.stddev,
-            by_class=by_class,
-            unit=self.plan.schema.unit,
+            moments, scores, per_class, self._settings, stddev=noisy.stddev, by_class=by_class, unit=unit
         )
 
     def _with_pairs(self, generator: Generator) -> tuple[Generator, list[Table]]:
         """Pairs that depart from the population so far, and fine tables for a tree of the strongest."""
         binned, levels, population = generator.binned, generator.levels, generator.population
         pairs = all_pairs(len(binned.sizes))
-
         sums, shares = self._pair_sums(binned, levels, pairs), self._shares_of(generator, pairs)
         goals = residual_goals(levels, pairs, sums, shares, self._settings, total=binned.total)
         chosen = strongest_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
@@ -186,13 +165,9 @@ class JointStage:
         rest = goals[: self._settings.pair_goals * len(binned.sizes)]
         levelled = levels.of_rows(population.rows, population.labels)
         tables: list[Table] = [(levelled.code(goal.columns), goal.table) for goal in rest]
-        tables += [
-            (
-                population.rows[:, link.left] * binned.sizes[link.right] + population.rows[:, link.right],
-                link.table.ravel(),
-            )
-            for link in links
-        ]
+        for link in links:
+            left, right = population.rows[:, link.left], population.rows[:, link.right]
+            tables.append((left * binned.sizes[link.right] + right, link.table.ravel()))
         return replace(generator, population=population), tables
 
     def _pair_sums(self, binned: BinnedTable, levels: Levels, pairs: Sequence[tuple[int, int]]) -> PairSums:
@@ -210,7 +185,7 @@ class JointStage:
     def _links(
         self, generator: Generator, goals: dict[tuple[int, ...], Goal], chosen: list[tuple[int, int]]
     ) -> list[Link]:
-        binned, population = generator.binned, generator.population
+        binned, levels, population = generator.binned, generator.levels, generator.population
         layout, codes = link_layout(chosen, binned.sizes), partial(maps.link_codes, pairs=chosen, sizes=binned.sizes)
         counts = count_codes(self.view, self.plan.hot("links"), codes, n_codes=len(chosen))
         rows = rows_of(layout.split(counts.values), stddev=counts.stddev)
@@ -219,12 +194,18 @@ class JointStage:
         for (i, j), flat in zip(chosen, layout.split(counts.values), strict=True):
             shape = binned.sizes[i], binned.sizes[j]
             shares = population.share_of(population.rows[:, i] * shape[1] + population.rows[:, j], shape[0] * shape[1])
-            links.append(
-                fine_link(
-                    goals[i, j], generator.levels, flat.reshape(shape), shares.reshape(shape), (margins[i], margins[j]),
-                    self._settings, total=binned.total, stddev=counts.stddev,
-                )
-            )  # fmt: skip
+            counted, expected, of_bins = flat.reshape(shape), shares.reshape(shape), (margins[i], margins[j])
+            link = fine_link(
+                goals[i, j],
+                levels,
+                counted,
+                expected,
+                of_bins,
+                self._settings,
+                total=binned.total,
+                stddev=counts.stddev,
+            )
+            links.append(link)
         return links
 
     def _shares_of(self, generator: Generator, groups: Sequence[tuple[int, ...]]) -> list[Floats]:
@@ -248,21 +229,12 @@ class JointStage:
         some = population.draw(self._settings.triple_rows, np.random.default_rng(4))
         both = products_of_rows(population.rows[some], population.labels[some], signs, levels.of_class)
         expected = binned.total / len(some) * both[:, :n_pairs].T @ both[:, n_pairs:]
-        triples = strongest_triples(
-            sums,
-            expected,
-            stddev=noisy.stddev,
-            total=binned.total,
-            most=self.plan.sizes.most_cubes,
-            sure=self._settings.triple_sure,
-        )
+        most, sure = self.plan.sizes.most_cubes, self._settings.triple_sure
+        triples = strongest_triples(sums, expected, stddev=noisy.stddev, total=binned.total, most=most, sure=sure)
         if not triples:
             return []
-        most_of_cube = self.plan.sizes.cube_levels
-        coarse = Levels(
-            [levels_of(m, o, most=most_of_cube) for m, o in zip(generator.margins, generator.orders, strict=True)],
-            levels.of_class,
-        )
+        columns, most = zip(generator.margins, generator.orders, strict=True), self.plan.sizes.cube_levels
+        coarse = Levels([levels_of(margin, order, most=most) for margin, order in columns], levels.of_class)
         codes = partial(maps.level_codes, coder=coarse.coder(triples))
         counts = count_codes(self.view, self.plan.hot("cubes"), codes, n_codes=len(triples))
         rows = rows_of(coarse.layout(triples).split(counts.values), stddev=counts.stddev)

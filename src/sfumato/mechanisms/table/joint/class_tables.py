@@ -95,9 +95,9 @@ def joint_tables(
         in_order = min(max(ordered - start, 0), len(rows))
         across = _across_classes(per_class[some], RatioKernel(*settings.ratio_across), ordered=in_order)
         looks = []
-        for table, margin, of_column in zip(tables, margins, modes, strict=True):
-            seen = across.vectors.T @ (table.counts[some] + rows / len(margin) - rows * margin)
-            looks.append(_Look.at(seen, of_column, across.values[:, None], table.stddev[some], sizes=sizes))
+        for counted, margin, along in zip(tables, margins, modes, strict=True):
+            seen = across.vectors.T @ (counted.counts[some] + rows / len(margin) - rows * margin)
+            looks.append(_Look.at(seen, along, across.values[:, None], counted.stddev[some], sizes=sizes))
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]), settings)
         beyond = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
         if lengthened and settings.lengthens_ratios:

@@ -95,9 +95,7 @@ def levels_of(mass: Floats, order: Integers, *, most: int) -> Integers:
     array([0, 0, 1, 2, 2])
     """
     if len(mass) <= most:
-        level = np.empty(len(mass), dtype=np.int64)
-        level[order] = np.arange(len(mass))
-        return level
+        return np.argsort(order)
     weight = np.maximum(mass[order], 0.0) + 1e-12
     middle = np.cumsum(weight) - weight / 2
     level = np.empty(len(mass), dtype=np.int64)

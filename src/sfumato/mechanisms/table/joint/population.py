@@ -57,10 +57,8 @@ class Population:
         often = n_rows * share
         times = np.floor(often).astype(np.int64)
         order, part = rng.permutation(len(often)), often - times
-        alike = np.column_stack([self.rows, self.labels, np.zeros_like(self.labels)])[
-            order
-        ]  # all are alike in the last
-        times[order] += balanced_walk(np.column_stack([1 - part, part])[order], alike, rng, settings)
+        alike = np.column_stack([self.rows, self.labels, np.zeros_like(self.labels)])  # all are alike in the last
+        times[order] += balanced_walk(np.column_stack([1 - part, part])[order], alike[order], rng, settings)
         drawn = rng.permutation(np.repeat(np.arange(len(times)), times))
         missing = rng.choice(len(often), size=max(n_rows - len(drawn), 0), p=share)
         return np.concatenate([drawn[:n_rows], missing])
@@ -121,10 +119,8 @@ def with_links(
         if link is None:
             continue
         table = link.given(parent)
-        by_class = table * _dependence_by_class(
-            before, levels, parent, j, n_classes=len(joints[j]), chance=settings.tree_chance
-        )
-        by_class = fit_margins(by_class, joints[parent], joints[j], rounds=settings.margin_rounds)
+        more = _dependence_by_class(before, levels, parent, j, n_classes=len(joints[j]), chance=settings.tree_chance)
+        by_class = fit_margins(table * more, joints[parent], joints[j], rounds=settings.margin_rounds)
         given = by_class.reshape(-1, table.shape[1])
         own = correlation[before.labels, j, parent]
         left = (before.gauss[:, j] - own * before.gauss[:, parent]) / np.sqrt(1 - np.minimum(own**2, 0.98))
@@ -142,16 +138,13 @@ def _dependence_by_class(
     share = population.share_of(code + of_child[population.rows[:, child]], int(np.prod(shape))).reshape(shape)
     of_class = np.maximum(share.sum(axis=(1, 2), keepdims=True), 1e-300)
     expected = share.sum(axis=2, keepdims=True) * share.sum(axis=1, keepdims=True) / of_class
-    expected = expected * _dependence(share.sum(axis=0))
+    # Over what would be in all if rows and columns had nothing to do with each other.
+    of_all = share.sum(axis=0)
+    independent = of_all.sum(axis=1, keepdims=True) * of_all.sum(axis=0, keepdims=True) / of_all.sum()
+    expected = expected * (of_all / np.maximum(independent, 1e-300))
     some = chance * of_class / np.maximum(np.bincount(population.labels, minlength=n_classes), 1)[:, None, None]
     ratio = (share + some) / (expected + some)
     return np.asarray(ratio[:, of_parent][:, :, of_child])
-
-
-def _dependence(table: Floats) -> Floats:
-    """What is in each entry, over what would be there if rows and columns had nothing to do with each other."""
-    independent = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True) / table.sum()
-    return np.asarray(table / np.maximum(independent, 1e-300))
 
 
 def _from_the_roots(n_columns: int, tree: Sequence[Link]) -> list[tuple[int, int, Link | None]]:

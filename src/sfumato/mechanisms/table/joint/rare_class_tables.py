@@ -44,7 +44,9 @@ def rare_ratios(
     """What noisy counts say of a class; `precision` is the inverse of the covariance of their noise."""
     kernels = [LogRatioKernel(*parts) for parts in settings.rare_shapes]
     outermost = settings.rare_outermost
-    roots = [_root(_kernel(one, margin, binning.ordered, outermost=outermost)) for one in kernels]
+    of_kernels = np.stack([_kernel(one, margin, binning.ordered, outermost=outermost) for one in kernels])
+    values, vectors = np.linalg.eigh(of_kernels)
+    roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
     sizes = np.array(settings.rare_sizes)[:, None, None]
     curves = _Curves(np.concatenate([sizes * root for root in roots]), margin, rows, counts, precision)
     at = curves.most_likely(steps=settings.rare_steps, least_gain=settings.rare_settled)
@@ -83,11 +85,6 @@ def _kernel(shape: LogRatioKernel, margin: Floats, along: int, *, outermost: flo
         smooth = shape.line * np.outer(score, score) + shape.parabola * np.outer(bow, bow) + shape.curve * near
         kernel[:along, :along] = smooth + shape.own * np.eye(along)
     return kernel
-
-
-def _root(kernel: Floats) -> Floats:
-    values, vectors = np.linalg.eigh(kernel)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ and differences of columns. Noisy gradients of private rows may then correct the
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,11 +49,8 @@ class GeneratorRule:
 
     def _ranked(self, rows: Integers) -> Floats:
         """Every bin by its place in the order of its column: so that a tree can cut categories too."""
-        return np.stack([rank[column] for rank, column in zip(self._ranks, rows.T, strict=True)], axis=1)
-
-    @cached_property
-    def _ranks(self) -> list[Floats]:
-        return [np.argsort(order).astype(np.float64) for order in self.orders]
+        ranks = [np.argsort(order).astype(np.float64) for order in self.orders]
+        return np.stack([rank[column] for rank, column in zip(ranks, rows.T, strict=True)], axis=1)
 
 
 def spread_over(scores: Floats, classes: Integers, n_classes: int, *, impossible: float) -> Floats:
@@ -91,9 +87,7 @@ def learn_rule(
         return None
     model = LogisticRegression(C=trust, max_iter=100, fit_intercept=False)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # a hundred steps are near enough, and nobody could do anything
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a hundred steps are near enough
         model.fit(bins.one_hot(rows), labels)
     if n_classes == 2:
         additive = np.asarray(model.coef_, dtype=np.float64)
@@ -104,8 +98,7 @@ def learn_rule(
         additive = np.zeros((n_classes, bins.width))
         additive[:, -1] = settings.impossible
         additive[classes] = coefficients
-    limits = settings.tree_farthest, settings.impossible
-    plain = GeneratorRule(bins, orders, additive, None, classes, *limits)
+    plain = GeneratorRule(bins, orders, additive, None, classes, settings.tree_farthest, settings.impossible)
     if not with_trees or len(classes) > settings.tree_classes:
         return plain
     seen = np.concatenate([plain._ranked(rows), plain.additive_scores(rows)], axis=1)
@@ -119,7 +112,7 @@ def learn_rule(
         early_stopping=False,
         random_state=0,
     )
-    return GeneratorRule(bins, orders, additive, trees.fit(seen, labels), classes, *limits)
+    return replace(plain, trees=trees.fit(seen, labels))
 
 
 def _as_steep(additive: Floats, rows: Integers, labels: Integers, bins: BinCodes, *, ridge: float) -> Floats:

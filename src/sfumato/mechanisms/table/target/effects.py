@@ -83,7 +83,14 @@ class Effects:
 
 def column_parts(binnings: Sequence[Binning], *, most: int) -> tuple[ColumnParts, ...]:
     """Numbers in their bins; categories each by itself, the fullest of them where there are more than so many."""
-    return tuple(_parts_of(binning, most=most) for binning in binnings)
+    parts = []
+    for binning in binnings:
+        if not binning.cells.column.is_coded:
+            parts.append(ColumnParts(binning.bin_of, binning.ordered))
+            continue
+        place = np.argsort(np.argsort(-binning.mass, kind="stable"))
+        parts.append(ColumnParts(np.minimum(place, max(most, binning.size) - 1), 0))
+    return tuple(parts)
 
 
 def pair_cells(
@@ -96,14 +103,6 @@ def pair_cells(
         most = most_levels(binning.cells, levels, of_categories=of_categories)
         of_cell[j] = levels_of(generator.margins[j], generator.orders[j], most=most)[binning.bin_of]
     return tuple(PairCells(i, j, of_cell[i], of_cell[j]) for i, j in pairs)
-
-
-def _parts_of(binning: Binning, *, most: int) -> ColumnParts:
-    if not binning.cells.column.is_coded:
-        return ColumnParts(binning.bin_of, binning.ordered)
-    place = np.empty(len(binning.mass), dtype=np.int64)
-    place[np.argsort(-binning.mass, kind="stable")] = np.arange(len(binning.mass))
-    return ColumnParts(np.minimum(place, max(most, binning.size) - 1), 0)
 
 
 def _steps(n: int, *, of: int | None = None) -> Floats:

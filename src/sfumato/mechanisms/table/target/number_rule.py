@@ -104,11 +104,8 @@ class NumberRule:
 
     def uncorrected(self, generator: Generator, settings: TargetSettings) -> CorrectedNumber:
         """The rule without corrections."""
-        order = [np.argsort(order).astype(np.float64) for order in generator.orders]
-        rows = generator.population.rows
-        of_all = self.trees.predict(
-            np.stack([rank[column] for rank, column in zip(order, rows.T, strict=True)], axis=1)
-        )
+        ranks = [np.argsort(order).astype(np.float64) for order in generator.orders]
+        of_all = self.trees.predict(ranked(ranks, generator.population.rows))
         mean = float(self.predicted.mean())
         farthest = max(float(np.abs(self.predicted - mean).max()), 1e-12 * max(1.0, abs(mean)))
         cut = settings.error_beyond * float(np.quantile(np.abs(self.errors), settings.error_cut))
