@@ -25,18 +25,13 @@ class Cells:
     >>> grid = Cells(Column(name="gain", kind="numeric", bounds=(-1000, 1000)))
     >>> grid.count, grid.code(np.array([-1000.0, -1e-9, 0.0, 1e-9, 1000.0])).tolist()
     (1027, [0, 512, 513, 514, 1026])
-
-    Args:
-        column: The column.
-        bend: The grid turns from even to logarithmic at one part in so many of the range.
-        turns: How many cells each of some even parts of the grid has got; of the grid that follows, the next; and so on.
-        n_places: Cells of a number that has no short list of values.
     """
 
     column: Column
-    bend: float = 2000.0
+    bend: float = 2000.0  # the grid turns from even to logarithmic at one part in so many of the range
+    #: How many cells each of some even parts of the grid has got; of the grid that follows, the next; and so on.
     turns: tuple[tuple[int, ...], ...] = ()
-    n_places: int = 1024
+    n_places: int = 1024  # cells of a number that has no short list of values
 
     def __post_init__(self) -> None:
         """Work out at once what is kept: a release must hold the same whatever was asked of its cells before."""

@@ -13,7 +13,7 @@ from sfumato.mechanisms.moments import maps
 from sfumato.mechanisms.moments.gaussian import Gaussian, fit_gaussian
 from sfumato.mechanisms.moments.plan import MomentsPlan
 from sfumato.mechanisms.moments.points import Frame, Points, quantile_of_counts
-from sfumato.mechanisms.moments.teacher import NoisyGradient, Posterior, fit_score_scale, no_gradient
+from sfumato.mechanisms.moments.teacher import NoisyGradient, Posterior, fit_score_scale
 from sfumato.public.plan.doors import Doors, Measured
 
 
@@ -80,8 +80,8 @@ def measure_weights(
     # Scores of a few units, from entries of these variances. The Gaussian stands for the rows too roughly to learn more.
     deviation = float(s.score_deviation / np.sqrt(max(float(gaussian.variances.sum()), 1e-12)))
     posterior = Posterior(maps.with_intercept(rows, s.intercept), density.n_rows, deviation, s.hessian_doubt)
-    observed = [no_gradient(plan.n_weights, plan.width + 1)]
-    weights = observed[0].weights
+    weights = np.zeros((plan.n_weights, plan.width + 1))
+    observed = [NoisyGradient(weights, weights, 1e6)]  # an equation that says next to nothing
     for _ in range(s.gradients):
         before_each(weights)
         scores = maps.Scores(density.points, s.intercept, weights)

@@ -61,11 +61,6 @@ class Posterior:
         return np.stack(means)
 
 
-def no_gradient(*shape: int) -> NoisyGradient:
-    """Where the weights begin: at zero, with an equation that says next to nothing."""
-    return NoisyGradient(np.zeros(shape), np.zeros(shape), 1e6)
-
-
 @dataclass(frozen=True)
 class ScoreScale:
     """The mean and standard deviation of the scores, and the deviation that the Gaussian predicts."""

@@ -68,7 +68,7 @@ class ColumnStage:
 
     def _codes(self, features: Sequence[Feature]) -> dict[int, CodeTable]:
         """Rows of each class at every category of columns that have too many of them for bins, by their places."""
-        long = [j for j, feature in enumerate(features) if self.plan.is_long(feature)]
+        long = [j for j, feature in enumerate(features) if self.plan.pooled(feature) > 0]
         if not long:
             return {}
         layout, n_classes = Layout(tuple(features[j].cells.count for j in long)), self.plan.n_classes

@@ -155,7 +155,7 @@ class JointStage:
         pairs = all_pairs(len(binned.sizes))
         sums, shares = self._pair_sums(binned, levels, pairs), self._shares_of(generator, pairs)
         goals = residual_goals(levels, pairs, sums, shares, self._settings, total=binned.total)
-        chosen = strongest_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
+        chosen = strongest_tree([(goal.columns[0], goal.columns[1]) for goal in goals], n_columns=len(binned.sizes))
         chosen = chosen if self.plan.has("links") else []
         links = self._links(generator, {goal.columns: goal for goal in goals}, chosen) if chosen else []
         if links:

@@ -9,6 +9,7 @@ import pandas as pd
 from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.calendar import with_rhythm
+from sfumato.mechanisms.table.columns.code_tables import code_scores
 from sfumato.mechanisms.table.columns.differences import added_up
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.mechanisms.table.columns.shortened_persons import classes_regained
@@ -41,16 +42,6 @@ class FittedTable:
             rows = rows * classes_regained(unit, rows, stddev=binned.cell_stddev, in_full=binned.in_full)
         return FittedTable(binned, rows / rows.sum(), None)
 
-    def scores(self, alpha: float) -> Floats | None:
-        """Scores by which classes are drawn anew: the generator's (alpha 0: none), the corrected ones (1), or between.
-
-        The rule averages out what is chance in the generator's own labels.
-        """
-        labels = self.labels
-        if alpha == 0 or labels is None:
-            return None
-        return (1 - alpha) * labels.generator + alpha * labels.corrected
-
 
 @dataclass(frozen=True)
 class TableModel:
@@ -63,8 +54,14 @@ class TableModel:
 
     @cached_property
     def scores(self) -> Floats | None:
-        """By which classes are drawn; without them they are the population's own."""
-        return self.fitted.scores(self.alpha)
+        """By which classes are drawn anew, from the rule's (alpha near 0) to the corrected ones (1); 0: the population's own.
+
+        The rule averages out what is chance in the generator's own labels.
+        """
+        labels = self.fitted.labels
+        if self.alpha == 0 or labels is None:
+            return None
+        return (1 - self.alpha) * labels.generator + self.alpha * labels.corrected
 
     @property
     def noisy_rows(self) -> float:
@@ -148,7 +145,7 @@ class TableModel:
             alike[:, j] = cells[-1] if binning.cells.column.is_coded else bins
         if self.scores is None or self.fitted.labels is None:
             return chosen, cells, population.labels[chosen]
-        scores = self.scores[chosen] + self.fitted.labels.of_codes(cells)
+        scores = self.scores[chosen] + code_scores(self.fitted.labels.codes, cells)
         labels = draw_labels(scores[row], rates, of_labels, alike=alike[row], same=row, settings=self.settings)
         mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
         return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]

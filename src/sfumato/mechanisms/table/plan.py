@@ -87,9 +87,8 @@ class TablePlan:
     def most_compared(self) -> int:
         """How many of them can be compared at this budget."""
         share = self.settings.budget.differences
-        return most_compared(
-            len(self.comparable), self.sizes, share=share, rows=self.evidence.rows, mu=self.evidence.mu
-        )
+        rows, mu = self.evidence.rows, self.evidence.mu
+        return most_compared(len(self.comparable), self.sizes, share=share, rows=rows, mu=mu)
 
     @cached_property
     def n_classes(self) -> int:
@@ -141,7 +140,7 @@ class TablePlan:
         return max(plain, sum(self._bins(feature) for feature in self.joined))
 
     def pooled(self, feature: Feature) -> float:
-        """How far a column has more categories than bins, from 0 to 1."""
+        """How far a column has more categories than bins, from 0 to 1: above 0 each is counted by class."""
         if not feature.cells.column.is_coded:
             return 0.0
         fewest, most = self.sizes.categories_per_bin
@@ -149,17 +148,13 @@ class TablePlan:
             max(math.log(feature.cells.count / self.most_bins(feature) / fewest) / math.log(most / fewest), 0.0), 1.0
         )
 
-    def is_long(self, feature: Feature) -> bool:
-        """Whether a column has so many more categories than bins that each is counted by class."""
-        return self.pooled(feature) > 0
-
     @cached_property
     def codes_block(self) -> Hot | None:
         """Counts of every category of long columns by class; None where there is none, or too much of it."""
         # Of persons with several rows gradients have less noise than tables.
         if not self.sizes.counts_codes or self.number_target or self.n_classes < 2 or self.schema.unit.max_rows > 1:
             return None
-        long = [[f.cells.count for f in features if self.is_long(f)] for features in (self.plain, self.joined)]
+        long = [[f.cells.count for f in features if self.pooled(f) > 0] for features in (self.plain, self.joined)]
         width = self.n_classes * max(map(sum, long))
         if not 0 < width <= self.sizes.most_numbers:
             return None

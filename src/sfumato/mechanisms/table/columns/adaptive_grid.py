@@ -183,13 +183,14 @@ class Counted:
             np.repeat([self.leaf_stddev**2, self.part_stddev**2], [n_leaves, n_parts]),
         )
         leaves = Intervals.of(self.cells, self.leaf)
-        density = find_density(shapes_of(self.cells, settings), leaves, place, single, counted, settings, total=total)
-        unclear = single & (density.rows < settings.part_seen * density.stddev)
+        shapes = shapes_of(self.cells, settings)
+        rows, stddev, shape = find_density(shapes, leaves, place, single, counted, settings, total=total)
+        unclear = single & (rows < settings.part_seen * stddev)
         unclear[-1] &= not self.cells.has_missing_cell
-        clear = np.where(unclear, -np.inf, self._without_far_noise(density.rows, density.stddev, single, settings))
+        clear = np.where(unclear, -np.inf, self._without_far_noise(rows, stddev, single, settings))
         in_leaf = to_simplex(clear, total=total)
         within = np.ones(self.cells.count)
-        of_shape = density.shape.parts(Intervals.of(self.cells, np.arange(inner)))
+        of_shape = shape.parts(Intervals.of(self.cells, np.arange(inner)))
         within[:inner] = np.where(
             single[self.leaf[:inner]], 1.0, of_shape + 1e-12
         )  # where the shape has nothing, cells are alike

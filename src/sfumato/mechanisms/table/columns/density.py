@@ -113,15 +113,6 @@ class NoisySums:
     variances: Floats
 
 
-@dataclass(frozen=True)
-class Density:
-    """Rows in each leaf, how surely they are known, and the shape that the density has within leaves."""
-
-    rows: Floats
-    stddev: Floats
-    shape: Mixture
-
-
 def find_density(
     shapes: list[DensityShape],
     leaves: Intervals,
@@ -131,10 +122,11 @@ def find_density(
     settings: ColumnSettings,
     *,
     total: float,
-) -> Density:
-    """What goes best with the counts, of shapes of which the first is even, by leaves and the place of each on the grid.
+) -> tuple[Floats, Floats, Mixture]:
+    """Rows in each leaf, how surely they are known, and the shape of the density within leaves, as it goes best with counts.
 
-    `single` says which leaves stand for one value, or (the last ones, beyond those of the grid) for missing ones.
+    The first of the shapes is even. `single` says which leaves stand for one value, or (the last ones, beyond those of the
+    grid) for missing ones.
     """
     beyond = np.zeros(len(place) - len(leaves.low))
     of_shapes = np.stack([np.append(shape.parts(leaves), beyond) for shape in shapes])
@@ -164,7 +156,7 @@ def find_density(
                 best, likeliest = fit, (total * shape + across @ answer, prior, across, root, mixed)
     rows, prior, across, root, taken = likeliest
     left = np.diag(prior) - np.einsum("ij,ji->i", across, linalg.cho_solve(root, across.T))
-    return Density(rows, np.sqrt(np.maximum(left, 0.0)), Mixture(shapes, taken, settings.shape_least))
+    return rows, np.sqrt(np.maximum(left, 0.0)), Mixture(shapes, taken, settings.shape_least)
 
 
 def _weights(shapes: Floats, counted: NoisySums, of_singles: Floats, *, off: float, fewer: float) -> Floats:

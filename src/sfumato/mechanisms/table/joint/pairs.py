@@ -159,12 +159,6 @@ class Goal:
     table: Floats
     strength: float
 
-    @property
-    def pair(self) -> tuple[int, int]:
-        """The columns of a table of two."""
-        left, right = self.columns
-        return left, right
-
 
 @dataclass(frozen=True)
 class PairSums:

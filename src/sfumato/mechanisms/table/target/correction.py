@@ -171,15 +171,6 @@ def _alike_along(runs: Sequence[tuple[int, int]], *, width: int, precision_betwe
     return precision
 
 
-@dataclass(frozen=True)
-class _Gradient:
-    """A gradient, the corrections at which it was taken, and the standard deviation of each entry."""
-
-    gradient: Floats
-    at: Floats
-    stddev: Floats
-
-
 def learn_corrections(
     ask: Ask,
     generator: StandIns,
@@ -195,19 +186,19 @@ def learn_corrections(
     `unseen` are the bins' weights for which no gradient is given: it follows from the others.
     """
     now, sizes = start, np.tile((settings.prior_bin, settings.prior_column), (len(start), 1))
-    measured: list[_Gradient] = []
+    measured: list[tuple[Floats, Floats, Floats]] = []
     for t in range(1, times + 1):
         bins, everywhere, trees = ask(now)
         gradient = np.column_stack([bins.values, everywhere.values, trees.values])
         stddev = np.append(np.where(unseen, np.inf, bins.stddev), [everywhere.stddev, trees.stddev])
-        measured.append(_Gradient(gradient, now, stddev))
+        measured.append((gradient, now, stddev))
         best, sizes = _posterior(measured, generator, now, start, settings, prior, sizes)
         now = now + generator.within(settings.radius / t, best - now)
     return now
 
 
 def _posterior(
-    measured: Sequence[_Gradient],
+    measured: Sequence[tuple[Floats, Floats, Floats]],
     generator: StandIns,
     here: Floats,
     start: Floats,
@@ -219,16 +210,17 @@ def _posterior(
 
     The Hessian is not that of the private rows, so a gradient that was taken far from here counts for less: what it would be
     here is known up to a part of the most that any Hessian with this diagonal could make of the way (Cauchy and Schwarz).
+    A gradient is measured with the corrections at which it was taken and the standard deviation of each entry.
     """
     means, learned = [], sizes.copy()
     for c, hessian in enumerate(generator.hessians(here, together=settings.together)):
         trust, pull = np.zeros(len(hessian)), np.zeros(len(hessian))
-        for one in measured:
-            way = one.at[c] - here[c]
+        for gradient, at, stddev in measured:
+            way = at[c] - here[c]
             doubt = settings.hessian_doubt**2 * np.diag(hessian) * float(way @ hessian @ way)
-            of_one = 1 / (one.stddev**2 + doubt)
+            of_one = 1 / (stddev**2 + doubt)
             trust += of_one
-            pull += of_one * (hessian @ one.at[c] - one.gradient[c])
+            pull += of_one * (hessian @ at[c] - gradient[c])
         curves = prior.curves[c].T
         # What the gradients say of the bins' parts says it of the columns': these are sums of them.
         root = hessian * np.sqrt(trust)

@@ -4,7 +4,6 @@ A class that has too few rows for gradients gets steeper scores: where noise hid
 distinguish it from the others, and from few labels that look like chance a learner learns chance.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.labels import expected_labels, score_order, systematic_labels
-from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
+from sfumato.mechanisms.table.columns.code_tables import CodeScores
 from sfumato.mechanisms.table.joint.balanced_sampling import balanced_walk
 from sfumato.mechanisms.table.joint.population import Population
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
@@ -26,10 +25,6 @@ class ClassLabels:
     generator: Floats
     corrected: Floats
     codes: CodeScores = field(default_factory=dict)  # by the places of columns; both rules have them besides
-
-    def of_codes(self, cells: Sequence[Integers]) -> Floats | float:
-        """What the categories of rows add to their scores, from the cells of every column."""
-        return code_scores(self.codes, cells)
 
 
 def draw_labels(
