@@ -6,23 +6,18 @@ from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.logistic import probabilities
 
 
-def balanced_intercepts(scores: Floats, rates: Floats, *, rounds: int = 200) -> Floats:
-    """What to add to each class's score so that classes come out at the given rates on average."""
-    shift = np.zeros(scores.shape[1])
-    wanted = np.maximum(rates, 1e-9)
+def expected_labels(scores: Floats, rates: Floats, *, rounds: int = 200) -> Floats:
+    """The chance of every class for each row, the rates of the classes kept; a single score is that of the second of two."""
+    if scores.shape[1] == 1:
+        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+    # What to add to each class's score so that classes come out at the given rates on average.
+    shift, wanted = np.zeros(scores.shape[1]), np.maximum(rates, 1e-9)
     for _ in range(rounds):
         reached = probabilities(scores + shift).mean(axis=0)
         shift += np.log(wanted / np.maximum(reached, 1e-12))
         if np.abs(reached - wanted).max() < 1e-7:
             break
-    return np.asarray(shift - shift[0])
-
-
-def expected_labels(scores: Floats, rates: Floats, *, rounds: int = 200) -> Floats:
-    """The chance of every class for each row, the rates of the classes kept; a single score is that of the second of two."""
-    if scores.shape[1] == 1:
-        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
-    return probabilities(scores + balanced_intercepts(scores, rates, rounds=rounds))
+    return probabilities(scores + (shift - shift[0]))
 
 
 def score_order(p: Floats) -> Integers:

@@ -34,7 +34,6 @@ _MOMENTUM = 0.8
 #: The steps together are as long as the noise allows, in units of mu n; and no longer than the curvature allows.
 _WAY, _LONGEST_WAY = 0.7, 24_000.0
 
-
 #: Told the number of a step and the rule before it.
 Watch = Callable[[int, Floats], None]
 
@@ -61,10 +60,7 @@ class LinearTeacher:
     def measure(
         self, view: Doors, schema: Schema, density: Density, *, watch: Watch = lambda step, rule: None
     ) -> dict[str, NDArray[Any]]:
-        """Softmax regression by gradient steps with momentum; the second half of the steps is averaged.
-
-        `watch` is told the number of every step and the rule before it.
-        """
+        """Softmax regression by gradient steps with momentum; the second half of the steps is averaged."""
         image = schema.images[0]
         mean, matrix, rule = self._practised(schema, density)
         rounded = rounded_matrix(matrix)

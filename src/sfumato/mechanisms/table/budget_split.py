@@ -118,11 +118,6 @@ class Evidence:
         return kept
 
 
-def without(shares: dict[str, float], *stages: str) -> dict[str, float]:
-    """The shares without some stages: what these had goes to the others, since only proportions count."""
-    return {stage: share for stage, share in shares.items() if stage not in stages}
-
-
 def _stages(budget: BudgetSettings) -> dict[str, tuple[float, ...]]:
     """The shares of every stage, in their order."""
     return {stage.name: getattr(budget.shares, stage.name) for stage in fields(budget.shares)}

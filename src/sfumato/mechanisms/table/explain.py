@@ -19,7 +19,7 @@ from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.public.budget import Budget
 from sfumato.public.plan.outline import LeftOut, Outline
 from sfumato.public.plan.reading import Reading
-from sfumato.public.schema.schema import Column, Schema
+from sfumato.public.schema.schema import Schema
 
 #: What a release lacks without a stage. Stages of one name are asked for together.
 _LACKS = {
@@ -179,22 +179,16 @@ def _name(feature: Feature) -> str:
 
 
 def table_readings(schema: Schema) -> tuple[Reading, ...]:
-    """Fine counts of every column: a count itself, and the mean that follows from all of them."""
+    """Fine counts of every column: a count itself, and the mean that follows from all of them, before they are smoothed."""
     readings = []
     for column in schema.columns:
         is_target = column.name == schema.target and column.is_number and len(schema.columns) > 1
         block = TARGET if is_target else "fine"
         readings.append(Reading(column=column.name, what="a count", step="fine", block=block, unit="rows"))
         if column.is_number:
-            readings.append(mean_of_cells(column, step="fine", block=block))
+            # An error e of a cell's count moves the mean by e (value - mean) / rows. The mean is private; the middle of the
+            # bounds stands for it.
+            per_one = float(np.linalg.norm(Cells(column).middles() - column.centre))
+            mean = Reading(column=column.name, what="the mean", step="fine", block=block, per_one=per_one, over=1.0)
+            readings.append(mean)
     return tuple(readings)
-
-
-def mean_of_cells(column: Column, *, step: str, block: str) -> Reading:
-    """The mean of a number from noisy counts of its cells, before they are smoothed.
-
-    An error e of a cell's count moves the mean by e (value - mean) / rows. The mean is private; the middle of the
-    bounds stands for it.
-    """
-    per_one = float(np.linalg.norm(Cells(column).middles() - column.centre))
-    return Reading(column=column.name, what="the mean", step=step, block=block, per_one=per_one, over=1.0)

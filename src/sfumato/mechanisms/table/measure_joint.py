@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
-from sfumato.mechanisms.common.counting import count_codes, count_stddev
+from sfumato.mechanisms.common.counting import count_codes, count_stddev, weight_of
 from sfumato.mechanisms.common.layout import BinCodes, Layout, side_by_side
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.simplex import to_simplex
@@ -107,7 +107,7 @@ class JointStage:
     def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], Floats]:
         """The centred table of every column, and rows of each class."""
         layout, n_classes = Layout(binned.sizes), binned.n_classes
-        own, cells_of_class = binned.target_margin, np.maximum(binned.cells_of_class, 1)
+        own = np.array([binned.total]) if binned.target is None else binned.target.margin
         if not self.plan.centred:
             codes = partial(maps.bins_by_class, layout=layout)
             counts = count_codes(self.view, self.plan.hot("classes"), codes, n_codes=len(binned.sizes))
@@ -128,7 +128,7 @@ class JointStage:
             gain = self._regained(binned, rows)
             values, stddev = gain * noisy.values[:n_classes], gain * noisy.stddev
             tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values[:, :-1])]
-            first = binned.cell_stddev**-2 / cells_of_class
+            first = binned.cell_stddev**-2 / np.maximum(binned.cells_of_class, 1)
             per_class = (own * first + values[:, -1] * stddev**-2) / (first + stddev**-2)
         possible = binned.cells_of_class > 0
         per_class = to_simplex(np.where(possible, per_class, -np.inf), total=binned.total)
@@ -295,7 +295,7 @@ class JointStage:
     def _count_class(self, of_bin: Sequence[Integers], *, rare: int, uses: int) -> "_Recount":
         """Rows of a class in every column, its bins joined as `of_bin` says, and all of them: several counts averaged."""
         layout, block = Layout(tuple(int(joined.max()) + 1 for joined in of_bin)), self.plan.hot("teacher")
-        weight = math.sqrt(block.n_hot / (len(of_bin) + 1))
+        weight = weight_of(block, len(of_bin) + 1)
         counts = partial(
             maps.rare_counts,
             of_bin=side_by_side(of_bin),

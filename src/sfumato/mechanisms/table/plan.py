@@ -7,7 +7,7 @@ from functools import cached_property
 
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.logistic import error_bound
-from sfumato.mechanisms.table.budget_split import Evidence, evidence_of, without
+from sfumato.mechanisms.table.budget_split import Evidence, evidence_of
 from sfumato.mechanisms.table.columns.differences import comparable, most_compared, widest
 from sfumato.mechanisms.table.columns.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.columns.point_masses import zoom_width
@@ -206,10 +206,11 @@ class TablePlan:
         return tuple(steps)
 
     def shares(self) -> dict[str, float]:
-        """What each stage gets of the precision."""
+        """What each stage gets of the precision; what those had that are left out goes to the others."""
         target = self.settings.target
-        left_out = [] if target.corrections else ["teacher", "residuals"]
-        return without(self._worthwhile, *left_out, *([] if target.scales_errors else ["residuals"]))
+        left_out = [] if target.corrections else ["teacher"]
+        left_out += [] if target.corrections and target.scales_errors else ["residuals"]
+        return {stage: share for stage, share in self._worthwhile.items() if stage not in left_out}
 
     @cached_property
     def _worthwhile(self) -> dict[str, float]:

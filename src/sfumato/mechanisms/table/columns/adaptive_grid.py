@@ -20,29 +20,6 @@ from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.public.plan.measured import Measured
 
 
-def turned(feature: Feature, counts: Floats, settings: ColumnSettings, *, stddev: float) -> Feature:
-    """The same column with most of its cells where its rows are seen; as it is where they are not in few parts.
-
-    `counts` are noisy ones of even parts of its grid, without single values and missing ones.
-    """
-    lit = counts > settings.turn_seen * stddev
-    beside = np.append(lit[1:], False) | np.append(False, lit[:-1])
-    kept = lit | (beside & (counts > settings.turn_beside * stddev))
-    share = settings.turn_cells  # of the cells, for the parts that hold rows
-    least = max(settings.turn_most * float(counts.sum()), settings.turn_visible * stddev * share * len(counts))
-    if not lit.any() or kept.sum() > min(settings.turn_parts, len(counts) // 4) or counts[kept].sum() < least:
-        return feature
-    weight = np.where(kept, share / kept.sum(), (1 - share) / (~kept).sum())
-    n_cells = np.diff(np.round(np.append(0.0, np.cumsum(weight)) * feature.cells.n_places)).astype(int)
-    cells = replace(feature.cells, turns=(*feature.cells.turns, tuple(n_cells.tolist())))
-    return replace(feature, cells=cells)
-
-
-def even_parts(n_places: int, n_parts: int) -> Integers:
-    """The part of each place of a grid, in even parts."""
-    return np.arange(n_places) * n_parts // n_places
-
-
 def part_names(cells: Cells, of_place: Integers) -> Integers:
     """A number for each cell that names what is counted together: a part of the grid on one side of zero, or a single value.
 
@@ -61,7 +38,7 @@ def carried(before: Cells, part: Integers, counts: Floats, after: Cells) -> tupl
     """
     n_parts = len(after.turns[-1])
     old = np.zeros(len(counts), dtype=np.int64)
-    old[part] = part_names(before, even_parts(before.n_places, n_parts))
+    old[part] = part_names(before, np.arange(before.n_places) * n_parts // before.n_places)
     new = part_names(after, np.repeat(np.arange(n_parts), after.turns[-1]))
     old = np.where(np.isin(old, new), old, old ^ 1)
     new = np.where(np.isin(new, old), new, new ^ 1)
@@ -75,7 +52,7 @@ def counts_of_grid(cells: Cells, part: Integers, counts: Floats, n_parts: int) -
     """The counts of even parts of a grid, both sides of zero together."""
     of_part = np.full(len(counts), -1)
     on_grid = cells.grid >= 0
-    of_part[part[: cells.inner][on_grid]] = even_parts(cells.n_places, n_parts)[cells.grid[on_grid]]
+    of_part[part[: cells.inner][on_grid]] = cells.grid[on_grid] * n_parts // cells.n_places
     known = of_part >= 0
     return np.bincount(of_part[known], weights=counts[known], minlength=n_parts).astype(np.float64)
 
@@ -90,12 +67,21 @@ class Coarse:
     stddev: float
 
     def closer(self, n_parts: int, settings: ColumnSettings) -> Feature:
-        """The column on a grid that is finer where its rows are."""
-        cells = self.feature.cells
+        """The column with most of its cells where its rows are seen; as it is where they are not in few parts."""
+        cells, stddev = self.feature.cells, self.stddev
         if not (settings.turns_grids and cells.on_grid):
             return self.feature
         counts = counts_of_grid(cells, self.part, self.counts, n_parts)
-        return turned(self.feature, counts, settings, stddev=self.stddev)
+        lit = counts > settings.turn_seen * stddev
+        beside = np.append(lit[1:], False) | np.append(False, lit[:-1])
+        kept = lit | (beside & (counts > settings.turn_beside * stddev))
+        share = settings.turn_cells  # of the cells, for the parts that hold rows
+        least = max(settings.turn_most * float(counts.sum()), settings.turn_visible * stddev * share * len(counts))
+        if not lit.any() or kept.sum() > min(settings.turn_parts, len(counts) // 4) or counts[kept].sum() < least:
+            return self.feature
+        weight = np.where(kept, share / kept.sum(), (1 - share) / (~kept).sum())
+        n_cells = np.diff(np.round(np.append(0.0, np.cumsum(weight)) * cells.n_places)).astype(int)
+        return replace(self.feature, cells=replace(cells, turns=(*cells.turns, tuple(n_cells.tolist()))))
 
     def with_another(self, other: "Coarse") -> "Coarse":
         """With a second count: the mean of both where they are of the same parts, else the second, which is closer."""

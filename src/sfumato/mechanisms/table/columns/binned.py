@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.arrays import Integers
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.features import Feature
@@ -37,11 +37,6 @@ class BinnedTable:
     def n_classes(self) -> int:
         """Classes that a row can have."""
         return 1 if self.target is None else self.target.size
-
-    @property
-    def target_margin(self) -> Floats:
-        """Rows of each class, by its cells."""
-        return np.array([self.total]) if self.target is None else self.target.margin
 
     @property
     def cells_of_class(self) -> Integers:

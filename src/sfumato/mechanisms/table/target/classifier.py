@@ -39,9 +39,12 @@ class GeneratorRule:
         scores = self.trees.decision_function(np.concatenate([self._ranked(rows), additive], axis=1))
         scores = scores.reshape(len(rows), -1)
         if additive.shape[1] > 1:
-            scores = spread_over(scores, self.classes, additive.shape[1], impossible=self.impossible)
+            if scores.shape[1] == 1:
+                scores = np.concatenate([-scores / 2, scores / 2], axis=1)
+            of_all = np.full(additive.shape, self.impossible)
+            of_all[:, self.classes] = scores
             known = np.isin(np.arange(additive.shape[1]), self.classes)
-            more = np.where(known, scores - additive, 0.0)
+            more = np.where(known, of_all - additive, 0.0)
             more -= more.sum(axis=1, keepdims=True) / max(int(known.sum()), 1) * known
         else:
             more = scores - additive
@@ -51,15 +54,6 @@ class GeneratorRule:
         """Every bin by its place in the order of its column: so that a tree can cut categories too."""
         ranks = [np.argsort(order).astype(np.float64) for order in self.orders]
         return np.stack([rank[column] for rank, column in zip(ranks, rows.T, strict=True)], axis=1)
-
-
-def spread_over(scores: Floats, classes: Integers, n_classes: int, *, impossible: float) -> Floats:
-    """Scores of the classes that were seen, in a table of all."""
-    if scores.shape[1] == 1:
-        scores = np.concatenate([-scores / 2, scores / 2], axis=1)
-    out = np.full((len(scores), n_classes), impossible)
-    out[:, classes] = scores
-    return out
 
 
 def learn_rule(
