@@ -60,10 +60,7 @@ class ColumnStage:
         bin_of = tuple(b.bin_of for b in (*binnings, *(() if target is None else (target,))))
         self.view.prepare(BINS, partial(maps.bins_of, bin_of=bin_of, has_target=target is not None))
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
-        in_full = None
-        if self.plan.has("sizes"):
-            sizes = self.view.noisy_sum("sizes", maps.class_of)["sizes"]
-            in_full = Measured(sizes.values[: 1 if target is None else target.size], sizes.stddev)
+        in_full = self._sizes(1 if target is None else target.size) if self.plan.has("sizes") else None
         return BinnedTable(features, binnings, target, total, total_stddev, cell_stddev, in_full, by_class)
 
     def _codes(self, features: Sequence[Feature]) -> dict[int, CodeTable]:
@@ -76,6 +73,11 @@ class ColumnStage:
         counts = count_codes(self.view, self.plan.hot("codes"), codes, n_codes=len(long))
         tables = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
         return {j: CodeTable(Measured(t, counts.stddev)) for j, t in zip(long, layout.split(tables), strict=True)}
+
+    def _sizes(self, n_classes: int) -> Measured:
+        """Rows of each class, every one of them counted."""
+        sizes = self.view.noisy_sum("sizes", maps.class_of)["sizes"]
+        return Measured(sizes.values[:n_classes], sizes.stddev)
 
     def _features(self) -> tuple[Feature, ...]:
         """The columns, with the groups that are groups."""
