@@ -97,11 +97,7 @@ class JointStage:
             rare_stddev = (float(tables[0].stddev[rare]) ** -2 + self._recount_stddev(binned) ** -2) ** -0.5
             tables, per_class = self._counted_again(binned, tables, per_class, margins, rare=rare)
         ordered = 0 if binned.target is None else binned.target.ordered
-        # Very many classes have nothing to gain by it, and columns lose.
-        longer = binned.n_classes <= self.plan.settings.target.tree_classes and not self.plan.number_target
-        joints = joint_tables(
-            tables, binned.binnings, margins, per_class, self._settings, ordered=ordered, lengthened=longer
-        )
+        joints = joint_tables(tables, binned.binnings, margins, per_class, self._settings, ordered=ordered)
         return per_class, joints, rare_stddev
 
     def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], Floats]:
