@@ -125,7 +125,7 @@ class TestTwins:
     )
     def test_broken_doors_under_the_network(self, primitives, clause: str) -> None:
         pytest.importorskip("torch")
-        learner = replace(CNN, epochs=20) if "sampling" in clause else CNN
+        learner = replace(CNN, epochs=5) if "sampling" in clause else CNN
         with pytest.raises(ContractError):
             run_clause(clause, learner, PICTURES, primitives)
 
