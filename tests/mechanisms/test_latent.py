@@ -29,7 +29,7 @@ from sfumato.public.plan.probe import random_batch
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 SIZES = {"latent": 3, "components": 2, "rounds": 2, "coefficients": 12}
-TRAINED = {**SIZES, "hidden": 4, "n_steps": 3, "batch": 60}
+TRAINED = {**SIZES, "hidden": 4, "n_steps": 2, "batch": 60}
 SMALL, LEARNED, PHASED = DPSyn(**SIZES), DPSyn(**TRAINED, encoder="network"), P3GM(**TRAINED)
 
 
