@@ -29,8 +29,6 @@ torch = pytest.importorskip("torch", reason="torch is not installed: tests of ge
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 SMALL = DPMerf(waves=20, latent=4, hidden=8, n_steps=3, batch=48)
-#: Noise is looked at until there are thousands of values: more waves, fewer runs.
-WAVES = replace(SMALL, waves=400)
 NUMBER = replace(schemas.TABLE, target="pressure")
 
 
@@ -132,8 +130,8 @@ class TestEmbedding:
 
 
 KEPT = [
-    pytest.param(WAVES, replace(schemas.PERSONS, target="pressure"), id="persons-number"),
-    pytest.param(WAVES, replace(schemas.IMAGES, unit=schemas.REPLACE.unit), id="images-replace"),
+    pytest.param(SMALL, replace(schemas.PERSONS, target="pressure"), id="persons-number"),
+    pytest.param(SMALL, replace(schemas.IMAGES, unit=schemas.REPLACE.unit), id="images-replace"),
 ]
 
 
@@ -210,7 +208,7 @@ BROKEN = [
     (ScalesByTheRows(**kwargs()), Primitives, "maps act on each row alone"),
     (WidthFromRows(**kwargs()), Primitives, "steps are public and settled"),
     (ExactRates(**kwargs()), Primitives, "what comes out follows from the doors' answers"),
-    (WAVES, twins.HalfNoise, "noise has the planned scale"),
+    (SMALL, twins.HalfNoise, "noise has the planned scale"),
 ]
 
 
