@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
-from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.budget import Budget
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import Doors
@@ -89,7 +89,7 @@ class IndependentHistograms:
 
 
 @dataclass(frozen=True)
-class HistogramModel:
+class HistogramModel(CountedRows):
     """Noisy class counts, and for every column a table of probabilities, one row for each class."""
 
     schema: Schema
@@ -98,11 +98,6 @@ class HistogramModel:
     tables: tuple[NDArray[np.float64], ...]
     noisy_rows: float
     noisy_rows_stddev: float
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw a class for each row, then every column on its own."""

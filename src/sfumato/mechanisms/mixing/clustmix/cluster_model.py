@@ -11,7 +11,7 @@ from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.mechanisms.mixing.clustmix.classifier_pull import with_bias
 from sfumato.mechanisms.mixing.clustmix.cluster_space import ClusterSpace
 from sfumato.mechanisms.mixing.clustmix.tilt import CELLS, tilted
-from sfumato.model import FixedModel, Synthetic, check_row_count, rows_counted
+from sfumato.model import CountedRows, FixedModel, Synthetic, check_row_count
 from sfumato.public.schema.schema import Schema
 
 Vectors = NDArray[np.float64]
@@ -77,17 +77,12 @@ class Mixture:
 
 
 @dataclass(frozen=True)
-class ClusterModel:
+class ClusterModel(CountedRows):
     """A mixture of clusters as rows: columns independent of each other within a cluster."""
 
     schema: Schema
     mixture: Mixture = field(repr=False)
     noisy_rows_stddev: float
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     @property
     def noisy_rows(self) -> float:
