@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.marginals.binned import Binned, Columns
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel, Table
 from sfumato.model import CountedRows, Synthetic, check_row_count
@@ -25,7 +25,7 @@ class NoisyTable:
     """Noisy counts of a table, and the standard deviation of the noise in each."""
 
     columns: Columns
-    counts: NDArray[np.float64]
+    counts: Floats
     stddev: float
 
 
