@@ -77,7 +77,7 @@ def train(
 ) -> Trained:
     """Train a classifier of the schema's target within the budget.
 
-    The learner is one of yours, or the name of one: `logistic`, `scattering`, `cnn`. All else is as in `sfumato.fit`.
+    The learner may be a name: `logistic`, `scattering`, `cnn`. All else is as in `sfumato.fit`.
     """
     chosen = learner_for(learner) if isinstance(learner, str) else learner
     if not isinstance(chosen, Learner):

@@ -109,7 +109,7 @@ def look_of(measured: Measured) -> Look:
 
 
 def look_at(view: Doors, judge: Callable[[Batch], tuple[Floats, Integers]]) -> Look:
-    """A look at everyone, by what a judge says of each row alone: the chance of every class, and the row's own class."""
+    """A look at everyone. The judge gives, for each row alone, the chance of every class, and its own."""
     return look_of(view.noisy_sum(PROGRESS, partial(_seen, judge=judge))[PROGRESS])
 
 
