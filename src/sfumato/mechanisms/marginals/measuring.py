@@ -12,6 +12,7 @@ import numpy as np
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.layout import Layout
+from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.marginals.binned import Binned, Columns, codes_in, prepared_bins
 from sfumato.mechanisms.marginals.fitting import NoisyTable, Total
@@ -83,7 +84,8 @@ def chosen_tables_steps(
 
 
 def count_columns(view: Doors, binned: Binned) -> list[NoisyTable]:
-    """The noisy counts of every column."""
+    """The noisy counts of every column, from bins that are prepared for all later tables too."""
+    view.prepare(CODES, binned.bins)
     return counted_tables(view, "columns", [(column,) for column in range(len(binned.sizes))], binned)
 
 
