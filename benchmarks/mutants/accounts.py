@@ -4,6 +4,8 @@ from mutants.mutant import Mutant
 
 _STEP, _PLAN, _ACCOUNTANT = "public/plan/step.py", "public/plan/plan.py", "public/accounting/accountant.py"
 _GRID, _PLD = "public/plan/grid.py", "public/accounting/pld.py"
+_EVENTS = "public/accounting/events.py"
+_RECORDS = ("tests/public/test_accounting.py", "-k", "TestJson")
 _FORGERY_FREE = ("tests/public/test_accounting.py",)
 _REPLAY = ("tests/verification/test_replay.py", "-k", "agrees or never_below")
 
@@ -192,5 +194,49 @@ ACCOUNTING = (
         "the steps after it have the whole budget again",
         ("fitting.py", "rows=schema.rows, prior=prior)", "rows=schema.rows, prior=None)"),
         tests=("tests/test_fit.py", "-k", "discovery or spent"),
+    ),
+    _mutant(
+        "an event with other fields beside its own",
+        "a reader takes a certificate for more than was accounted",
+        (_EVENTS, "if event_to_json(event) != record:", "if False:"),
+        tests=_RECORDS,
+    ),
+    _mutant(
+        "a whole number may be true",
+        "a count of True is one use, whatever was done",
+        (
+            _EVENTS,
+            "if isinstance(value, bool) or not isinstance(value, int) or value < 1:",
+            "if not isinstance(value, int) or value < 1:",
+        ),
+        tests=_RECORDS,
+    ),
+    _mutant(
+        "a sample larger than its source",
+        "an amplification that no sampling gives",
+        (_EVENTS, "    if sample > source:\n", "    if False:\n"),
+        tests=_RECORDS,
+    ),
+    _mutant(
+        "odds that do not add up",
+        "part of what a person can do has no cost",
+        (_EVENTS, " or abs(math.fsum(odds) - 1.0) > 1e-9:", ":"),
+        tests=_RECORDS,
+    ),
+    _mutant(
+        "a probability above 1",
+        "what is booked is no mechanism",
+        (_EVENTS, "and 0 <= number <= high):", "and 0 <= number):"),
+        tests=_RECORDS,
+    ),
+    _mutant(
+        "a sampled event written without its sampling",
+        "a certificate books other events than were spent",
+        (
+            _EVENTS,
+            '{"sampling_probability": _share, "inner": _inner}',
+            '{"sampling_probability": lambda value, name: 0.5, "inner": _inner}',
+        ),
+        tests=_RECORDS,
     ),
 )

@@ -371,6 +371,16 @@ KERNEL = (
         tests=("tests/private/test_votes.py", "-k", "stumbles"),
     ),
     _mutant(
+        "teachers tried on rows of another type",
+        "training can do on private rows what it does not do on public ones",
+        (
+            "private/doors/votes.py",
+            "(_part(rows.public, np.arange(start, start + n)) for start in (0, n))",
+            "({k: v[start : start + n] for k, v in rows.public.items()} for start in (0, n))",
+        ),
+        tests=("tests/private/test_votes.py", "-k", "by_their_type or needs_a_dict"),
+    ),
+    _mutant(
         "one use free of charge",
         "a step is measured once more than it was paid for",
         (_VIEW, "if used >= step.uses:", "if used > step.uses:"),

@@ -73,4 +73,14 @@ LOSSES = (
         ),
         test="nobody_wrote_to",
     ),
+    _mutant(
+        "an error behind an error",
+        "what a loss says after the private rows stands in the context of the refusal",
+        (
+            _DOOR,
+            "            same = None\n",
+            "            raise ContractError(words.FAILS_ON_PUBLIC_ROWS.format(step=self._step.name)) from None\n",
+        ),
+        test="after_the_private_rows",
+    ),
 )

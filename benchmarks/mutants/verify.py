@@ -17,6 +17,12 @@ def _mutant(name: str, why: str, edit: tuple[str, str, str], *, tests: tuple[str
 
 VERIFY = (
     _mutant(
+        "what cannot be read is no problem",
+        "a folder of which a part fails to be read passes",
+        ("verification/findings.py", 'self.problems.append(f"{garbled or failing} ({type(error).__name__}).")', "pass"),
+        tests=("tests/verification/test_findings.py",),
+    ),
+    _mutant(
         "one row in a thousand may be any",
         "real rows among many pass for rounding",
         (_REBUILT, "return min(int(poisson.isf(_FALSE_ALARM, expected)), difference", "return (difference"),

@@ -14,8 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
 
 from command_line import SCHEMA, answer_of, patients, release_it, run
+from sfumato.cli import app
+from sfumato.cli.refusals import refusing
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark.datasets import CATALOGUE, find
 from sfumato.private.intake.drafts import draft_schema
@@ -317,6 +320,24 @@ def test_plan_and_release_refuse_alike(place, options, said):
     Path("patients.csv").unlink()  # refused before the data is looked for
     assert said in refused(run("release", "patients.csv", "--schema", "schema.toml", "--out", "out", *options))
     assert not left_behind(place)
+
+
+def commands_of(group, above=()):
+    """Every command, with its whole name."""
+    for name, command in group.commands.items():
+        inner = getattr(command, "commands", None)
+        yield from [((*above, name), command)] if inner is None else commands_of(command, (*above, name))
+
+
+def test_every_command_refuses_and_stops_alike():
+    """Those of groups, too: a refusal is a sentence, and a stop is no trace."""
+    found = dict(commands_of(get_command(app)))
+    assert {("release",), ("keys", "new"), ("account", "dpmix"), ("data", "list")} <= set(found)
+    for name, command in found.items():
+        layers = [command.callback]
+        while hasattr(layers[-1], "__wrapped__"):
+            layers.append(layers[-1].__wrapped__)
+        assert refusing(print).__code__ in [layer.__code__ for layer in layers], name
 
 
 def test_usage_is_exit_code_two(place):

@@ -306,6 +306,39 @@ class TestRefusals:
             view.noisy_gradients("gradients", breaking, {"w": torch.ones(1)})
         assert "secret" not in str(refusal.value)
         assert refusal.value.__context__ is None
+        assert refusal.value.__cause__ is None
+
+    @pytest.mark.parametrize("ending", [SystemExit("secret"), KeyError("secret")])
+    def test_a_loss_that_ends_the_program_after_the_private_rows_is_told_nothing_of_either(self, ending) -> None:
+        calls = []
+
+        def leaving(p, e):
+            calls.append(1)
+            if len(calls) > 2:
+                raise ending
+            return p["w"].sum() * e["image"].mean()
+
+        view, _ = open_view(rows(), step(width=1, uses=2))
+        view.noisy_gradients("gradients", leaving, {"w": torch.ones(1)})
+        with pytest.raises(ContractError, match="withheld") as refusal:
+            view.noisy_gradients("gradients", leaving, {"w": torch.ones(1)})
+        assert refusal.value.__context__ is refusal.value.__cause__ is None
+
+    def test_after_a_refusal_the_next_sum_is_taken_at_its_own_parameters(self) -> None:
+        """A loss that differs when it is asked the third time only: the parameters of the try are not left behind."""
+        calls = []
+
+        def slipping(p, e):
+            calls.append(1)
+            return (p["w"] ** 2).sum() * e["image"].mean() * (2 if len(calls) == 3 else 1)
+
+        view, _ = open_view(rows(), step(width=1, uses=3))
+        at_one = view.noisy_gradients("gradients", slipping, {"w": torch.ones(1)})["w"].values
+        with pytest.raises(ContractError, match="asked again") as refusal:
+            view.noisy_gradients("gradients", slipping, {"w": torch.ones(1)})
+        assert refusal.value.__context__ is refusal.value.__cause__ is None
+        at_zero = view.noisy_gradients("gradients", slipping, {"w": torch.zeros(1)})["w"].values
+        assert abs(at_zero).max() < abs(at_one).max() / 100
 
     @pytest.mark.slow
     def test_torch_is_imported_only_when_it_is_needed(self) -> None:

@@ -4,6 +4,7 @@ import gzip
 import os
 import struct
 import traceback
+from collections import UserList
 from pathlib import Path
 
 import numpy as np
@@ -227,6 +228,13 @@ def test_pictures_in_a_folder_are_mapped_and_never_refused(tmp_path):
     assert read(tmp_path, colour)["p"].shape == (6, 2, 2, 3)
 
 
+class Shrinking(UserList):
+    """A column that gives fewer values than it says: NumPy's own message would count them."""
+
+    def __iter__(self):
+        return iter(self.data[1:])
+
+
 def faults(folder):
     """(data, schema, words of the message), each with the secret in its rows."""
     good = frame()
@@ -301,6 +309,7 @@ def faults(folder):
         ({"age": [1, 2], "pay": [SECRET]}, SCHEMA, "different lengths"),
         ({"age": SECRET}, SCHEMA, "no array"),
         ({"age": 5}, SCHEMA, "no array"),
+        ({"age": Shrinking("x" * 40)}, SCHEMA, "cannot be read as an array"),
         ({}, SCHEMA, "no arrays"),
         (np.zeros((3, 2)), SCHEMA, "in its order"),
         (5, SCHEMA, "type int"),

@@ -133,6 +133,25 @@ def test_what_is_no_vote_is_refused_on_public_rows(answer) -> None:
         counts(lambda batch: lambda queries: answer)
 
 
+def test_training_cannot_tell_private_rows_by_their_type() -> None:
+    seen = []
+
+    def telling(batch):
+        column = batch["age"]
+        seen.append((type(batch), list(batch), type(column), column.dtype, column.flags.writeable, column.base is None))
+        return above(batch)
+
+    counts(telling)
+    assert len(seen) > 3  # three times on public rows, then on private ones
+    assert len({repr(kind) for kind in seen}) == 1
+
+
+def test_training_that_needs_a_dict_is_refused_on_public_rows() -> None:
+    """On private rows alone it would stumble in silence, and no teacher would vote."""
+    with pytest.raises(AttributeError):
+        counts(lambda batch: above(batch.copy()))
+
+
 def test_training_that_remembers_is_refused_before_a_row_is_read() -> None:
     seen = []
 

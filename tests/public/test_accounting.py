@@ -69,6 +69,12 @@ EVENTS = [
 ]
 
 
+SAMPLED = {"event": "sampled_without_replacement", "source_dataset_size": 10, "sample_size": 2}
+SAMPLED |= {"inner": {"event": "gaussian", "noise_multiplier": 1.0}}
+MIXED = {"event": "mixture_of_gaussians", "standard_deviation": 1.0}
+MIXED |= {"sensitivities": [0.0, 1.0], "sampling_probs": [0.5, 0.5]}
+
+
 class TestJson:
     @pytest.mark.parametrize("event", EVENTS)
     def test_round_trip_is_exact(self, event):
@@ -115,11 +121,40 @@ class TestJson:
             {"event": "gaussian", "noise_multiplier": 1.0, "sensitivity": 2.0},
             {"event": "composed", "events": None},
             {"event": "self_composed", "count": 2.5, "inner": {"event": "non_private"}},
+            {"event": "self_composed", "count": 1.0, "inner": {"event": "non_private"}},
+            {"event": "self_composed", "count": True, "inner": {"event": "non_private"}},
+            {"event": "self_composed", "count": 2},
+            {"event": "self_composed", "count": 2, "inner": None},
+            {"event": "gaussian", "noise_multiplier": True},
+            {"event": "gaussian", "noise_multiplier": math.nan},
+            {"event": "gaussian", "noise_multiplier": -1.0},
+            {"event": ["gaussian"], "noise_multiplier": 1.0},
+            {"event": "composed", "events": {"event": "non_private"}},
+            {"event": "composed", "events": [{"event": "non_private", "note": 1}]},
+            {"event": "poisson_sampled", "sampling_probability": 1.1, "inner": {"event": "non_private"}},
+            {"event": "epsilon_delta", "epsilon": 0.0, "delta": 1.1},
+            {"event": "epsilon_delta", "epsilon": -0.1, "delta": 0.1},
+            {"event": "non_private", "inner": {"event": "non_private"}},
+            {**SAMPLED, "sample_size": 11},
+            {**SAMPLED, "sample_size": 0},
+            {**SAMPLED, "source_dataset_size": 10.0},
+            {**MIXED, "sampling_probs": [0.5, 0.25]},
+            {**MIXED, "sampling_probs": [1.0]},
+            {**MIXED, "sampling_probs": [1.5, -0.5]},
+            {**MIXED, "sampling_probs": (0.5, 0.5)},
+            {**MIXED, "sensitivities": "01"},
+            {**MIXED, "sensitivities": []},
+            {**MIXED, "sensitivities": [0.0, -1.0]},
+            {**MIXED, "sensitivities": [0.0, True]},
         ],
     )
     def test_malformed_records_are_refused(self, record):
         with pytest.raises(AccountingError):
             event_from_json(record)
+
+    @pytest.mark.parametrize("record", [SAMPLED, MIXED])
+    def test_what_they_are_made_from_is_read(self, record):
+        assert event_to_json(event_from_json(record)) == record
 
 
 class TestGdp:

@@ -123,11 +123,12 @@ class Recorder(Primitives):
         return cells
 
     def dice(self, step: Step, *, first: int, n_rows: int, sides: int) -> Integers:
-        """Note each row's die; known rows have the side that they had, new ones the first."""
+        """Note each row's die; known rows have the side that they had."""
         thrown = self._inner.dice(step, first=first, n_rows=n_rows, sides=sides)
         if self._then is not None:
             rows, before = self._as_then(step, first=first, n_rows=n_rows)
-            thrown = np.zeros(n_rows, dtype=np.int64)
+            # In mixtures, new rows meet in the first. A person's teacher is for the door to settle: rows keep their dice.
+            thrown = thrown if step.votes else np.zeros(n_rows, dtype=np.int64)
             thrown[rows] = before
         self._note(step, np.arange(first, first + n_rows), thrown, n_rows=n_rows)
         return thrown

@@ -14,10 +14,9 @@ from sfumato.errors import ContractError, PlanError
 from sfumato.private.kernel.arrays import Integers
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.rows.prepared import PreparedRows
-from sfumato.private.rows.row_alone import Columns, frozen
+from sfumato.private.rows.row_alone import Columns
 from sfumato.public.plan.doors import Queries, Train
 from sfumato.public.plan.plan import Plan
-from sfumato.public.plan.probe import take
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Batch
 
@@ -66,7 +65,8 @@ class Ballot:
     def _try(self, rows: PreparedRows) -> None:
         """Train on public rows, on others, and on the first again: teachers that know of each other are not apart."""
         n = min(rows.rows, _PUBLIC_ROWS)
-        one, other = (frozen(take(rows.public, np.arange(start, start + n))) for start in (0, n))
+        # Of the type that private parts have: training must not be able to tell them apart.
+        one, other = (_part(rows.public, np.arange(start, start + n)) for start in (0, n))
         first, _, again = (self._votes(part) for part in (one, other, one))
         if not np.array_equal(first, again):
             raise ContractError(
@@ -97,7 +97,7 @@ def parts(rows: PreparedRows, *, step: Step, teachers: int, primitives: Primitiv
             yield _part(private_rows, private_part)
 
 
-def _part(private_rows: Columns, private_part: Integers) -> Columns:
+def _part(private_rows: Batch, private_part: Integers) -> Columns:
     """The rows of one teacher: a column is a copy of these rows alone, which nobody may write into."""
 
     def column(name: str) -> NDArray[Any]:

@@ -55,10 +55,10 @@ def _as_values(name: str, values: Any) -> Any:
         return np.ma.filled(values.astype(object), None)
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise SourceError(f"column {name!r} is no array. Give an array with one value for each row.")
-    if isinstance(values, Sequence) and not hasattr(values, "__array__"):
-        # As objects: a common type for all would let one row change how another is read.
-        return np.fromiter(values, object, count=len(values))
     try:
+        if isinstance(values, Sequence) and not hasattr(values, "__array__"):
+            # As objects: a common type for all would let one row change how another is read.
+            return np.fromiter(values, object, count=len(values))
         array = np.asarray(values)
     except (TypeError, ValueError):
         raise SourceError(f"column {name!r} cannot be read as an array. Give an array of numbers or texts.") from None
