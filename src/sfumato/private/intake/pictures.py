@@ -1,4 +1,7 @@
-"""Pictures as a source: IDX pairs as MNIST uses them, and folders, with one subfolder for each class or without."""
+"""Pictures as a source: IDX pairs as MNIST uses them, and folders, with one subfolder for each class or without.
+
+Recordings are pictures too: see `recordings`.
+"""
 
 import os
 import struct
@@ -12,9 +15,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sfumato.errors import SourceError
+from sfumato.private.intake import recordings
 from sfumato.private.intake.quiet import silence
 from sfumato.private.intake.tables import BROKEN, no_details, open_binary, read_block
 from sfumato.private.intake.values import Values
+from sfumato.public.spectrogram import Spectrogram
 
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
@@ -85,16 +90,16 @@ def _idx_header(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 class FolderSource:
-    """A folder of pictures: one subfolder for each class, or no subfolders and no classes.
+    """A folder of pictures, or of recordings where `sound` is given: one subfolder for each class, or none and no classes.
 
     Every picture is brought to the channels and the size of the schema; one that cannot be read is a
     blank one. So a picture changes its own row and nothing else. What folders there are is public structure; how
     many pictures lie in them is not, so a folder without any is a dataset like every other.
     """
 
-    def __init__(self, path: Path, *, shape: tuple[int, ...]) -> None:
+    def __init__(self, path: Path, *, shape: tuple[int, ...], sound: Spectrogram | None = None) -> None:
         """Look at the subfolders; those whose names begin with a point are not meant."""
-        self._shape = shape
+        self._shape, self._sound = shape, sound
         self._classes = _subfolders(path)
         self._folders = self._classes or [path]
         inner = next((folder for folder in self._classes if _subfolders(folder)), None)
@@ -112,15 +117,16 @@ class FolderSource:
         return ("image", "label") if self._classes else ("image",)
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
-        """Pictures as bytes and the names of their subfolders."""
-        private_pictures: list[NDArray[np.uint8]] = []
+        """Pictures as bytes, or as decibels of recordings, and the names of their subfolders."""
+        suffixes = _SUFFIXES if self._sound is None else recordings.SUFFIXES
+        private_pictures: list[NDArray[Any]] = []
         private_labels: list[str] = []
         for folder in self._folders:
             for file in _sorted(folder):
-                if not file.name.lower().endswith(_SUFFIXES):
+                if not file.name.lower().endswith(suffixes):
                     continue
                 if "image" in names:
-                    private_pictures.append(_read_picture(file, self._shape))
+                    private_pictures.append(self._read(file))
                 private_labels.append(folder.name)
                 if len(private_labels) == rows:
                     yield self._stack(names, private_pictures, private_labels)
@@ -128,7 +134,12 @@ class FolderSource:
         if private_labels:
             yield self._stack(names, private_pictures, private_labels)
 
-    def _stack(self, names: Sequence[str], pictures: list[NDArray[np.uint8]], labels: list[str]) -> dict[str, Values]:
+    def _read(self, file: Path) -> NDArray[Any]:
+        if self._sound is not None:
+            return recordings.read_recording(file, self._sound)
+        return _read_picture(file, self._shape)
+
+    def _stack(self, names: Sequence[str], pictures: list[NDArray[Any]], labels: list[str]) -> dict[str, Values]:
         columns = {"image": np.stack(pictures) if pictures else None, "label": np.array(labels, dtype=object)}
         return {name: columns[name] for name in names}
 

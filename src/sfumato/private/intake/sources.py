@@ -18,7 +18,7 @@ from sfumato.private.intake.values import Values
 from sfumato.public.schema.schema import Schema
 from sfumato.public.schema.spelling import did_you_mean, words_of
 
-KNOWN = ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures"
+KNOWN = ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures or recordings"
 
 _WHERE_LABELS = (
     "Labels are an array of an npz file, the labels-idx1 file beside an IDX file of images, or the names of the "
@@ -87,12 +87,13 @@ def open_source(data: Any, schema: Schema) -> Source:
 def open_path(path: Path, schema: Schema | None) -> Source:
     """Open a file or folder by what its name says; without a schema only its structure may be asked for."""
     if path.is_dir():
-        shape = next((column.shape for column in schema.images), None) if schema is not None else (1, 1)
-        if shape is None:
+        if schema is None:
+            return FolderSource(path, shape=(1, 1))
+        if not schema.images:
             raise SourceError(
                 f"{path} is a folder, and the schema declares no image column. Declare one, or give a file."
             )
-        return FolderSource(path, shape=shape)
+        return FolderSource(path, shape=schema.images[0].shape, sound=schema.images[0].spectrogram)
     try:
         size = path.stat().st_size
     except OSError as error:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.spectrogram import RATES, Spectrogram
 
 Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
 NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
@@ -22,6 +23,9 @@ KINDS: tuple[Kind, ...] = (*NUMBER_KINDS, *CODED_KINDS, "image")
 
 #: The first and the last second of a day.
 _DAY = (time(), time(23, 59, 59))
+#: Bounds of a spectrogram where none are given: from a silent room to full scale.
+DECIBELS = (-80.0, 0.0)
+_LONGEST_SOUND = 60.0
 #: More would take minutes to read, and noise would leave nothing of them.
 MOST_CATEGORIES = 200_000
 _TRAILING_ZEROS = re.compile(r"([+-]?\d+)\.0*")
@@ -72,6 +76,7 @@ class Column:
     `special` numbers are codes and no amounts: 999 for "not asked". A row that holds one has the place of a missing value,
     and such rows are released as `special_as`, the first of them, unless missing values are declared besides.
     `decimals` is how many a released number has. `depends_on` names the columns that this one is a function of.
+    An image with `sound` is the spectrogram of a recording: seconds that are looked at, and the highest pitch in hertz.
 
     >>> Column(name="age", kind="integer", bounds=(17, 90)).centre
     53.5
@@ -99,6 +104,7 @@ class Column:
     special_as: float | None = None
     decimals: int | None = None
     depends_on: tuple[str, ...] = ()
+    sound: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
@@ -126,9 +132,25 @@ class Column:
             self._check_categories()
         if self.kind == "image":
             self._check_image()
+        if self.sound:
+            self._check_sound()
         self._check_words()
         self._check_special()
         self._check_decimals()
+
+    def _check_sound(self) -> None:
+        seconds, highest = self.sound if len(self.sound) == 2 else (0.0, 0.0)
+        if not (
+            0 < seconds <= _LONGEST_SOUND
+            and 0 < highest <= RATES[1] / 2
+            and len(self.shape) == 2
+            and self.kind == "image"
+        ):
+            raise SchemaError(
+                f"column {self.name!r}: sound must be [seconds, highest pitch in hertz], such as [1.0, 4000], with at most "
+                f"{_LONGEST_SOUND:g} seconds, in an image with shape = [bands, moments]."
+            )
+        object.__setattr__(self, "sound", (float(seconds), float(highest)))
 
     def _check_special(self) -> None:
         if self.special_as is not None and self.special_as not in self.special:
@@ -225,10 +247,18 @@ class Column:
                 f"column {self.name!r} is an image: give shape = [height, width] or [height, width, channels]."
             )
         if self.bounds is None:
-            object.__setattr__(self, "bounds", (0.0, 255.0))
+            object.__setattr__(self, "bounds", DECIBELS if self.sound else (0.0, 255.0))
         self._check_bounds()
         if self.missing:
             raise SchemaError(f"column {self.name!r} is an image, and images cannot be missing. Remove missing = true.")
+
+    @property
+    def spectrogram(self) -> Spectrogram | None:
+        """How a recording becomes a row of this column; None where it holds no sound."""
+        if not self.sound:
+            return None
+        bands, frames = self.shape
+        return Spectrogram(bands=bands, frames=frames, seconds=self.sound[0], highest=self.sound[1])
 
     @property
     def is_number(self) -> bool:
@@ -277,6 +307,7 @@ class Column:
             "special": self.special or None,
             "decimals": self.decimals,
             "depends_on": self.depends_on or None,
+            "sound": self.sound or None,
         }
         plain = {key: list(v) if isinstance(v, tuple) else v for key, v in given.items() if v is not None}
         special = {"special_as": self.special_as} if self.special else {}

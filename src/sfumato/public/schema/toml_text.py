@@ -22,7 +22,7 @@ from sfumato.public.schema.whole import contradictions
 
 _COLUMN_KEYS = (
     *("type", "bounds", "categories", "categories_file", "missing", "special", "decimals", "depends_on"),
-    *("shape", "discover", "true", "false"),
+    *("shape", "sound", "discover", "true", "false"),
 )
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
 _SECTIONS = (*_KEYS, "columns")
@@ -282,6 +282,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Mapping[str, Any], str], Any]]] = 
     "decimals": ("decimals", _whole),
     "depends_on": ("depends_on", _names),
     "shape": ("shape", _shape),
+    "sound": ("sound", _numbers),
     "discover": ("discover", _flag),
     "true": ("true_words", _texts),
     "false": ("false_words", _texts),
@@ -310,6 +311,7 @@ def _column_lines(column: Column) -> list[str]:
     named = column.categories if column.kind in CODED_KINDS and column.kind != "boolean" else ()
     texts = {
         "shape": list(column.shape),
+        "sound": list(column.sound),
         "bounds": _numbers_of(column, column.bounds or ()),
         "categories": _list_of(named),
         "true": _list_of(column.true_words),
