@@ -37,7 +37,6 @@ STAGES = {
     "round values": ("spikes", ("diamonds-cut", "doctor-contacts")),
     "differences": ("utility", ("difference", "diamonds-cut", "flights")),
     "codes": ("utility", ("codes-5000", "codes-3-classes", "wide-codes")),
-    "lengthened ratios": ("utility", ("mixed-800", "insurance-whi", "persons-8")),
     "moments": ("utility", ("product", "xor-2")),
     "pairs": ("utility", ("xor-2-categories", "diamonds-cut")),
     "contrasts": ("utility", ("xor-2-categories",)),
@@ -45,16 +44,16 @@ STAGES = {
     "triples": ("utility", ("xor-3",)),
     "trees": ("utility", ("xor-2", "xor-3", "slopes", "insurance-whi")),
     "corrections": ("utility", ("insurance-whi", "xor-2", "diamonds-cut", "slopes", "persons-8")),
-    "corrections of columns": ("utility", ("insurance-whi", "diamonds-cut", "persons-8")),
-    "correction of all columns": ("utility", ("insurance-whi", "diamonds-cut", "persons-8")),
+    "corrections of columns": ("utility", ("one-hot-20000", "checkers", "rare-classes", "insurance-whi")),
+    "correction of all columns": ("utility", ("one-hot-20000", "checkers", "xor-2-rare", "insurance-whi")),
     "size of a number's errors": ("utility", ("slopes-number", "product", "waves", "insurance-hours")),
     "recount of a rare class": ("utility", ("rare-200", "rare-linear", "rare-ends", "rare-linked")),
     "steeper scores of a rare class": (
         "utility",
         ("rare-200", "rare-linear", "rare-ends", "rare-linked", "persons-alike", "persons-alike-rows", "mixed-800"),
     ),
-    "balanced sampling": ("utility", ("insurance-whi", "mixed-800", "rare-200")),
-    "exchanged errors": ("utility", ("few-number",)),
+    "balanced sampling": ("tvd_2", ("few-classes", "small-500", "insurance-whi", "mixed-800", "rare-200")),
+    "exchanged errors": ("utility", ("wide-150-number-3000", "few-number")),
 }
 
 

@@ -235,7 +235,10 @@ def _sound() -> Iterator[str]:
     runs = runs_of("sound")
     for method, epsilon in dict.fromkeys((r["method"], r["epsilon"]) for r in sorted(runs, key=_by_method)):
         some = [r for r in runs if (r["method"], r["epsilon"]) == (method, epsilon)]
-        cells = [with_deviation(spread([r for r in some if r["learner"] == name], "accuracy")) for name in ("cnn", "logistic")]
+        cells = [
+            with_deviation(spread([r for r in some if r["learner"] == name], "accuracy"))
+            for name in ("cnn", "logistic")
+        ]
         name = "the recordings themselves" if epsilon is None else f"`{method}`"
         yield f"| {name} | {'-' if epsilon is None else f'{epsilon:g}'} | {' | '.join(cells)} | {len(some) // 2} |"
 

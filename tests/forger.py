@@ -24,7 +24,7 @@ from sfumato.public.certificate.certificate import Certificate, grid_of
 from sfumato.public.certificate.claim import Claim, claim_of
 from sfumato.public.plan.discovery import plan_discovery
 from sfumato.public.plan.plan import make_plan
-from sfumato.public.schema.schema_file import load_schema, schema_to_toml
+from sfumato.public.schema.schema import Schema
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 TABLE = sf.Schema(
@@ -138,7 +138,7 @@ class Forged:
 
     @property
     def schema(self):
-        return load_schema(self.path / SCHEMA)
+        return Schema.load(self.path / SCHEMA)
 
     def write(self, body, **dumping):
         (self.path / CERTIFICATE).write_text(json.dumps(body, indent=2, ensure_ascii=False, **dumping) + "\n")
@@ -167,7 +167,7 @@ class Forged:
         return self
 
     def put_schema(self, schema, *, text=None):
-        content = (text or schema_to_toml(schema)).encode()
+        content = (text or schema.to_toml()).encode()
         (self.path / SCHEMA).write_bytes(content)
 
         def follow(body):

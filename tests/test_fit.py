@@ -14,7 +14,7 @@ from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms import DPMix
 from sfumato.public.accounting import epsilon_of, event_to_json
-from sfumato.public.plan.discovery import discovered_rows, plan_discovery
+from sfumato.public.plan.discovery import ROWS, plan_discovery
 
 
 def table(n_rows: int = 3000, seed: int = 0) -> pd.DataFrame:
@@ -109,9 +109,8 @@ def test_discovery_finds_bounds_and_common_categories_only() -> None:
     assert town.missing
     record = fitted.certificate.discovery
     assert (record.numbers, record.texts) == (("age", "income"), ("town",))
-    assert discovered_rows(plan_discovery(OPEN, OPEN.unknown, budget=BUDGET), fitted.answers) == pytest.approx(
-        8000, abs=600
-    )
+    counted = fitted.answers.measured(plan_discovery(OPEN, OPEN.unknown, budget=BUDGET).plan, ROWS, 0)["rows"]
+    assert counted.values == pytest.approx(8000, abs=600)
     spent = epsilon_of(fitted.plan.event, delta=BUDGET.delta, relation="add_or_remove").epsilon
     assert 0.98 < spent <= 1.0
     paid = plan_discovery(OPEN, OPEN.unknown, budget=BUDGET).event  # and what was found is part of that

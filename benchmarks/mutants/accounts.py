@@ -70,8 +70,8 @@ ACCOUNTING = (
         "sampling hides less than that",
         (
             _PLD,
-            "result: NDArray[np.float64] = q * deltas_of_mu(inner, mu=1 / noise_multiplier)",
-            "result: NDArray[np.float64] = q * q * deltas_of_mu(inner, mu=1 / noise_multiplier)",
+            "return q * deltas_of_mu(inner, mu=1 / noise_multiplier)",
+            "return q * q * deltas_of_mu(inner, mu=1 / noise_multiplier)",
         ),
         tests=_REPLAY,
         probes=("fixed",),
@@ -79,7 +79,7 @@ ACCOUNTING = (
     _mutant(
         "replaced rows sampled as added ones",
         "a replaced row shows on both sides",
-        (_PLD, "neighboring_relation=_RELATIONS[relation]", 'neighboring_relation=_RELATIONS["add_or_remove"]'),
+        (_PLD, "neighboring_relation=RELATIONS[relation]", 'neighboring_relation=RELATIONS["add_or_remove"]'),
         tests=_REPLAY,
     ),
     _mutant(

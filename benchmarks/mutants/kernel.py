@@ -355,7 +355,7 @@ KERNEL = (
     _mutant(
         "one object as all teachers",
         "every teacher has seen every row",
-        ("private/doors/votes.py", "yield _Part(private_rows, private_part)", "yield private_rows"),
+        ("private/doors/votes.py", "yield _part(private_rows, private_part)", "yield private_rows"),
         tests=("tests/private/test_votes.py", "-k", "one_teacher or counted"),
     ),
     _mutant(

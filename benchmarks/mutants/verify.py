@@ -43,13 +43,13 @@ VERIFY = (
     _mutant(
         "other versions are believed",
         "a file may hold anything if its certificate names another pyarrow",
-        ("verification/row_checks.py", "        if more:\n", "        if more and not others:\n"),
+        ("verification/product_checks.py", "        if more:\n", "        if more and not others:\n"),
         tests=(*_FORGERIES, "footer or writer"),
     ),
     _mutant(
         "arrays of other versions are believed",
         "an array of private pictures passes",
-        ("verification/row_checks.py", "if again != contents[name]:", "if name == TABLE and again != contents[name]:"),
+        ("verification/product_checks.py", "if again != contents[name]:", "if name == TABLE and again != contents[name]:"),
         tests=(*_FORGERIES, "array and private"),
     ),
     _mutant(

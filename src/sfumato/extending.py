@@ -11,15 +11,5 @@ from sfumato.public.plan.step import EachRow, Everyone, KnownPartition, Poisson,
 
 __all__ = ["Block", "Choice", "Dense", "Expected", "Hot", "Outer", "Response", "Votes"]
 __all__ += ["EachRow", "Everyone", "KnownPartition", "Poisson", "SecretBins", "Step", "WithoutReplacement"]
-__all__ += [
-    "Classifier",
-    "FixedModel",
-    "Learner",
-    "Measurements",
-    "Mechanism",
-    "Model",
-    "NoiseSource",
-    "Plan",
-    "Reading",
-    "register",
-]
+__all__ += ["Classifier", "FixedModel", "Learner", "Measurements", "Mechanism", "Model"]
+__all__ += ["NoiseSource", "Plan", "Reading", "register"]

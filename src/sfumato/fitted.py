@@ -5,7 +5,7 @@ from functools import cached_property
 
 from sfumato.errors import ModelError
 from sfumato.mechanism import Measurements, Mechanism
-from sfumato.model import Classifier, Product, Synthetic
+from sfumato.model import Classifier, Model, Product, Synthetic
 from sfumato.outlook.row_counts import AskedRows, rows_to_release
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.plan.answers import AnsweredDoors, Answers
@@ -29,6 +29,13 @@ class Fitted:
         """What the mechanism makes of the answers, computed anew from them: no row is needed."""
         return self.mechanism.measure(AnsweredDoors(self.plan, self.answers), self.schema)
 
+    @property
+    def sampled(self) -> Model:
+        """The model, where it gives rows."""
+        if isinstance(self.model, Classifier):
+            raise ModelError(f"{self.mechanism.name} has trained a model, which predicts and gives no rows.")
+        return self.model
+
     def sample(self, rows: AskedRows = None, *, seed: int | None = None) -> Synthetic:
         """Synthetic rows, at no cost.
 
@@ -37,15 +44,11 @@ class Fitted:
                 declares, or as there seem to be by the noisy count.
             seed: Public randomness. By default the certificate's: these are the rows that `release` writes.
         """
-        if isinstance(self.model, Classifier):
-            raise ModelError(f"{self.mechanism.name} has trained a model, which predicts and gives no rows.")
-        n_rows = rows_to_release(rows, schema=self.schema, mechanism=self.mechanism, model=self.model)
-        return self.model.sample(n_rows, seed=self.certificate.seed if seed is None else seed)
+        n_rows = rows_to_release(rows, schema=self.schema, mechanism=self.mechanism, model=self.sampled)
+        return self.sampled.sample(n_rows, seed=self.certificate.seed if seed is None else seed)
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<Fitted: {self.certificate.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         return self.certificate._repr_html_()

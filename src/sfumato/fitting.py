@@ -16,7 +16,6 @@ from sfumato.private.rows.freed import give_back
 from sfumato.private.view import View
 from sfumato.public.budget import Budget, budget_of
 from sfumato.public.certificate.certificate import DiscoveryRecord, make_certificate
-from sfumato.public.certificate.software import installed_software
 from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.answers import Answers
 from sfumato.public.plan.plan import make_plan, refuse_sampling
@@ -93,7 +92,6 @@ def fit_with(
         seed=seed,
         randomness=primitives.source.description,
         status=primitives.status,
-        software=installed_software(),
         discovery=None if discovered is None else DiscoveryRecord(**discovered.plan.published),
     )
     return Fitted(chosen, schema, planned, answers, model, certificate)

@@ -29,15 +29,12 @@ class Mechanism(Protocol):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Every planned access to private rows. Public: it sees no data."""
-        ...
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Use the doors. The only method that comes near private rows."""
-        ...
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Product:
         """Turn noisy numbers into a model: post-processing, free of cost."""
-        ...
 
 
 @runtime_checkable
@@ -46,7 +43,6 @@ class Learner(Protocol):
 
     def classifier(self, weights: Weights, schema: Schema, budget: Budget) -> Classifier:
         """The classifier of weights that were read from a file."""
-        ...
 
 
 class Named(Protocol):
@@ -55,7 +51,6 @@ class Named(Protocol):
     @property
     def name(self) -> str:
         """The name that it is registered by."""
-        ...
 
 
 _REGISTRY: dict[str, type[Mechanism]] = {}
@@ -128,10 +123,9 @@ def settings_of(mechanism: Named) -> dict[str, Any]:
     if not dataclasses.is_dataclass(settings) or isinstance(settings, type):
         raise PlanError(f"mechanism {mechanism.name!r} must be a frozen dataclass of its public settings.")
     own = {entry.name: getattr(settings, entry.name) for entry in dataclasses.fields(settings)}
-    plain = {name: value for name, value in own.items() if not dataclasses.is_dataclass(value)}
-    return plain | {
-        name: changed for name, value in own.items() if dataclasses.is_dataclass(value) and (changed := _changed(value))
-    }
+    groups = {name: value for name, value in own.items() if dataclasses.is_dataclass(value)}
+    plain = {name: value for name, value in own.items() if name not in groups}
+    return plain | {name: changed for name, group in groups.items() if (changed := _changed(group))}
 
 
 def _changed(group: Any) -> dict[str, Any]:
@@ -144,51 +138,35 @@ def _changed(group: Any) -> dict[str, Any]:
     return found
 
 
-def mechanism_to_json(mechanism: Mechanism) -> dict[str, Any]:
-    """The mechanism's name and public settings."""
-    return {"name": mechanism.name, "parameters": settings_of(mechanism)}
-
-
 def record_of(mechanism: Mechanism) -> MechanismRecord:
-    """The same for the certificate, as JSON gives it back: lists in the place of tuples."""
-    return MechanismRecord(**json.loads(json.dumps(mechanism_to_json(mechanism))))
+    """Its name and public settings for the certificate, as JSON gives them back: lists in the place of tuples."""
+    return MechanismRecord(mechanism.name, json.loads(json.dumps(settings_of(mechanism))))
 
 
 def mechanism_from(record: MechanismRecord) -> Mechanism:
     """The mechanism of a certificate, with exactly the settings that are listed, each of its type."""
-    cls: Any = registered(record.name)
-    mechanism: Mechanism = made_from(cls, record.parameters, what=f"mechanism {record.name!r}")
+    mechanism: Mechanism = made_from(registered(record.name), record.parameters, what=f"mechanism {record.name!r}")
     return mechanism
 
 
-def made_from(cls: Any, parameters: Mapping[str, Any], *, what: str) -> Any:
-    """A dataclass with exactly the settings that are listed, each of its type; a group of settings may list some of its own."""
+def made_from(cls: Any, body: Any, *, what: str, is_group: bool = False) -> Any:
+    """A dataclass with the settings that are listed, each of its type: all but groups of them; of a group, any."""
+    if not isinstance(body, dict):
+        raise VerificationError(f"{what} must be a JSON object.")
     try:
         hints = typing.get_type_hints(cls)
     except NameError:  # types that only its own module knows
         hints = {}
     wanted = {entry.name: hints.get(entry.name, Any) for entry in dataclasses.fields(cls)}
     groups = {name: kind for name, kind in wanted.items() if dataclasses.is_dataclass(kind)}
-    plain = {name: kind for name, kind in wanted.items() if name not in groups}
-    listed = dict(parameters)
-    made = {
-        name: _group_from(kind, listed.pop(name), what=f"{what}, {name}")
+    inner = {
+        name: made_from(kind, body[name], what=f"{what}, {name}", is_group=True)
         for name, kind in groups.items()
-        if name in listed
+        if name in body
     }
-    return cls(**read_fields(listed, plain, what=what), **made)
-
-
-def _group_from(kind: Any, body: Any, *, what: str) -> Any:
-    """The group with some settings that are not its default ones."""
-    if not isinstance(body, dict):
-        raise VerificationError(f"{what} must be a JSON object.")
-    hints = typing.get_type_hints(kind)
-    inner = {name: hints[name] for name in body if name in hints and dataclasses.is_dataclass(hints[name])}
-    made = {name: _group_from(inner[name], body[name], what=f"{what}, {name}") for name in inner}
-    rest = {name: value for name, value in body.items() if name not in inner}
-    wanted = {name: hints[name] for name in rest if name in hints}
-    return kind(**read_fields(rest, wanted, what=what), **made)
+    plain = {name: kind for name, kind in wanted.items() if name not in groups and (name in body or not is_group)}
+    listed = {name: value for name, value in body.items() if name not in inner}
+    return cls(**read_fields(listed, plain, what=what), **inner)
 
 
 def registered_names() -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What comes out: a model that can be sampled, and the rows it gives; or a classifier, and its weights."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,7 +23,6 @@ class Synthetic:
     classes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """How many rows."""
         if self.table is not None:
             return len(self.table)
         return 0 if self.images is None else len(self.images)
@@ -35,11 +34,9 @@ class Model(Protocol):
     @property
     def default_rows(self) -> int:
         """How many rows to release where neither the schema nor a person says."""
-        ...
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows. The seed is public randomness; the same seed gives the same rows."""
-        ...
 
 
 #: The arrays of a trained model, by name.
@@ -53,11 +50,9 @@ class Classifier(Protocol):
     @property
     def weights(self) -> Weights:
         """All that is learned: whoever has these arrays and the schema has the classifier."""
-        ...
 
     def probabilities(self, batch: Batch) -> NDArray[np.float64]:
         """Of every class of the target, for each row; the target itself need not be there."""
-        ...
 
 
 #: What a mechanism builds.
@@ -71,12 +66,10 @@ class Counted(Protocol):
     @property
     def noisy_rows(self) -> float:
         """The noisy number of private rows."""
-        ...
 
     @property
     def noisy_rows_stddev(self) -> float:
         """The standard deviation of the noise in it."""
-        ...
 
 
 @runtime_checkable
@@ -86,7 +79,6 @@ class Telling(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences of one line each, from noisy numbers and public facts alone: what was pooled, found or left out."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -120,30 +112,17 @@ class FixedModel:
         if n_rows == held:
             return self.rows
         chosen = np.random.default_rng(seed).permutation(held)[:n_rows]
-        r = self.rows
-        return Synthetic(
-            table=None if r.table is None else r.table.iloc[chosen].reset_index(drop=True),
-            images=None if r.images is None else r.images[chosen],
-            labels=None if r.labels is None else r.labels[chosen],
-            soft_labels=None if r.soft_labels is None else r.soft_labels[chosen],
-            classes=r.classes,
-        )
-
-
-#: Noise alone may make a count of so many standard deviations once in 30,000 releases.
-_SURE = 4.0
-#: More rows are not drawn where the number of private ones drowns in the noise.
-_MOST_UNSURE = 1_000
+        table, arrays = self.rows.table, ("images", "labels", "soft_labels")
+        picked: dict[str, Any] = {
+            name: None if (part := getattr(self.rows, name)) is None else part[chosen] for name in arrays
+        }
+        return replace(self.rows, table=None if table is None else table.iloc[chosen].reset_index(drop=True), **picked)
 
 
 def rows_counted(noisy: float, *, stddev: float) -> int:
-    """As many rows as there seem to be; where noise alone could have made the number, a thousand at most.
-
-    >>> rows_counted(20_013.4, stddev=50.0), rows_counted(1.4e6, stddev=1e6), rows_counted(-7.0, stddev=5.0)
-    (20013, 1000, 1)
-    """
-    seen = noisy if noisy > _SURE * stddev else min(noisy, _MOST_UNSURE)
-    return max(1, round(seen))
+    """As many rows as there seem to be; where noise alone could have made the number, a thousand at most."""
+    # Noise alone makes a count of four standard deviations once in 30,000 releases.
+    return max(1, round(noisy if noisy > 4.0 * stddev else min(noisy, 1_000)))
 
 
 def notes_of(model: Product) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from sfumato.folder.releasing import Release, certificate_of, release
 from sfumato.folder.signing import SigningKey
 from sfumato.frames.kinds import FrameKind, kind_of
 from sfumato.mechanism import Mechanism, as_mechanism, refuse_learner
-from sfumato.model import Classifier, Model, Synthetic
+from sfumato.model import Synthetic
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.private.intake.sensitive import opened
 from sfumato.private.kernel.randomness import NoiseSource
@@ -58,7 +58,7 @@ class Synthesis:
     @cached_property
     def certificate(self) -> Certificate:
         """What is claimed about the rows. It names no files before they are saved."""
-        return certificate_of(self.fitted, _model_of(self.fitted), self.synthetic)
+        return certificate_of(self.fitted, self.fitted.sampled, self.synthetic)
 
     def sample(self, rows: AskedRows = None, *, seed: int | None = None) -> Any:
         """More rows, at no cost, as a frame of the same kind; see `Fitted.sample`."""
@@ -69,15 +69,12 @@ class Synthesis:
         return release(self.fitted, to=to, rows=self.asked, force=force, sign=sign)
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.synthetic)
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<Synthesis: {len(self):,} rows by {self.certificate.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the claim, the warnings and the first rows."""
         told = as_html(self.certificate.sections())
         table = self.synthetic.table
         return told if table is None else told + str(table.head(_SHOWN).to_html(index=False, escape=True))
@@ -119,9 +116,3 @@ def synthesize(
     refuse_learner(mechanism)
     budget = budget_of(epsilon, rows=private.schema.rows, delta=delta)
     return Synthesis(fit(mechanism, private, budget, seed=seed, source=source, on_step=on_step), kind_of(data), rows)
-
-
-def _model_of(fitted: Fitted) -> Model:
-    if isinstance(fitted.model, Classifier):
-        raise ModelError(f"{fitted.mechanism.name} has trained a model, which predicts and gives no rows.")
-    return fitted.model

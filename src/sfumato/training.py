@@ -1,13 +1,12 @@
 """Train a classifier on private rows, and predict with it: from private rows to a model that is itself released."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from sfumato.errors import ModelError
 from sfumato.fitted import Fitted
@@ -19,7 +18,7 @@ from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.sources import open_source
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import Budget, PrivacyUnit
-from sfumato.public.schema.schema import Batch, Schema
+from sfumato.public.schema.schema import Schema
 
 _ROWS_AT_ONCE = 4096
 
@@ -32,7 +31,6 @@ class TrainedModel:
     classifier: Classifier
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<TrainedModel: predicts {self.schema.target!r} from {len(self.schema.features)} columns>"
 
     def predict(self, data: Any) -> pd.DataFrame:
@@ -42,19 +40,12 @@ class TrainedModel:
             data: A path, a frame, a table or a dict of arrays with the columns of the schema, as for `Sensitive.read`. The
                 target need not be there, nor a person column. Nobody charges for these rows: they are the caller's own.
         """
-        parts = [self.classifier.probabilities(batch) for batch in self._batches(data)]
-        target = self.schema.require_coded_target()
-        return self._table(np.concatenate(parts) if parts else np.zeros((0, target.size)))
-
-    def _batches(self, data: Any) -> Iterator[Batch]:
         # Whoever predicts may not know the target, and protects nobody from himself.
         features = replace(self.schema, columns=self.schema.features, target=None, unit=PrivacyUnit())
-        names = [column.name for column in features.columns]
-        for raw in open_source(data, features).chunks(names, rows=_ROWS_AT_ONCE):
-            yield conform(raw, features)
-
-    def _table(self, probabilities: NDArray[np.float64]) -> pd.DataFrame:
+        chunks = open_source(data, features).chunks([c.name for c in features.columns], rows=_ROWS_AT_ONCE)
+        parts = [self.classifier.probabilities(conform(raw, features)) for raw in chunks]
         target = self.schema.require_coded_target()
+        probabilities = np.concatenate([np.zeros((0, target.size)), *parts])
         likeliest = target.decode(probabilities.argmax(axis=1))
         names = (*target.categories, *(("(missing)",) if target.missing else ()))
         columns = {f"{target.name}={name}": column for name, column in zip(names, probabilities.T, strict=True)}
@@ -68,11 +59,9 @@ class Trained(TrainedModel):
     fitted: Fitted
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<Trained: {self.fitted.certificate.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         return self.fitted.certificate._repr_html_()
 
 

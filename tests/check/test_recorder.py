@@ -10,13 +10,14 @@ from schemas import PERSONS, REPLACE, TABLE
 from sfumato.check.instruments.canonical import first_difference, leaves
 from sfumato.check.instruments.neighbours import bases
 from sfumato.check.instruments.recorder import Record, Recorder
-from sfumato.check.instruments.rows import read, taken
+from sfumato.check.instruments.rows import read
 from sfumato.check.instruments.watch import watched
 from sfumato.errors import ContractError
 from sfumato.private.intake.sensitive import open_persons
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.plan.block import Hot
+from sfumato.public.plan.probe import take
 from sfumato.public.plan.step import Poisson, SecretBins, Step
 
 STEP = Step(name="mixtures", blocks=(Hot(name="counts", width=1),), sampling=Poisson(0.3), mixtures=4)
@@ -80,7 +81,7 @@ def test_neighbours_differ_in_their_new_rows_alone(schema) -> None:
             assert leaves(rest.astype(str)) == leaves(kept.astype(rest.dtype).astype(str))
             assert len(neighbour.places) == schema.unit.max_rows
             ages = ages_of(neighbour.raw, schema)[list(neighbour.as_read)]
-            assert sorted(ages) == sorted(ages_of(taken(neighbour.raw, np.array(neighbour.places)), schema))
+            assert sorted(ages) == sorted(ages_of(take(neighbour.raw, np.array(neighbour.places)), schema))
     assert sizes == {300} if schema is REPLACE else {0, 1, 2, 63, 300, 1023, 1024, 1025, 3000}
 
 

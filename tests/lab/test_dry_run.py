@@ -11,10 +11,9 @@ from command_line import SCHEMA, answer_of, patients, run
 from sfumato import Column, PrivacyUnit, Schema
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, look_of
 from sfumato.lab.dry_run.reading import dry_run
-from sfumato.public.schema.schema_file import parse_schema
 
 N = 2_000
-PLAIN = parse_schema(SCHEMA.replace("rows = 400", f"rows = {N}"))
+PLAIN = Schema.parse(SCHEMA.replace("rows = 400", f"rows = {N}"))
 
 
 def words(checked, column=None):

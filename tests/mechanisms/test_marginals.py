@@ -17,7 +17,7 @@ from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms import Aim, Mst, PrivBayes
-from sfumato.mechanisms.marginals import candidates
+from sfumato.mechanisms.marginals import measuring
 from sfumato.mechanisms.marginals.binned import Binned, codes_in, prepared_bins
 from sfumato.mechanisms.marginals.fitting import NoisyTable, fitted, total_of
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel
@@ -232,12 +232,12 @@ def test_aim_finds_a_rule_of_three_columns_that_no_tree_of_pairs_holds(released)
 
 def test_triples_are_limited_by_public_sizes(monkeypatch) -> None:
     binned = Binned(PEOPLE)
-    assert len(candidates.pairs_of(binned)) == 15
-    assert all(5 in t for t in candidates.triples_of(binned, around=5))
-    monkeypatch.setattr(candidates, "_MOST_CELLS", 100)
-    assert all(np.prod(binned.shape(t)) <= 100 for t in candidates.triples_of(binned))
-    monkeypatch.setattr(candidates, "_MOST_IN_ALL", 200)
-    assert sum(np.prod(binned.shape(t)) for t in candidates.triples_of(binned)) <= 200
+    assert len(measuring.pairs_of(binned)) == 15
+    assert all(5 in t for t in measuring.triples_of(binned, around=5))
+    monkeypatch.setattr(measuring, "_MOST_CELLS", 100)
+    assert all(np.prod(binned.shape(t)) <= 100 for t in measuring.triples_of(binned))
+    monkeypatch.setattr(measuring, "_MOST_IN_ALL", 200)
+    assert sum(np.prod(binned.shape(t)) for t in measuring.triples_of(binned)) <= 200
 
 
 def test_bins_are_public_and_values_come_back_from_them() -> None:

@@ -17,8 +17,7 @@ from sfumato.errors import ContractError, ModelError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
 from sfumato.mechanisms import DPMerf
 from sfumato.mechanisms.common.mixed_rows import MixedRows
-from sfumato.mechanisms.generators.merf.mean_embedding import MeanEmbedding, contribution
-from sfumato.mechanisms.generators.merf.mechanism import _distance
+from sfumato.mechanisms.generators.merf.mechanism import _distance, contribution, mean_embedding
 from sfumato.mechanisms.generators.merf.waves import ExpectedWaves, draw_waves
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.plan.doors import Measured
@@ -111,14 +110,14 @@ class TestEmbedding:
         means = rng.normal(size=(3, 2000)) / math.sqrt(2000)
         sums = means * np.array([[9000.0], [9000.0], [0.0]]) + 5 * rng.normal(size=(3, 2000))
         for count in (-25.0, 0.0, 12.0):  # divided by such a count, the mean would be 9 or longer
-            found = MeanEmbedding.of(self.noisy([9000.0, 9000.0, count], sums)).waves
+            found = mean_embedding(self.noisy([9000.0, 9000.0, count], sums))[0]
             assert np.isfinite(found).all()
             assert np.linalg.norm(found[:2] - means[:2], axis=1).max() < 0.05
             assert np.linalg.norm(found[2] - means[:2].mean(axis=0)) < 0.4
 
     def test_all_noise_stays_small(self) -> None:
         sums = 5 * np.random.default_rng(0).normal(size=(2, 40))
-        found = MeanEmbedding.of(self.noisy([-3.0, 4.0], sums)).waves
+        found = mean_embedding(self.noisy([-3.0, 4.0], sums))[0]
         assert np.linalg.norm(found, axis=1).max() < 1.5
 
     def test_the_spread_of_generated_rows_is_no_error(self) -> None:

@@ -9,7 +9,6 @@ import schemas
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.errors import PlanError
-from sfumato.public.schema.schema_file import schema_to_toml
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 OPEN = sf.Schema(
@@ -27,7 +26,7 @@ def words(text: str) -> list[str]:
 )
 @pytest.mark.parametrize("mechanism", ["auto", "independent-histograms"])
 def test_python_and_the_command_say_the_same(schema, mechanism, tmp_path) -> None:
-    (tmp_path / "schema.toml").write_text(schema_to_toml(schema))
+    (tmp_path / "schema.toml").write_text(schema.to_toml())
     arguments = ["plan", str(tmp_path / "schema.toml"), "--epsilon", "1", "--delta", "1e-6", "--method", mechanism]
     told = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
     planned = sf.plan(mechanism, schema, BUDGET)

@@ -19,7 +19,6 @@ from sfumato.extending import NoiseSource
 from sfumato.mechanisms import ClustMix, DPKip, DPMix, Kip, ThreeAImage
 from sfumato.model import rows_counted
 from sfumato.outlook.row_counts import planned_rows
-from sfumato.public.schema.schema_file import schema_to_toml
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 SCHEMA = sf.Schema(
@@ -124,7 +123,7 @@ def test_a_mechanism_of_fixed_rows_releases_them_all() -> None:
 
 def test_the_commands_take_a_number_and_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("schema.toml").write_text(schema_to_toml(SCHEMA))
+    Path("schema.toml").write_text(SCHEMA.to_toml())
     people(480).to_csv("people.csv", index=False)
 
     def run(*arguments: str):

@@ -14,7 +14,6 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.mechanisms import IndependentHistograms
 from sfumato.outlook.forecast import LITTLE_USE
-from sfumato.public.schema.schema_file import schema_to_toml
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 SCHEMA = sf.Schema(
@@ -93,7 +92,7 @@ def test_a_mechanism_that_is_not_installed_is_told_of_in_rows(tmp_path: Path) ->
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_console_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("schema.toml").write_text(schema_to_toml(SCHEMA))
+    Path("schema.toml").write_text(SCHEMA.to_toml())
     people(0).to_csv("people.csv", index=False)
     arguments = ["release", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "release"]
     arguments += ["--method", "independent-histograms", *(["--json"] if as_json else [])]

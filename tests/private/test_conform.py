@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.conforming import LARGEST, conform
-from sfumato.private.intake.truth import FALSE_WORDS, TRUE_WORDS
+from sfumato.private.intake.scalars import FALSE_WORDS, TRUE_WORDS
 from sfumato.private.intake.values import Coded, to_numbers, to_texts
 from sfumato.public.schema.column import plain_word
 from sfumato.public.schema.schema import Column, Schema

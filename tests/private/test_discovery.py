@@ -11,7 +11,7 @@ from sfumato.private.discovering import discover
 from sfumato.private.doors.discovery import frequent_texts
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.public.plan.discovery import DiscoveryPlan, discovered_bounds, discovered_rows, plan_discovery
+from sfumato.public.plan.discovery import ROWS, DiscoveryPlan, discovered_bounds, plan_discovery
 from sfumato.public.plan.grid import NOISE_STDDEV
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
@@ -108,7 +108,7 @@ def test_the_event_is_a_function_of_public_facts() -> None:
     assert found.schema["town"].categories == ("Bonn", "Ulm")
     # Bounds and the number of rows follow from the integers that the doors gave, and from nothing else.
     assert discovered_bounds(one, found.answers)["age"] == found.schema["age"]
-    assert discovered_rows(one, found.answers) == pytest.approx(6000, abs=200)
+    assert found.answers.measured(one.plan, ROWS, 0)["rows"].values == pytest.approx(6000, abs=200)
 
 
 def test_what_cannot_be_discovered_is_refused_in_words_without_a_value() -> None:

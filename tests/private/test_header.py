@@ -9,7 +9,7 @@ from sfumato.cli import app
 from sfumato.errors import SourceError
 from sfumato.private.intake.drafts import draft_schema
 from sfumato.private.intake.header import looks_like_names
-from sfumato.public.schema.schema_file import parse_schema
+from sfumato.public.schema.schema import Schema
 
 HEADERS = [
     "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,capital-gain,income",
@@ -53,7 +53,7 @@ def test_usual_headers_are_shown(tmp_path, line):
         r'^(?:# )?\[columns\."(.*)"\]', draft, re.MULTILINE
     )  # with those that are proposed to be left out
     assert names == line.split(",")
-    assert {c.name for c in parse_schema(draft).columns} <= set(names)
+    assert {c.name for c in Schema.parse(draft).columns} <= set(names)
 
 
 @pytest.mark.parametrize("case", ROWS)
@@ -82,7 +82,7 @@ def test_a_person_may_say_that_it_is_a_header(tmp_path):
     path.write_text("anna,berlin,41\n1,2,3\n")
     result = CliRunner().invoke(app, ["schema", str(path), "--header"])
     assert result.exit_code == 0
-    assert [column.name for column in parse_schema(result.stdout).columns] == ["anna", "berlin", "41"]
+    assert [column.name for column in Schema.parse(result.stdout).columns] == ["anna", "berlin", "41"]
     path.write_text("anna,,41\n1,2,3\n")
     with pytest.raises(SourceError, match="lacks a name") as caught:
         draft_schema(path, header=True)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import sfumato as sf
 from sfumato.cli import app
 from sfumato.private.intake.sources import open_source
-from sfumato.public.schema.schema_file import parse_schema
+from sfumato.public.schema.schema import Schema
 
 COLUMNS = """
 [columns.age]
@@ -62,7 +62,7 @@ def release(folder, data, schema, *options):
 def test_a_header_alone_gives_no_rows(tmp_path, case, packed):
     path = tmp_path / ("t.csv.gz" if packed else "t.csv")
     path.write_bytes(gzip.compress(FILES[case]) if packed else FILES[case])
-    source = open_source(path, parse_schema(COLUMNS))
+    source = open_source(path, Schema.parse(COLUMNS))
     assert sum(len(chunk["age"]) for chunk in source.chunks(["age", "town", "ill"], rows=100)) == 0
 
 
@@ -91,7 +91,7 @@ def test_no_rows_of_persons_or_of_unknown_columns_end_in_a_release_or_a_sentence
 
 
 def test_no_rows_of_every_other_make():
-    schema = parse_schema(COLUMNS)
+    schema = Schema.parse(COLUMNS)
     frame = pd.DataFrame({"age": [1], "town": ["rome"], "ill": [True]}).iloc[:0]
     for data in (frame, {name: np.zeros(0) for name in frame}, {name: [] for name in frame}):
         fitted = sf.fit("independent-histograms", sf.Sensitive.read(data, schema), sf.Budget(1.0, 1e-6))

@@ -13,10 +13,10 @@ from sfumato.lab.dry_run.reading import dry_run
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.drafts import draft_schema
 from sfumato.private.intake.sources import open_source
-from sfumato.public.schema.schema_file import parse_schema
+from sfumato.public.schema.schema import Schema
 
 SECRET = "zq7secret"
-SCHEMA = parse_schema(
+SCHEMA = Schema.parse(
     '[columns.age]\ntype = "integer"\nbounds = [0, 100]\n'
     '[columns.town]\ntype = "categorical"\ncategories = ["rome", "Zürich", "nan"]\nmissing = true\n'
 )
@@ -134,7 +134,7 @@ def test_odd_names_go_all_the_way(tmp_path):
     frame = pd.DataFrame(rng.random((300, len(ODD_NAMES))), columns=ODD_NAMES)
     frame.to_csv(tmp_path / "t.csv", index=False)
     draft = draft_schema(tmp_path / "t.csv", header=True)
-    assert [column.name for column in parse_schema(draft).columns] == ODD_NAMES
+    assert [column.name for column in Schema.parse(draft).columns] == ODD_NAMES
     columns = tuple(sf.Column(name=name, kind="numeric", bounds=(0, 1)) for name in ODD_NAMES)
     schema = sf.Schema(columns=columns, rows=300)
     (tmp_path / "schema.toml").write_text(schema.to_toml())

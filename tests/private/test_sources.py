@@ -19,7 +19,6 @@ from sfumato.private.intake.drafts import draft_schema
 from sfumato.private.intake.sources import open_source
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.schema import Column, Schema
-from sfumato.public.schema.schema_file import parse_schema
 
 SECRET = "zq7secret"
 SCHEMA = Schema(
@@ -350,7 +349,7 @@ def test_a_draft_loads_and_holds_nothing_from_the_rows(tmp_path):
         text = draft_schema(data)
         assert SECRET not in text
         assert "987654" not in text
-        schema = parse_schema(text)
+        schema = Schema.parse(text)
         assert {c.name for c in schema.columns} >= kinds.keys()
         if name in ("parquet", "coded", "frame", "npz"):
             assert {n: schema[n].kind for n in kinds} == kinds
@@ -370,7 +369,7 @@ def test_a_draft_of_images(tmp_path):
     (tmp_path / "f" / SECRET).mkdir(parents=True)
     for data, shape in (("train-images-idx3-ubyte", (4, 5)), ("a.npz", (4, 5)), ("f", (28, 28))):
         text = draft_schema(tmp_path / data)
-        schema = parse_schema(text)
+        schema = Schema.parse(text)
         assert SECRET not in text
         assert schema.images[0].shape == shape
         assert len(schema.columns) == 2
@@ -381,7 +380,7 @@ def test_odd_column_names_survive_a_draft(tmp_path):
     pd.DataFrame({name: [1] for name in names}).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(SourceError, match="may be a private row"):
         draft_schema(tmp_path / "t.csv")
-    drafted = parse_schema(draft_schema(tmp_path / "t.csv", header=True))
+    drafted = Schema.parse(draft_schema(tmp_path / "t.csv", header=True))
     assert [c.name for c in drafted.columns] == [n.strip() for n in names]
 
 
@@ -426,7 +425,7 @@ def test_adult_loads():
     assert len(batch["age"]) == 32561
     assert np.bincount(batch["income"]).tolist() == [24720, 7841]
     assert sum(value is None for value in batch["workclass"]) == 1836
-    assert len(parse_schema(draft_schema(path)).columns) == 15
+    assert len(Schema.parse(draft_schema(path)).columns) == 15
 
 
 def test_a_list_of_uneven_pictures_is_mapped():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sfumato import Column, Schema
 from sfumato.errors import SchemaError
 from sfumato.public.schema.one_of import OneOf
-from sfumato.public.schema.schema_file import parse_schema, schema_to_toml
 
 NAMES = ("a", "b", "c")
 PLAIN = Schema(columns=tuple(Column(name=name, kind="boolean") for name in (*NAMES, "d", "y")), target="y")
@@ -21,11 +20,11 @@ def test_one_list_and_several_in_a_file_and_in_python() -> None:
     assert one == replace(PLAIN, one_of=[list(NAMES)])
     assert one.one_of == (NAMES,)
     assert one.groups == (OneOf(NAMES),)
-    text = schema_to_toml(PLAIN).replace("[dataset]", '[dataset]\none_of = ["a", "b"]\nat_most_one_of = [["d", "c"]]')
-    both = parse_schema(text)
+    text = PLAIN.to_toml().replace("[dataset]", '[dataset]\none_of = ["a", "b"]\nat_most_one_of = [["d", "c"]]')
+    both = Schema.parse(text)
     assert both == replace(PLAIN, one_of=("a", "b"), at_most_one_of=("d", "c"))
     assert both.groups == (OneOf(("a", "b")), OneOf(("d", "c"), or_none=True))
-    assert parse_schema(schema_to_toml(both)) == both
+    assert Schema.parse(both.to_toml()) == both
 
 
 def test_the_digest_changes_with_groups_and_no_other_schemas_does() -> None:

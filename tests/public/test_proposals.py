@@ -10,7 +10,7 @@ from command_line import answer_of, run
 from sfumato.cli import app
 from sfumato.private.intake.drafts import draft_schema
 from sfumato.public.schema.proposals import propose
-from sfumato.public.schema.schema_file import parse_schema
+from sfumato.public.schema.schema import Schema
 from sfumato.public.schema.spelling import words_of
 
 GUESSES = {
@@ -113,13 +113,13 @@ HEADER = "patient_id,Age,sex,country,notes,dob,is_smoker,town\n"
 def test_a_draft_of_known_names_loads_and_what_is_left_out_can_be_undone(tmp_path):
     (tmp_path / "t.csv").write_text(HEADER)
     draft = draft_schema(tmp_path / "t.csv")
-    schema = parse_schema(draft)
+    schema = Schema.parse(draft)
     assert [c.name for c in schema.columns] == ["Age", "sex", "country", "dob", "is_smoker", "town"]
     assert [c.name for c in schema.unknown] == ["town"]
     assert '# person = "patient_id"' in draft
     at = draft.index("[columns")
     undone = draft[:at].removesuffix("# ") + re.sub(r"^# ", "", draft[at:], flags=re.MULTILINE)
-    assert [c.name for c in parse_schema(undone).columns] == HEADER.strip().split(",")
+    assert [c.name for c in Schema.parse(undone).columns] == HEADER.strip().split(",")
     assert max(len(line) for line in draft.splitlines() if not line.startswith("type")) <= 130
 
 
@@ -132,7 +132,7 @@ def test_a_draft_depends_on_no_row(tmp_path):
 
 
 def test_a_table_of_identifiers_alone_keeps_them():
-    assert [c.name for c in parse_schema(draft_schema(pd.DataFrame({"id": ["a"], "name": ["b"]}))).columns] == [
+    assert [c.name for c in Schema.parse(draft_schema(pd.DataFrame({"id": ["a"], "name": ["b"]}))).columns] == [
         "id",
         "name",
     ]
@@ -152,7 +152,7 @@ def test_enter_takes_every_proposal(tmp_path):
     result = asked(tmp_path, *[""] * 14)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("# A draft")  # questions are not among the answers
-    schema, plain = parse_schema(result.stdout), parse_schema(draft_schema(tmp_path / "t.csv"))
+    schema, plain = Schema.parse(result.stdout), Schema.parse(draft_schema(tmp_path / "t.csv"))
     assert schema == plain
 
 
@@ -165,7 +165,7 @@ def test_answers_are_taken_and_bad_ones_asked_again(tmp_path):
         *("sexx", "sex", "many", "20,000", "patient_id", "3"),
     )
     assert result.exit_code == 0, result.output
-    schema = parse_schema(result.stdout)
+    schema = Schema.parse(result.stdout)
     assert schema["age"].bounds == (0, 120)
     assert not schema["age"].missing
     assert schema["sex"].categories == ("F", "M")

@@ -18,7 +18,6 @@ from sfumato.public.plan.probe import random_batch
 from sfumato.public.schema.column import plain_word
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.one_of import is_yes_or_no
-from sfumato.public.schema.schema_file import load_schema, parse_schema, schema_to_toml
 from sfumato.public.schema.spelling import hidden_character
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=12)
@@ -61,13 +60,13 @@ def whole_schemas(draw) -> Schema:
 
 @given(whole_schemas())
 def test_a_schema_survives_its_file(schema: Schema) -> None:
-    again = parse_schema(schema_to_toml(schema))
+    again = Schema.parse(schema.to_toml())
     assert again == schema
     assert again.digest() == schema.digest()
 
 
 def test_dates_are_dates() -> None:
-    schema = parse_schema('[columns.d]\ntype = "datetime"\nbounds = [2020-01-01, 2021-01-01T12:00:00Z]')
+    schema = Schema.parse('[columns.d]\ntype = "datetime"\nbounds = [2020-01-01, 2021-01-01T12:00:00Z]')
     assert schema["d"].bounds == (1577836800.0, 1609502400.0)
     assert str(schema["d"].decode(np.array([1577836800.0]))[0]) == "2020-01-01 00:00:00"
 
@@ -83,6 +82,7 @@ BAD = {
     "unknown key": ('[columns.a]\ntype = "boolean"\ncolour = 1', "unknown key 'colour'"),
     "unknown section": ('[colums.a]\ntype = "boolean"', r"unknown section \[colums\]"),
     "no type": ("[columns.a]\nmissing = true", "has no type"),
+    "no type, but bounds": ("[columns.a]\nbounds = [0, 1]", "has no type"),
     "twice": ('[columns.a]\ntype = "categorical"\ncategories = ["x", "x"]', "a category twice"),
     "group of one": ('[dataset]\none_of = ["a"]\n[columns.a]\ntype = "boolean"', "has 1 columns. List at least two"),
     "group of a stranger": (
@@ -129,7 +129,7 @@ BAD = {
         "'1' as true and as false",
     ),
     "one word": ('[columns.a]\ntype = "boolean"\ntrue = "Y"', "true must be a list"),
-    "a word that is none": ('[columns.a]\ntype = "boolean"\nfalse = [{}]', "false must be texts"),
+    "a word that is none": ('[columns.a]\ntype = "boolean"\nfalse = [{}]', "false must be a list of texts"),
     "missing as text": ('[columns.a]\ntype = "boolean"\nmissing = "yes"', "true or false"),
 }
 
@@ -151,7 +151,7 @@ def test_a_day_as_the_upper_bound_ends_with_its_last_second(day) -> None:
     evening = conform({"d": np.array(["2020-12-31T21:00:00"], dtype=object)}, Schema(columns=(column,)))["d"]
     assert column.decode(evening)[0] == pd.Timestamp("2020-12-31T21:00:00")
     assert column.high == pd.Timestamp("2020-12-31T23:59:59").timestamp()
-    assert parse_schema('[columns.d]\ntype = "datetime"\nbounds = [2020-01-01, 2020-12-31]').columns == (column,)
+    assert Schema.parse('[columns.d]\ntype = "datetime"\nbounds = [2020-01-01, 2020-12-31]').columns == (column,)
     assert Schema.parse(Schema(columns=(column,)).to_toml()).columns == (column,)
 
 
@@ -177,7 +177,7 @@ def test_more_categories_than_can_be_read_in_time_are_refused_at_once(tmp_path) 
     assert Column(name="zip", kind="categorical", categories=many[1:]).size == 200_000
     (tmp_path / "schema.toml").write_text("#" * (17 << 20))
     with pytest.raises(SchemaError, match=r"more than 16 MB.*categories_file"):
-        load_schema(tmp_path / "schema.toml")
+        Schema.load(tmp_path / "schema.toml")
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ def test_bounds_are_two(bounds) -> None:
 def test_a_bad_schema_is_refused_with_a_remedy(case: str) -> None:
     text, message = BAD[case]
     with pytest.raises(SchemaError, match=message):
-        parse_schema(text)
+        Schema.parse(text)
 
 
 def test_words_for_true_and_false_are_read_and_change_no_other_digest() -> None:
-    plain = parse_schema('[columns.a]\ntype = "boolean"')
-    told = parse_schema('[columns.a]\ntype = "boolean"\ntrue = ["Y", "ja", 1]\nfalse = ["N", false]')
+    plain = Schema.parse('[columns.a]\ntype = "boolean"')
+    told = Schema.parse('[columns.a]\ntype = "boolean"\ntrue = ["Y", "ja", 1]\nfalse = ["N", false]')
     assert told["a"].true_words == ("Y", "ja", "1")
     assert told["a"].false_words == ("N", "false")
     assert told.digest() != plain.digest()
@@ -222,10 +222,10 @@ def test_words_for_true_and_false_are_read_and_change_no_other_digest() -> None:
 
 def test_a_missing_schema_file_says_how_to_make_one(tmp_path) -> None:
     with pytest.raises(SchemaError, match="sfumato schema DATA"):
-        load_schema(tmp_path / "none.toml")
+        Schema.load(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SchemaError, match="cannot be read"):
-        load_schema(tmp_path / "binary.toml")
+        Schema.load(tmp_path / "binary.toml")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), float("inf")])

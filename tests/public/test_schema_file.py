@@ -10,7 +10,7 @@ import sfumato as sf
 from sfumato.errors import SchemaError
 from sfumato.public.schema.faults import lines_of
 from sfumato.public.schema.following import followed
-from sfumato.public.schema.schema_file import load_schema, parse_schema, schema_to_toml
+from sfumato.public.schema.schema import Schema
 from sfumato.public.schema.spelling import did_you_mean
 
 FAULTY = """\
@@ -40,7 +40,7 @@ type = "boolean"
 def test_all_faults_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(FAULTY)
     with pytest.raises(SchemaError) as caught:
-        load_schema(tmp_path / "mine.toml")
+        Schema.load(tmp_path / "mine.toml")
     first, *said = str(caught.value).splitlines()
     assert first == "mine.toml has 9 faults:"
     expected = [
@@ -62,27 +62,27 @@ def test_all_faults_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
 
 def test_one_fault_is_one_sentence() -> None:
     with pytest.raises(SchemaError, match=r"^schema\.toml line 3, \[columns\.a\]: column 'a' has an unknown key 'x'"):
-        parse_schema('[columns.a]\ntype = "boolean"\nx = 1')
+        Schema.parse('[columns.a]\ntype = "boolean"\nx = 1')
     with pytest.raises(SchemaError, match=r"^schema\.toml: the schema has no columns"):
-        parse_schema("")
+        Schema.parse("")
 
 
 def test_a_column_with_a_fault_is_not_called_absent() -> None:
     text = '[dataset]\ntarget = "a"\none_of = ["b", "c"]\n[columns.a]\ntype = "x"\n[columns.b]\ntype = "y"\n'
     with pytest.raises(SchemaError, match="has 2 faults") as caught:
-        parse_schema(text + '[columns.c]\ntype = "boolean"')
+        Schema.parse(text + '[columns.c]\ntype = "boolean"')
     assert "not a column" not in str(caught.value)
 
 
 def test_a_schema_file_as_editors_leave_it(tmp_path: Path) -> None:
     text = '[columns.a]\ntype = "boolean"\n'
     (tmp_path / "s.toml").write_text(text, encoding="utf-8-sig")
-    assert load_schema(tmp_path / "s.toml") == parse_schema(text)
+    assert Schema.load(tmp_path / "s.toml") == Schema.parse(text)
     (tmp_path / "s.toml").write_text(text, encoding="utf-16")
     with pytest.raises(SchemaError, match="Is it a text in UTF-8"):
-        load_schema(tmp_path / "s.toml")
+        Schema.load(tmp_path / "s.toml")
     with pytest.raises(SchemaError, match=r"at line 1, column \d+\)\. Texts need quotes"):
-        parse_schema("[columns.a b]\n")
+        Schema.parse("[columns.a b]\n")
 
 
 def test_lines_are_found_in_every_spelling_of_toml() -> None:
@@ -116,7 +116,7 @@ ZIP = '[columns.zip]\ntype = "categorical"\n'
 
 
 def test_categories_of_a_file_are_as_if_typed(tmp_path: Path) -> None:
-    typed = parse_schema(ZIP + 'categories = ["00100", "20121", "a, b"]')
+    typed = Schema.parse(ZIP + 'categories = ["00100", "20121", "a, b"]')
     for content in (
         "00100\n20121\n\n  a, b \n",
         'Zip,town\n00100,Rome\n20121,Milan\n"a, b",x\n',
@@ -124,12 +124,12 @@ def test_categories_of_a_file_are_as_if_typed(tmp_path: Path) -> None:
     ):
         (tmp_path / "zip.csv").write_text(content.replace("  a, b ", '"a, b"'), encoding="utf-8")
         (tmp_path / "schema.toml").write_text(ZIP + 'categories_file = "zip.csv"')
-        found = load_schema(tmp_path / "schema.toml")
+        found = Schema.load(tmp_path / "schema.toml")
         assert found["zip"].categories == typed["zip"].categories[: 3 if "a, b" in content else 2]
         if "a, b" in content:
             assert found == typed
             assert found.digest() == typed.digest()
-            assert schema_to_toml(found) == schema_to_toml(typed)
+            assert found.to_toml() == typed.to_toml()
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_a_bad_file_of_categories(tmp_path: Path, content: bytes | None, line: s
         (tmp_path / "zip.csv").write_bytes(content)
     (tmp_path / "schema.toml").write_text(ZIP + line)
     with pytest.raises(SchemaError, match=said):
-        load_schema(tmp_path / "schema.toml")
+        Schema.load(tmp_path / "schema.toml")
     with pytest.raises(SchemaError, match=r"read from a text|Keep one|name of a file"):
-        parse_schema(ZIP + line)  # as `verify` reads it: no file of the receiver's is opened
+        Schema.parse(ZIP + line)  # as `verify` reads it: no file of the receiver's is opened
 
 
 BAD = {
@@ -179,13 +179,13 @@ def test_what_cannot_be_meant_is_refused(case: str) -> None:
     circle = '\ndepends_on = ["a"]' if case == "a circle" else ""
     others = f'\n[columns.b]\ntype = "boolean"{circle}\n[columns.n]\ntype = "numeric"\nbounds = [0, 1]'
     with pytest.raises(SchemaError, match=said):
-        parse_schema(f"[columns.a]\n{lines}{others}")
+        Schema.parse(f"[columns.a]\n{lines}{others}")
 
 
 def test_the_target_depends_on_nothing() -> None:
     text = '[dataset]\ntarget = "a"\n[columns.a]\ntype = "boolean"\ndepends_on = ["b"]\n[columns.b]\ntype = "boolean"'
     with pytest.raises(SchemaError, match="neither the target"):
-        parse_schema(text)
+        Schema.parse(text)
 
 
 ALL = """
@@ -213,18 +213,18 @@ depends_on = ["level"]
 
 
 def test_the_new_keys_survive_their_file_and_change_the_digest() -> None:
-    schema = parse_schema(ALL)
-    again = parse_schema(schema_to_toml(schema))
+    schema = Schema.parse(ALL)
+    again = Schema.parse(schema.to_toml())
     assert again == schema
     assert again.digest() == schema.digest()
     digests = {schema.digest()}
     for line in ("special = [999, -1]", "decimals = 2", "special = [-9]", 'depends_on = ["level"]'):
-        digests.add(parse_schema(ALL.replace(line, "")).digest())
+        digests.add(Schema.parse(ALL.replace(line, "")).digest())
     assert len(digests) == 5
 
 
 def test_special_numbers_are_read_as_missing_and_released_as_the_first() -> None:
-    schema = parse_schema(ALL)
+    schema = Schema.parse(ALL)
     days, left = schema["days"], schema["left"]
     assert days.decode(np.array([np.nan, 7.2, 99.0])).tolist() == [999, 7, 30]
     assert days.decode(np.array([np.nan])).dtype == "int64"
@@ -238,7 +238,7 @@ def test_a_special_value_is_one_of_the_list() -> None:
 
 
 def test_released_numbers_have_their_decimals_and_stay_in_bounds() -> None:
-    pay = parse_schema(ALL)["pay"]
+    pay = Schema.parse(ALL)["pay"]
     drawn = pay.decode(np.array([0.004, 0.0051, 3.14159, 9.999]))
     assert drawn.tolist() == [0.01, 0.01, 3.14, 9.99]
 
@@ -247,7 +247,7 @@ def test_equal_reasons_have_equal_consequences() -> None:
     text = '[columns.a]\ntype = "boolean"\n[columns.b]\ntype = "boolean"\n'
     text += '[columns.c]\ntype = "integer"\nbounds = [0, 9]\nmissing = true\ndepends_on = ["a", "b"]\n'
     text += '[columns.d]\ntype = "boolean"\ndepends_on = ["c"]\n'
-    schema = parse_schema(text)
+    schema = Schema.parse(text)
     rng = np.random.default_rng(0)
     rows = {name: rng.integers(0, 2, 500) for name in "abd"}
     rows["c"] = np.where(rng.random(500) < 0.7, rows["a"] * 2.0 + rows["b"], rng.integers(0, 9, 500))
@@ -273,7 +273,7 @@ def test_a_release_obeys_the_new_keys(tmp_path: Path, method: str) -> None:
             "years": np.where(level, 16, 9),
         }
     )
-    schema = parse_schema(f"[dataset]\nrows = {n}\n{ALL}")
+    schema = Schema.parse(f"[dataset]\nrows = {n}\n{ALL}")
     fitted = sf.fit(method, sf.Sensitive.read(frame, schema), sf.Budget(epsilon=2.0, delta=1e-6), seed=0)
     rows = fitted.model.sample(n, seed=0).table
     assert abs((rows["days"] == 999).mean() - 0.6) < 0.1
@@ -287,7 +287,7 @@ def test_a_release_obeys_the_new_keys(tmp_path: Path, method: str) -> None:
 
 
 def test_a_plan_says_what_has_no_effect() -> None:
-    schema = parse_schema(f"[dataset]\nrows = 4000\n{ALL}")
+    schema = Schema.parse(f"[dataset]\nrows = 4000\n{ALL}")
     budget = sf.Budget(epsilon=1.0, delta=1e-6)
     said = [line for line in sf.plan("dpmix", schema, budget).advice if "has no effect" in line]
     assert [line.split(": ")[1].split(" of ")[0] for line in said] == ["decimals", "depends_on", "special"]

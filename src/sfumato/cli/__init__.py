@@ -19,7 +19,7 @@ from sfumato.cli.commands.release_command import release, train
 from sfumato.cli.commands.sample_command import predict, sample
 from sfumato.cli.commands.schema_command import check, plan, schema
 from sfumato.cli.commands.study_command import study
-from sfumato.cli.refusals import EXIT_CODES, stop_cleanly, withhold_details
+from sfumato.cli.refusals import EXIT_CODES, refusing, stop_cleanly, withhold_details
 
 __all__ = ["app", "main"]
 
@@ -61,7 +61,7 @@ _EXAMPLES: dict[Callable[..., None], str] = {
     study: "SFUMATO_DATA=~/datasets sfumato study dpmix-thesis --quick --out study",
 }
 for command, example in _EXAMPLES.items():
-    app.command(epilog=f"Example: {example}")(command)
+    app.command(epilog=f"Example: {example}")(refusing(command))
 app.add_typer(keys, name="keys")
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")

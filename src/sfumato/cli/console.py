@@ -7,14 +7,14 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.markup import escape
 from rich.spinner import Spinner
@@ -79,11 +79,7 @@ class Agenda:
 
 
 def _rough(seconds: float) -> str:
-    """As exact as such a guess can be.
-
-    >>> _rough(7.2), _rough(48), _rough(200), _rough(9_000)
-    ('7 s', '50 s', '3 min', '2.5 h')
-    """
+    """As exact as such a guess can be."""
     if seconds < 10:
         return f"{seconds:.0f} s"
     if seconds < 90:
@@ -113,18 +109,25 @@ def warn(sentence: str | None) -> None:
         notices().print(Text.assemble(("warning: ", "bold red"), sentence))
 
 
-def table_of(*headings: str, numbers: int = 0) -> Table:
+def table_of(headings: Sequence[str], rows: Iterable[Sequence[RenderableType]], *, numbers: int = 0) -> Table:
     """A table without frills, so that it fits 80 columns. The last `numbers` columns are set to the right."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     for at, heading in enumerate(headings):
         table.add_column(heading, justify="right" if at >= len(headings) - numbers else "left")
+    for row in rows:
+        table.add_row(*row)
     return table
+
+
+def print_json(payload: Mapping[str, Any]) -> None:
+    """One line on stdout."""
+    typer.echo(json.dumps(plain(payload), ensure_ascii=False, allow_nan=False))
 
 
 def answer(payload: Mapping[str, Any], *, as_json: bool, show: Callable[[Console], None]) -> None:
     """Give a result: as one JSON object, or as a person likes to read it."""
     if as_json:
-        typer.echo(json.dumps(plain(payload), ensure_ascii=False, allow_nan=False))
+        print_json(payload)
     else:
         show(answers())
 
@@ -135,12 +138,8 @@ def progress(
 ) -> Iterator[Callable[[str], None]]:
     """A spinner with the stage that runs, its number and the time that is left; in a log, one line for each stage.
 
-    Never a count of rows or a share of them: how many there are is private. Say nothing else while it turns.
-
-    Args:
-        title: What all stages are part of.
-        stages: Those that are planned, in their order, each with the number of times that it comes.
-        quiet: Say nothing.
+    Never a count of rows or a share of them: how many there are is private. Say nothing else while it turns. `stages` are
+    those that are planned, in their order, each with the number of times that it comes.
     """
     agenda, console = Agenda(stages or {}), notices()
     if quiet:

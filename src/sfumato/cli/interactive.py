@@ -83,11 +83,7 @@ def _with_bounds(column: Proposal, text: str) -> Proposal:
 
 
 def _is_pair(text: str) -> bool:
-    """Whether TOML reads a list of two.
-
-    >>> _is_pair("[0, 110]"), _is_pair("[60-220]"), _is_pair("[5]")
-    (True, False, False)
-    """
+    """Whether TOML reads a list of two."""
     try:
         return len(tomllib.loads(f"x = {text}")["x"]) == 2
     except tomllib.TOMLDecodeError:
@@ -105,11 +101,7 @@ def _with_categories(column: Proposal, text: str) -> Proposal:
 
 
 def _split(text: str) -> tuple[str, ...]:
-    """Categories as they are typed: with commas between, or as a TOML list where a category has a comma itself.
-
-    >>> _split("a, b,c"), _split('["a, b", 3]')
-    (('a', 'b', 'c'), ('a, b', '3'))
-    """
+    """Categories as they are typed: with commas between, or as a TOML list where a category has a comma itself."""
     if text.startswith("["):
         try:
             return tuple(str(value) for value in tomllib.loads(f"x = {text}")["x"])

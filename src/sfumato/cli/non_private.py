@@ -50,7 +50,7 @@ def needed(epsilon: float | None) -> float:
     return epsilon
 
 
-def chosen_baseline(name: str, *, schema: Schema, settings: Sequence[str]) -> Baseline:
+def chosen_baseline(name: str, *, schema: Schema, settings: Sequence[str] | None) -> Baseline:
     """The baseline of that name with some of its settings replaced; refused if it does not take such data."""
     baseline = with_settings(baseline_for(name), settings)
     baseline.check(schema)
@@ -72,14 +72,6 @@ def plan_baseline(baseline: Baseline, *, as_json: bool) -> None:
         console.print(f"{baseline.name} reads all rows as they are, so there is nothing to plan.", soft_wrap=True)
 
     answer(payload, as_json=as_json, show=show)
-
-
-def refuse_beside_baseline(name: str, *, sign: Path | None, page: Path | None) -> None:
-    """Refuse what a release has and a baseline has not: a claim that can be signed, and a private page."""
-    if sign is not None:
-        raise PlanError(f"{name} is not private: there is no claim to sign. Leave out --sign.")
-    if page is not None:
-        raise PlanError(f"--private-page compares a private release, and {name} makes none. Leave it out.")
 
 
 def release_baseline(
@@ -106,9 +98,7 @@ def release_baseline(
         "release": str(out),
         "status": "non_private",
         "mechanism": {"name": paper.method, "parameters": paper.parameters},
-        "epsilon": None,
-        "delta": None,
-        "claim": None,
+        **dict.fromkeys(("epsilon", "delta", "claim")),
         "warnings": [NOT_PRIVATE],
         "notes": list(paper.notes),
         "rows": paper.rows,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 import typer
 
 from sfumato.errors import ModelError, PlanError
-from sfumato.mechanism import Mechanism, learner_for, mechanism_for, refuse_learner
+from sfumato.mechanism import Mechanism, mechanism_for, refuse_learner
 from sfumato.model import check_row_count
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.public.schema.schema import Schema
@@ -64,11 +64,7 @@ RowsOption = Annotated[
 
 
 def asked_rows(text: str | None) -> AskedRows:
-    """What was asked for.
-
-    >>> asked_rows("500"), asked_rows("many"), asked_rows(None)
-    (500, 'many', None)
-    """
+    """What was asked for."""
     if text is None:
         return None
     if text == "many":
@@ -84,19 +80,14 @@ def asked_rows(text: str | None) -> AskedRows:
 M = TypeVar("M")
 
 
-def chosen_mechanism(name: str, *, schema: Schema, settings: Sequence[str]) -> Mechanism:
+def chosen_mechanism(name: str, *, schema: Schema, settings: Sequence[str] | None) -> Mechanism:
     """The mechanism of that name with some of its settings replaced."""
     mechanism = mechanism_for(name, schema)
     refuse_learner(mechanism)
     return with_settings(mechanism, settings)
 
 
-def chosen_learner(name: str, *, settings: Sequence[str]) -> Mechanism:
-    """The learner of that name with some of its settings replaced."""
-    return with_settings(learner_for(name), settings)
-
-
-def with_settings(mechanism: M, settings: Sequence[str]) -> M:
+def with_settings(mechanism: M, settings: Sequence[str] | None) -> M:
     """The same with some of its settings replaced."""
     fields: Any = mechanism
     if not settings:
@@ -118,14 +109,7 @@ def with_settings(mechanism: M, settings: Sequence[str]) -> M:
 
 
 def _parse(text: str, kind: Any, *, key: str) -> Any:
-    """Read a value by the type of its field.
-
-    >>> _parse("500", int, key="mixtures"), _parse("none", float | None, key="l2_clip")
-    (500, None)
-    >>> _parse("many", int, key="mixtures")
-    Traceback (most recent call last):
-    sfumato.errors.PlanError: mixtures = 'many' must be a whole number.
-    """
+    """Read a value by the type of its field."""
     options = typing.get_args(kind)
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
         if type(None) in options and text.lower() == "none":
@@ -136,7 +120,9 @@ def _parse(text: str, kind: Any, *, key: str) -> Any:
             raise PlanError(f"{key} = {text!r} must be one of {', '.join(map(str, options))}.")
         return text
     if kind is bool:
-        return _parse_bool(text, key=key)
+        if text.lower() not in ("true", "false"):
+            raise PlanError(f"{key} = {text!r} must be true or false.")
+        return text.lower() == "true"
     if kind in (int, float):
         try:
             return kind(text)
@@ -146,9 +132,3 @@ def _parse(text: str, kind: Any, *, key: str) -> Any:
     if kind is str:
         return text
     raise PlanError(f"{key} cannot be set from the command line. Set it in Python.")
-
-
-def _parse_bool(text: str, *, key: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise PlanError(f"{key} = {text!r} must be true or false.")
-    return text.lower() == "true"

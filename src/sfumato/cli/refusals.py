@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 import typer
 
 import sfumato
-from sfumato.cli.console import answer, notices
+from sfumato.cli.console import notices, print_json
 from sfumato.errors import SfumatoError, VerificationError
 
 REFUSED, MISUSED, NOT_VERIFIED, FAULTS_FOUND, UNEXPECTED, INTERRUPTED, TERMINATED = 1, 2, 3, 4, 70, 130, 143
@@ -46,20 +46,18 @@ def stop_cleanly() -> None:
     """End on a request as on Ctrl-C, so that what is half written is removed on the way out."""
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _terminate)
+            signal.signal(getattr(signal, name), _stop)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a job in the background is not to hear it
-        signal.signal(signal.SIGINT, _interrupt)
+        signal.signal(signal.SIGINT, _stop)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    if not _put_off(number, frame):
+def _stop(number: int, frame: FrameType | None) -> None:
+    if _put_off(number, frame):
+        return
+    if number == signal.SIGINT:
         raise KeyboardInterrupt
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    if not _put_off(number, frame):
-        signal.signal(number, signal.SIG_IGN)  # one request is enough: a second would disturb the cleaning up
-        raise Terminated
+    signal.signal(number, signal.SIG_IGN)  # one request is enough: a second would disturb the cleaning up
+    raise Terminated
 
 
 def _put_off(number: int, frame: FrameType | None) -> bool:
@@ -94,11 +92,13 @@ def refusing(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **options)
         except SfumatoError as error:
-            _refuse(error, as_json=bool(options.get("as_json")))
-            raise typer.Exit(NOT_VERIFIED if isinstance(error, VerificationError) else REFUSED) from None
+            is_bad_release = isinstance(error, VerificationError)
+            _say(str(error), style="bold red" if is_bad_release else None)
+            if options.get("as_json"):
+                print_json({"error": str(error), "kind": type(error).__name__})
+            raise typer.Exit(NOT_VERIFIED if is_bad_release else REFUSED) from None
         except KeyboardInterrupt as stop:
-            _say("stopped; nothing was written.")
-            raise typer.Exit(_code_of(type(stop))) from None
+            raise typer.Exit(_stopped(type(stop))) from None
 
     return run
 
@@ -114,20 +114,13 @@ def withhold_details() -> None:
     sys.excepthook = _last_resort
 
 
-def _refuse(error: SfumatoError, *, as_json: bool) -> None:
-    _say(str(error), style="bold red" if isinstance(error, VerificationError) else None)
-    if as_json:
-        answer({"error": str(error), "kind": type(error).__name__}, as_json=True, show=lambda console: None)
-
-
 def _say(sentence: str, *, style: str | None = None) -> None:
     notices().print(f"sfumato: {sentence}", style=style, markup=False, soft_wrap=True)
 
 
 def _last_resort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
-        _say("stopped; nothing was written.")
-        raise SystemExit(_code_of(kind))
+        raise SystemExit(_stopped(kind))
     _say(
         f"unexpected {kind.__name__} at {_place(trace)}. Its message is withheld, because it may hold private values; "
         "on a trusted machine SFUMATO_DEBUG=1 shows it. Please report the type and the place."
@@ -135,7 +128,8 @@ def _last_resort(kind: type[BaseException], error: BaseException, trace: Traceba
     raise SystemExit(UNEXPECTED)
 
 
-def _code_of(kind: type[BaseException]) -> int:
+def _stopped(kind: type[BaseException]) -> int:
+    _say("stopped; nothing was written.")
     return TERMINATED if issubclass(kind, Terminated) else INTERRUPTED
 
 

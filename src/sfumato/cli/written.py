@@ -41,10 +41,7 @@ def show_remarks(console: Console, remarks: Iterable[tuple[str, str]]) -> None:
 
 def grid_as_table(grid: Grid) -> Table:
     """A table that fits 80 columns."""
-    table = table_of(*grid.headings, numbers=grid.numbers)
-    for row in grid.rows:
-        table.add_row(*map(escape, row))
-    return table
+    return table_of(grid.headings, [[*map(escape, row)] for row in grid.rows], numbers=grid.numbers)
 
 
 def describe_release(written: Release) -> dict[str, Any]:

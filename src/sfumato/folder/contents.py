@@ -8,43 +8,20 @@ import hashlib
 import io
 import math
 import stat
-import struct
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.errors import ReleaseError
+from sfumato.errors import DAMAGED, ReleaseError
 from sfumato.model import Synthetic
 
 TABLE, ARRAYS = "synthetic.parquet", "synthetic.npz"
-
-#: What libraries raise over a file that is not what its name says.
-DAMAGED = (
-    OSError,
-    ValueError,
-    TypeError,
-    LookupError,
-    EOFError,
-    ArithmeticError,
-    NotImplementedError,
-    RuntimeError,
-    MemoryError,
-    SyntaxError,
-    tokenize.TokenError,
-    struct.error,
-    zlib.error,
-    zipfile.BadZipFile,
-    pa.ArrowException,
-)
 
 
 def synthetic_file(synthetic: Synthetic) -> tuple[str, bytes]:
@@ -83,9 +60,8 @@ def archive_of(arrays: Mapping[str, NDArray[Any] | None]) -> bytes:
                 continue
             plain, member = np.ascontiguousarray(values), zipfile.ZipInfo(f"{name}.npy")
             member.file_size = plain.nbytes  # whether it is a large file, which is written otherwise
-            with archive.open(
-                member, "w"
-            ) as stream:  # from the array itself: images stand in memory twice, and no third time
+            # From the array itself: images stand in memory twice, and no third time.
+            with archive.open(member, "w") as stream:
                 np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(plain))
                 stream.write(plain.reshape(-1).view(np.uint8).data)
     return file.getvalue()
@@ -138,7 +114,7 @@ def synthetic_of(name: str, content: bytes, *, rows: int | None = None) -> Synth
     `rows` is how many there should be. A small file can say that it holds billions, so its footer is asked before it is read.
     """
     try:
-        if name == TABLE and rows is not None and (held := _rows_in_footer(content)) != rows:
+        if name == TABLE and rows is not None and (held := pq.read_metadata(io.BytesIO(content)).num_rows) != rows:
             raise ReleaseError(f"{name} holds {held:,} rows, and the certificate speaks of {rows:,}.")
         if name == TABLE:
             return Synthetic(table=pd.read_parquet(io.BytesIO(content)))
@@ -153,28 +129,20 @@ def synthetic_of(name: str, content: bytes, *, rows: int | None = None) -> Synth
         raise ReleaseError(f"{name} cannot be read ({type(error).__name__}). Get the release again.") from None
 
 
-def _rows_in_footer(content: bytes) -> int:
-    with pq.ParquetFile(io.BytesIO(content)) as file:
-        return int(file.metadata.num_rows)
-
-
 def read_head(folder: Path) -> tuple[int, Synthetic]:
     """The number of rows and a dataset of the same columns without rows: a file may be large, its header is not."""
     name = TABLE if (folder / TABLE).is_file() else ARRAYS
     try:
-        return _head_of_table(folder / TABLE) if name == TABLE else _head_of_arrays(folder / ARRAYS)
+        if name == ARRAYS:
+            return _head_of_arrays(folder / name)
+        with pq.ParquetFile(folder / name) as file:
+            return file.metadata.num_rows, Synthetic(table=file.schema_arrow.empty_table().to_pandas())
     except DAMAGED as error:
         raise ReleaseError(f"{name} cannot be read ({type(error).__name__}). Get the release again.") from None
 
 
-def _head_of_table(path: Path) -> tuple[int, Synthetic]:
-    with pq.ParquetFile(path) as file:
-        return file.metadata.num_rows, Synthetic(table=file.schema_arrow.empty_table().to_pandas())
-
-
 def _head_of_arrays(path: Path) -> tuple[int, Synthetic]:
-    heads: dict[str, NDArray[Any]] = {}
-    n_rows = 0
+    heads, n_rows = dict[str, NDArray[Any]](), 0
     refuse_not_plain(path)
     with zipfile.ZipFile(path) as archive:
         for name, member in _members(archive, n_bytes=path.stat().st_size).items():
@@ -195,21 +163,13 @@ def why_not_plain(path: Path) -> str | None:
         mode = path.lstat().st_mode
     except OSError:
         return "not there"
-    kinds = (
-        (stat.S_ISDIR, "a folder"),
-        (stat.S_ISLNK, "a link"),
-        (stat.S_ISFIFO, "a pipe"),
-        (stat.S_ISSOCK, "a socket"),
-    )
-    if stat.S_ISREG(mode):
-        return None
-    return next((words for is_kind, words in kinds if is_kind(mode)), "a device")
+    kinds = {stat.S_IFREG: None, stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe"}
+    return (kinds | {stat.S_IFSOCK: "a socket"}).get(stat.S_IFMT(mode), "a device")
 
 
 def refuse_not_plain(path: Path) -> None:
     """Refuse a path that is no plain file of its own."""
-    why = why_not_plain(path)
-    if why is not None:
+    if (why := why_not_plain(path)) is not None:
         raise ReleaseError(f"{path.name} is {why} and should be a plain file. Get the release again.")
 
 

@@ -15,38 +15,27 @@ from sfumato.errors import ReleaseError
 
 def write_files(target: Path, files: Mapping[str, bytes], *, force: bool) -> None:
     """Write a folder of files that are made already: whatever fails in here is a matter of the disk."""
-    with _whole_folder(target, force=force) as folder:
-        for name, content in files.items():
-            with (folder / name).open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-
-
-@contextlib.contextmanager
-def _whole_folder(target: Path, *, force: bool) -> Iterator[Path]:
     # The names are chosen before anything is made, so that whatever stops us, and wherever, all is cleaned up.
-    folder, retired = _name_beside(target), _name_beside(target)
+    folder, retired = (target.absolute().parent / f".{target.name}.{secrets.token_hex(8)}" for _ in range(2))
     try:
-        folder.mkdir(mode=0o700)
-        yield folder
-        folder.chmod(0o755)
-        if force and target.exists():
-            os.replace(target, retired)
-            os.replace(folder, target)
-        else:
-            os.rename(folder, target)
-    except OSError as error:
-        raise cannot_write(target, error) from None
+        with writing(target):
+            folder.mkdir(mode=0o700)
+            for name, content in files.items():
+                with (folder / name).open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            folder.chmod(0o755)
+            if force and target.exists():
+                os.replace(target, retired)
+                os.replace(folder, target)
+            else:
+                os.rename(folder, target)
     finally:
         if retired.exists() and not target.exists():
             os.replace(retired, target)  # stopped between the two moves: the old release stays
         for leftover in (folder, retired):
             shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _name_beside(target: Path) -> Path:
-    return target.absolute().parent / f".{target.name}.{secrets.token_hex(8)}"
 
 
 @contextlib.contextmanager
@@ -55,14 +44,10 @@ def writing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise cannot_write(target, error) from None
-
-
-def cannot_write(target: Path, error: OSError) -> ReleaseError:
-    """What to tell a person whose disk is full or whose folder is closed."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return ReleaseError(f"the disk is full: {target} was not written. Free some space, or release elsewhere.")
-    return ReleaseError(f"{target} cannot be written ({os.strerror(error.errno or 0)}). Choose another folder.")
+        why = f"{target} cannot be written ({os.strerror(error.errno or 0)}). Choose another folder."
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            why = f"the disk is full: {target} was not written. Free some space, or release elsewhere."
+        raise ReleaseError(why) from None
 
 
 def check_file_target(target: Path, *, force: bool) -> None:
@@ -78,19 +63,17 @@ def check_file_target(target: Path, *, force: bool) -> None:
 @contextlib.contextmanager
 def whole_file(target: Path, *, mode: int = 0o644) -> Iterator[BinaryIO]:
     """Write beside the target, and move it there in one step when all is written. `mode` says who may read it."""
-    parent = target.absolute().parent
     temporary: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=parent)
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(mode)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise cannot_write(target, error) from None
+        with writing(target):
+            handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.absolute().parent)
+            temporary = Path(name)
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(mode)
+            os.replace(temporary, target)
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)  # nothing is left here if all went well

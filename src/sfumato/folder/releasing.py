@@ -6,10 +6,9 @@ A folder is made in memory and written in one step, whole or not at all (`folder
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.errors import ModelError, ReleaseError
+from sfumato.errors import DAMAGED, ModelError, ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.folder.contents import (
-    DAMAGED,
     archive_of,
     arrays_of,
     read_head,
@@ -33,7 +32,6 @@ from sfumato.public.certificate.layout import Section, as_html
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import parse_schema, schema_to_toml
 
 CERTIFICATE, ANSWERS, SCHEMA, REPORT = NAME, "answers.npz", "schema.toml", "report.html"
 
@@ -90,16 +88,12 @@ class Release:
         return load_lines(read_head(self.path)[1], self.schema, folder=self.path)
 
     def __repr__(self) -> str:
-        """One line."""
         return f"<Release: {self.path}, {self.certificate.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        rows = self.certificate.rows
+        rows, check = self.certificate.rows, f"Anyone can check it: sfumato verify {self.path}"
         held = "a trained model" if rows is None else f"{rows:,} synthetic rows"
-        place = Section(
-            title=str(self.path), subtitle=f", {held}", notes=(f"Anyone can check it: sfumato verify {self.path}",)
-        )
+        place = Section(title=str(self.path), subtitle=f", {held}", notes=(check,))
         return as_html([place, *self.certificate.sections()])
 
 
@@ -133,46 +127,30 @@ def release(
 
 
 def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[str, bytes]]:
-    """The certificate of a release and all files that it lists."""
-    if isinstance(fitted.model, Classifier):
-        return _contents_of_model(fitted, fitted.model, rows=rows)
-    name, content, synthetic = settled_file(fitted.sample(rows))
-    certificate = certificate_of(fitted, fitted.model, synthetic)
-    files = {
-        name: content,
-        ANSWERS: archive_of(fitted.answers.to_arrays()),
-        SCHEMA: schema_to_toml(fitted.schema).encode(),
-        REPORT: report_of(certificate, schema=fitted.schema, synthetic=synthetic),
-    }
+    """The certificate of a release and all files that it lists. The weights of a trained model stand in the place of rows."""
+    model, schema = fitted.model, fitted.schema
+    if isinstance(model, Classifier):
+        if rows is not None:
+            raise ModelError(f"{fitted.mechanism.name} has trained a model, which gives no rows. Leave out rows.")
+        refuse_diverged(model.weights)
+        name, content = WEIGHTS, weights_file(model.weights)
+        warnings = model_warnings(schema=schema, plan=fitted.plan, model=model)
+        certificate = fitted.certificate.for_model(warnings=warnings, notes=notes_of(model))
+        report = model_report_of(certificate, schema=schema, answers=fitted.answers)
+    else:
+        name, content, synthetic = settled_file(fitted.sample(rows))
+        certificate = certificate_of(fitted, model, synthetic)
+        report = report_of(certificate, schema=schema, synthetic=synthetic)
+    answers = archive_of(fitted.answers.to_arrays())
+    files = {name: content, ANSWERS: answers, SCHEMA: schema.to_toml().encode(), REPORT: report}
     return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
 
 
 def certificate_of(fitted: Fitted, model: Model, synthetic: Synthetic) -> Certificate:
     """The certificate of these rows, with what their maker and receiver should be told. It names no files yet."""
-    warnings = release_warnings(
-        schema=fitted.schema,
-        plan=fitted.certificate.plan(),
-        mechanism=fitted.mechanism,
-        model=model,
-        synthetic=synthetic,
-    )
+    schema, plan, mechanism = fitted.schema, fitted.certificate.plan(), fitted.mechanism
+    warnings = release_warnings(schema=schema, plan=plan, mechanism=mechanism, model=model, synthetic=synthetic)
     return fitted.certificate.for_rows(len(synthetic), warnings=warnings, notes=notes_of(model))
-
-
-def _contents_of_model(fitted: Fitted, model: Classifier, *, rows: AskedRows) -> tuple[Certificate, dict[str, bytes]]:
-    """The same for a trained model, whose weights stand in the place of rows."""
-    if rows is not None:
-        raise ModelError(f"{fitted.mechanism.name} has trained a model, which gives no rows. Leave out rows.")
-    refuse_diverged(model.weights)
-    warnings = model_warnings(schema=fitted.schema, plan=fitted.plan, model=model)
-    certificate = fitted.certificate.for_model(warnings=warnings, notes=notes_of(model))
-    files = {
-        WEIGHTS: weights_file(model.weights),
-        ANSWERS: archive_of(fitted.answers.to_arrays()),
-        SCHEMA: schema_to_toml(fitted.schema).encode(),
-        REPORT: model_report_of(certificate, schema=fitted.schema, answers=fitted.answers),
-    }
-    return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
 
 
 def model_report_of(certificate: Certificate, *, schema: Schema, answers: Answers) -> bytes:
@@ -193,7 +171,7 @@ def load_release(path: str | Path) -> Release:
         raise ReleaseError(f"{folder} holds no {CERTIFICATE}, so it is no release folder.")
     try:
         certificate = Certificate.from_text(read_plain(folder / CERTIFICATE).decode())
-        schema = parse_schema(read_plain(folder / SCHEMA).decode())
+        schema = Schema.parse(read_plain(folder / SCHEMA).decode())
     except UnicodeDecodeError as error:
         raise ReleaseError(f"{folder} is damaged ({type(error).__name__}). Get the release again.") from None
     return Release(folder, schema, certificate, answers_of(read_plain(folder / ANSWERS)))

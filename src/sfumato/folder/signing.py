@@ -65,23 +65,16 @@ def new_keys(name: str | Path, *, passphrase: bytes | None = None) -> tuple[Path
         raise ReleaseError("the passphrase is empty. Give one, or none at all.")
     key = Ed25519PrivateKey.generate()
     hidden = serialization.NoEncryption() if passphrase is None else serialization.BestAvailableEncryption(passphrase)
-    secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
-    open_part = key.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, hidden)
+    open_part = key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
     for path, content, mode in ((private, secret, 0o600), (public, open_part, 0o644)):
-        _write_new(path, content, mode=mode)
+        try:  # a file that did not exist, closed to others from its first moment on
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                file.write(content)
+        except OSError as error:
+            raise ReleaseError(f"{path} cannot be written ({error.strerror}). Choose another place.") from None
     return private, public
-
-
-def _write_new(path: Path, content: bytes, *, mode: int) -> None:
-    """Write a file that did not exist, closed to others from its first moment on."""
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-    except OSError as error:
-        raise ReleaseError(f"{path} cannot be written ({error.strerror}). Choose another place.") from None
 
 
 def is_encrypted(path: str | Path) -> bool:
@@ -121,10 +114,9 @@ def _read_key_file(path: Path, *, for_what: str) -> bytes:
     if not path.is_file():
         raise VerificationError(f"there is no key file {path} to {for_what}.")
     try:
-        content = path.read_bytes()
+        return path.read_bytes() or b"\n"
     except OSError as error:
         raise VerificationError(f"the key {path} cannot be read ({error.strerror}).") from None
-    return content or b"\n"
 
 
 @dataclass(frozen=True)
@@ -135,11 +127,6 @@ class Signature:
     certificate_sha256: str
     signature: bytes = field(repr=False)
 
-    @property
-    def fingerprint(self) -> str:
-        """A short name of the key: the first 32 digits of its SHA-256."""
-        return fingerprint(self.public_key)
-
     @staticmethod
     def from_bytes(content: bytes) -> "Signature":
         """Read what `SigningKey.sign` wrote, refusing anything else."""
@@ -147,9 +134,8 @@ class Signature:
             text = content.decode()
         except UnicodeDecodeError:
             raise VerificationError(f"{SIGNATURE} is garbled. Get the release again.") from None
-        wanted: dict[str, Any] = dict.fromkeys(
-            ("format", "algorithm", "public_key", "certificate_sha256", "signature"), str
-        )
+        names = ("format", "algorithm", "public_key", "certificate_sha256", "signature")
+        wanted: dict[str, Any] = dict.fromkeys(names, str)
         body = read_fields(parse_json(text, what=SIGNATURE), wanted, what=SIGNATURE)
         if (body["format"], body["algorithm"]) != (FORMAT, "Ed25519"):
             raise VerificationError(f"{SIGNATURE} is not of the format {FORMAT} with Ed25519.")
@@ -160,19 +146,22 @@ class Signature:
 
     def problem(self, certificate: bytes, *, signer: Ed25519PublicKey | None) -> str | None:
         """Why it does not vouch for a certificate, in the name of the signer where one is given; None: it does."""
+        own = fingerprint(self.public_key)
         if self.certificate_sha256 != hashlib.sha256(certificate).hexdigest():
             return f"{SIGNATURE} was made for another certificate than the one in the folder."
         if signer is not None and _raw(signer) != _raw(self.public_key):
-            return f"the certificate is signed with another key ({self.fingerprint}) than the given signer's ({fingerprint(signer)})."
+            return (
+                f"the certificate is signed with another key ({own}) than the given signer's ({fingerprint(signer)})."
+            )
         try:
             self.public_key.verify(self.signature, certificate)
         except InvalidSignature:
-            return f"the signature does not fit the certificate: it was not made with the key {self.fingerprint}."
+            return f"the signature does not fit the certificate: it was not made with the key {own}."
         return None
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:
-    """A short name of a public key."""
+    """A short name of a public key: the first 32 digits of its SHA-256."""
     return hashlib.sha256(_raw(key)).hexdigest()[:32]
 
 

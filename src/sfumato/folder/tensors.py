@@ -29,11 +29,8 @@ def weights_file(weights: Weights) -> bytes:
     header, parts, end = {}, [], 0
     for name, values in weights.items():
         part = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
-        header[name] = {
-            "dtype": _NAMES[values.dtype],
-            "shape": list(values.shape),
-            "data_offsets": [end, end + len(part)],
-        }
+        place = [end, end + len(part)]
+        header[name] = {"dtype": _NAMES[values.dtype], "shape": list(values.shape), "data_offsets": place}
         parts.append(part)
         end += len(part)
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
@@ -42,11 +39,7 @@ def weights_file(weights: Weights) -> bytes:
 
 
 def weights_of(content: bytes) -> dict[str, np.ndarray]:
-    """The arrays of a file that anybody may have written: each of its own size, and nothing between or behind them.
-
-    Raises:
-        ValueError: It is no such file.
-    """
+    """The arrays of a file that anybody may have written: each of its own size, and nothing between or behind them."""
     length = int.from_bytes(content[:8], "little")
     if not 0 < length <= min(_LARGEST_HEADER, len(content) - 8):
         raise ValueError("no header")

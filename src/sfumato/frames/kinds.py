@@ -6,7 +6,7 @@ the types that the schema gives it. Frames of pandas have nullable numbers, cate
 Arrow's own tables, and polars by way of them, speak Arrow.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -68,15 +68,17 @@ class PandasKind:
 
     def dress(self, table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         """The table with the types, labels and order of the frame, as far as these can hold what the schema allows."""
-        first = [name for name in self.types if name in table.columns]
-        names = [*first, *(str(name) for name in table.columns if name not in self.types)]
-        columns = [
-            _typed_pandas(table[name], schema[name], self.types[name]) if name in self.types else table[name]
-            for name in names
-        ]
-        out = pd.concat(columns, axis=1)
-        out.columns = pd.Index([self.types[name].label if name in self.types else name for name in names])
+        names, types = _in_order(self.types, table), self.types
+        known = {name: _typed_pandas(table[name], schema[name], types[name]) for name in names if name in types}
+        out = pd.concat([known.get(name, table[name]) for name in names], axis=1)
+        out.columns = pd.Index([types[name].label if name in types else name for name in names])
         return out
+
+
+def _in_order(types: Mapping[str, Any], table: pd.DataFrame) -> list[str]:
+    """The columns that the frame had, then the others."""
+    first = [name for name in types if name in table.columns]
+    return [*first, *(str(name) for name in table.columns if name not in types)]
 
 
 def _typed_pandas(values: "pd.Series[Any]", column: Column, wanted: ColumnType) -> "pd.Series[Any]":
@@ -143,10 +145,8 @@ class ArrowKind:
 
     def dress(self, table: pd.DataFrame, schema: Schema) -> Any:
         """The table with these types, as far as they can hold what the schema allows."""
-        first = [name for name in self.types if name in table.columns]
-        names = [*first, *(str(name) for name in table.columns if name not in self.types)]
-        columns = {name: _typed_arrow(table[name], schema[name], self.types.get(name)) for name in names}
-        return pa.table(columns)
+        names = _in_order(self.types, table)
+        return pa.table({name: _typed_arrow(table[name], schema[name], self.types.get(name)) for name in names})
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,6 @@ class FrameKind(Protocol):
 
     def dress(self, table: pd.DataFrame, schema: Schema) -> Any:
         """A table of the schema as a frame of this kind."""
-        ...
 
 
 def kind_of(data: Any) -> FrameKind:

@@ -8,6 +8,7 @@ takes nothing else.
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,35 +41,20 @@ def need_lightgbm() -> Any:
         ) from None
 
 
-def boosting(coded: Sequence[int], *, seed: int = 0, of_numbers: bool = False) -> Boosting:
-    """Boosted trees with the default settings of LightGBM, whichever library is there.
-
-    Args:
-        coded: The places of the columns that hold codes of categories.
-        seed: Of the learner's own randomness.
-        of_numbers: Whether a number is to be predicted, and no class.
-    """
+def boosting(coded: Sequence[int], *, of_numbers: bool = False) -> Boosting:
+    """Boosted trees with the defaults of LightGBM, whichever library is there; `coded` are the places of categories."""
     try:
         lightgbm = need_lightgbm()
     except MissingLibraryError:
-        return Boosting(
-            "gradient boosting (scikit-learn)", lambda x, y: _fit_scikit_learn(x, y, coded, seed, of_numbers)
-        )
-    return Boosting("LightGBM", lambda x, y: _fit_lightgbm(lightgbm, x, y, coded, seed, of_numbers))
-
-
-def _fit_lightgbm(
-    lightgbm: Any, x: NDArray[np.float64], y: NDArray[Any], coded: Sequence[int], seed: int, of_numbers: bool
-) -> Any:
+        fit = partial(_fit_scikit_learn, coded=coded, of_numbers=of_numbers)
+        return Boosting("gradient boosting (scikit-learn)", fit)
     # One thread: as fast on tables of this size, and far faster where other work keeps the cores busy.
     kind = lightgbm.LGBMRegressor if of_numbers else lightgbm.LGBMClassifier
-    return kind(random_state=seed, verbose=-1, n_jobs=1).fit(x, y, categorical_feature=list(coded))
+    learner = kind(random_state=0, verbose=-1, n_jobs=1)
+    return Boosting("LightGBM", partial(learner.fit, categorical_feature=list(coded)))
 
 
-def _fit_scikit_learn(
-    x: NDArray[np.float64], y: NDArray[Any], coded: Sequence[int], seed: int, of_numbers: bool
-) -> Any:
-    # Slow to import, and needed here only.
+def _fit_scikit_learn(x: NDArray[np.float64], y: NDArray[Any], coded: Sequence[int], of_numbers: bool) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     # Columns with more categories than it can tell apart are taken as numbers.
@@ -82,6 +68,6 @@ def _fit_scikit_learn(
         max_bins=_MOST_CATEGORIES,
         early_stopping=False,
         categorical_features=few,
-        random_state=seed,
+        random_state=0,
     )
     return learner.fit(x, y)

@@ -43,12 +43,9 @@ def turned(images: Images, rng: np.random.Generator) -> Images:
 def moved(images: NDArray[Any], turns: NDArray[Any]) -> NDArray[Any]:
     """Images of shape (n, height, width, channels) seen from elsewhere, by linear interpolation; black outside.
 
-    One compiled loop, since whole-array indexing takes ten times as long. It runs in one thread and lets others run: images
-    are varied in pieces, several pieces at a time.
-
-    Args:
-        images: In any units.
-        turns: For each image a 2 x 3 matrix that takes (row, column, 1), from the middle, to where to look.
+    `turns` has for each image a 2 x 3 matrix that takes (row, column, 1), from the middle, to where to look. One compiled
+    loop, since whole-array indexing takes ten times as long. It runs in one thread and lets others run: images are varied
+    in pieces, several pieces at a time.
     """
     n, height, width, channels = images.shape
     out = np.zeros_like(images)
@@ -122,8 +119,7 @@ def _grained(images: Images, rng: np.random.Generator) -> Images:
 
 def _blurred(images: Images) -> Images:
     """Means over 3 x 3 pixels."""
-    blurred: Images = ndimage.uniform_filter(images, size=(1, 3, 3, *(1,) * (images.ndim - 3)), mode="nearest")
-    return blurred
+    return np.asarray(ndimage.uniform_filter(images, size=(1, 3, 3, *(1,) * (images.ndim - 3)), mode="nearest"))
 
 
 def _inside(images: Images) -> Images:

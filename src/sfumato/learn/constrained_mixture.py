@@ -31,14 +31,7 @@ def clusters_within(
 ) -> Codes:
     """The cluster of each row; every cluster holds from `min_size` to `max_size` rows, or more where there is no limit.
 
-    Args:
-        rows: One point a row.
-        n_clusters: How many clusters.
-        min_size: No cluster holds fewer rows.
-        max_size: No cluster holds more rows; None for no limit.
-        n_starts: Of so many random starts the likeliest end is kept.
-        max_rounds: Of EM in each start.
-        seed: Of the starts; the same seed gives the same clusters.
+    Of so many random starts, each of at most `max_rounds` of EM, the likeliest end is kept.
 
     >>> rows = np.repeat([[0.0, 0.0], [1.0, 1.0]], [3, 7], axis=0)
     >>> sorted(np.bincount(clusters_within(rows, n_clusters=2, min_size=4)).tolist())
@@ -139,8 +132,8 @@ def _move(labels: Codes, sizes: Codes, rows: Codes, to: Codes, *, limit: Codes, 
 def _costs(points: Vectors, means: Vectors, variances: Vectors) -> Vectors:
     """Minus the log density of each row in each cluster."""
     square = (points**2).sum(axis=1)[:, None] - 2 * points @ means.T + (means**2).sum(axis=1)
-    cost: Vectors = np.maximum(square, 0) / (2 * variances) + points.shape[1] / 2 * np.log(2 * np.pi * variances)
-    return cost
+    constant = points.shape[1] / 2 * np.log(2 * np.pi * variances)
+    return np.asarray(np.maximum(square, 0) / (2 * variances) + constant)
 
 
 def _parameters(points: Vectors, labels: Codes, clusters: int) -> tuple[Vectors, Vectors]:

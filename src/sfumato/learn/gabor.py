@@ -28,14 +28,10 @@ class Scale:
 
 
 class FilterBank(NamedTuple):
-    """A scale, ready for maps of one side.
+    """A scale, ready for maps of one side: cosine and sine in the bell for each frequency, (5, 2, place, pixel).
 
-    Attributes:
-        waves: Cosine and sine in the bell, for each frequency: (5, 2, place, pixel).
-        reach: Pixels on either side of a place that a wave sees.
-        bell: Of every orientation, what part of a bell its even filter has to lose, so that it has no mean.
-        even: One over the norm of its even filter without that mean.
-        odd: One over the norm of its odd filter.
+    Of every orientation, what part of a `bell` its even filter has to lose, so that it has no mean; and one over the
+    norms of its `even` filter without that mean and of its `odd` one.
     """
 
     waves: NDArray[np.float32]
@@ -48,9 +44,7 @@ class FilterBank(NamedTuple):
 @cache
 def filter_bank(scale: Scale, side: int) -> FilterBank:
     """The filters of a scale for maps of a side, at every second place."""
-    place = np.arange(scale.size) - scale.size // 2
-    x, y = np.meshgrid(place, place)
-    bell = np.exp(-(x**2 + y**2) / (2 * scale.envelope**2))
+    x, y, bell = _bell(scale)
     angles = np.pi * np.arange(ORIENTATIONS) / ORIENTATIONS
     phases = [scale.frequency * (x * math.cos(angle) + y * math.sin(angle)) for angle in angles]
     means = [float((bell * np.cos(phase)).sum() / bell.sum()) for phase in phases]
@@ -62,15 +56,19 @@ def filter_bank(scale: Scale, side: int) -> FilterBank:
 
 def filters(scale: Scale) -> NDArray[np.float32]:
     """The same filters whole, as (filter, height, width): the even ones of all orientations, then the odd ones."""
-    place = np.arange(scale.size) - scale.size // 2
-    x, y = np.meshgrid(place, place)
-    bell = np.exp(-(x**2 + y**2) / (2 * scale.envelope**2))
+    x, y, bell = _bell(scale)
     angle = np.pi * np.arange(ORIENTATIONS)[:, None, None] / ORIENTATIONS
     phase = scale.frequency * (x * np.cos(angle) + y * np.sin(angle))
     mean = (bell * np.cos(phase)).sum(axis=(1, 2), keepdims=True) / bell.sum()
     whole = np.concatenate([bell * (np.cos(phase) - mean), bell * np.sin(phase)])
     whole /= np.linalg.norm(whole, axis=(1, 2), keepdims=True)
     return whole.astype(np.float32)
+
+
+def _bell(scale: Scale) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    place = np.arange(scale.size) - scale.size // 2
+    x, y = np.meshgrid(place, place)
+    return x, y, np.exp(-(x**2 + y**2) / (2 * scale.envelope**2))
 
 
 def _waves(scale: Scale, side: int) -> NDArray[np.float32]:

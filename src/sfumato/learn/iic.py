@@ -31,9 +31,7 @@ _AT_ONCE = 4096
 def information_between(one: Tensor, two: Tensor) -> Tensor:
     """The mutual information, in nats, of the clusters of images and of their copies.
 
-    Args:
-        one: The probability of each cluster for every image, (..., n, k): heads side by side are told of one by one.
-        two: The same for the copy of every image.
+    Both are probabilities of each cluster, (..., n, k): heads side by side are told of one by one.
     """
     joint = one.mT @ two / one.shape[-2]
     joint = ((joint + joint.mT) / 2).clamp_min(_LEAST)  # which of the two was copied does not matter
@@ -54,13 +52,11 @@ class Clustering:
     def assign(self, images: Images) -> NDArray[np.int64]:
         """The cluster of every image."""
         torch = need_torch(_WHAT)
-        pieces = np.split(_channels_first(images), range(_AT_ONCE, len(images), _AT_ONCE))
+        pieces = np.split(channels_first(images), range(_AT_ONCE, len(images), _AT_ONCE))
         with torch.no_grad():
-            named = [self._probabilities(torch.from_numpy(piece)).argmax(dim=1).cpu() for piece in pieces]
+            heads = [self.network(torch.from_numpy(piece).to(self.device), 0) for piece in pieces]
+            named = [head[self.kept].argmax(dim=1).cpu() for head in heads]
         return np.asarray(torch.cat(named), dtype=np.int64)
-
-    def _probabilities(self, images: Tensor) -> Tensor:
-        return self.network(images.to(self.device), 0)[self.kept]
 
 
 def find_clusters(
@@ -76,15 +72,8 @@ def find_clusters(
 ) -> Clustering:
     """Train on images in [0, 1]. Epochs of the overclustering head and of the one that counts take turns.
 
-    Args:
-        images: (n, height, width), or with channels at the end.
-        n_clusters: How many clusters to find.
-        overclusters: Of the second head; by default five times as many.
-        epochs: Passes over the images, of both heads together.
-        batch: Images in a step. The clusters are told apart within a batch, so it must hold many of each.
-        learning_rate: Of Adam.
-        seed: Public randomness.
-        on_epoch: Shown what has been learned after each epoch of the head that counts.
+    The second head has five times as many clusters where nothing is said. Clusters are told apart within a batch, so it
+    must hold many of each. `on_epoch` is shown what has been learned after each epoch of the head that counts.
     """
     over = 5 * n_clusters if overclusters is None else overclusters
     if n_clusters < 2 or over < n_clusters or len(images) < 2 * n_clusters or epochs < 1:
@@ -95,14 +84,14 @@ def find_clusters(
     torch, device, rng = need_torch(_WHAT), default_device(), np.random.default_rng(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = _network(_channels_first(images[:1]).shape[1], (n_clusters, over)).to(device)
+        network = _network(channels_first(images[:1]).shape[1], (n_clusters, over)).to(device)
     optimiser = torch.optim.Adam(network.parameters(), lr=learning_rate)
     for epoch in range(epochs):
         head = (epochs - 1 - epoch) % 2  # the one that counts is trained last
         measured = []
         for chosen in np.array_split(rng.permutation(len(images)), max(1, len(images) // batch)):
             pair = (images[chosen], turned(images[chosen], rng))
-            one, two = (network(torch.from_numpy(_channels_first(part)).to(device), head) for part in pair)
+            one, two = (network(torch.from_numpy(channels_first(part)).to(device), head) for part in pair)
             information = information_between(one, two)
             optimiser.zero_grad()
             (-information.mean()).backward()
@@ -111,10 +100,12 @@ def find_clusters(
         mean_information = torch.stack(measured).mean(dim=0).cpu().numpy()
         if not np.isfinite(mean_information).all():
             raise PlanError("the clustering diverged. Use a smaller learning_rate.")
+        found = Clustering(network.eval(), int(mean_information.argmax()), device, float(mean_information.max()))
         if head == 0:
-            on_epoch(Clustering(network.eval(), int(mean_information.argmax()), device, float(mean_information.max())))
-            network.train()
-    return Clustering(network.eval(), int(mean_information.argmax()), device, float(mean_information.max()))
+            on_epoch(found)
+        network.train()
+    network.eval()
+    return found
 
 
 def clustering_error(clusters: NDArray[np.int64], labels: NDArray[np.int64], *, n_classes: int) -> float:
@@ -137,14 +128,9 @@ def _network(channels: int, heads: tuple[int, ...]) -> Any:
     class Heads(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
-            convolved = [
-                nn.Conv2d(channels, _CHANNELS, 3, padding=1),
-                nn.BatchNorm2d(_CHANNELS),
-                nn.ReLU(),
-                nn.MaxPool2d(2),
-            ]
+            narrow = [nn.Conv2d(channels, _CHANNELS, 3, padding=1), nn.BatchNorm2d(_CHANNELS), nn.ReLU()]
             wider = [nn.Conv2d(_CHANNELS, 2 * _CHANNELS, 3, padding=1), nn.BatchNorm2d(2 * _CHANNELS), nn.ReLU()]
-            self.body = nn.Sequential(*convolved, *wider, nn.AdaptiveAvgPool2d(4), nn.Flatten())
+            self.body = nn.Sequential(*narrow, nn.MaxPool2d(2), *wider, nn.AdaptiveAvgPool2d(4), nn.Flatten())
             self.heads = nn.ModuleList(nn.Linear(2 * _CHANNELS * 16, _COPIES * size) for size in heads)
 
         def forward(self, images: Tensor, head: int) -> Tensor:
@@ -154,6 +140,7 @@ def _network(channels: int, heads: tuple[int, ...]) -> Any:
     return Heads()
 
 
-def _channels_first(images: Images) -> Images:
+def channels_first(images: Images) -> Images:
+    """As torch has them."""
     planes = images[..., None] if images.ndim == 3 else images
     return np.ascontiguousarray(planes.transpose(0, 3, 1, 2), dtype=np.float32)

@@ -5,8 +5,6 @@ same value, privately and silently. What comes out is one value and noise, and t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,19 +33,9 @@ _LEAST_ROWS = 100
 _NAMED = 5
 
 
-@dataclass(frozen=True)
-class _Shares:
-    """How the synthetic rows of a column are shared out among its values, the missing one last."""
-
-    counts: tuple[int, ...]
-
-    @cached_property
-    def n_rows(self) -> int:
-        return sum(self.counts)
-
-    def rows(self, count: int, *, of: float) -> float:
-        """What a count among the synthetic rows would be among the private ones, with room for the chance of drawing."""
-        return (count + 3) / max(self.n_rows, 1) * of
+def _private_rows(count: int, counts: list[int], *, rows: float) -> float:
+    """What a count among the synthetic rows would be among the private ones, with room for the chance of drawing."""
+    return (count + 3) / max(sum(counts), 1) * rows
 
 
 def count_noise(mechanism: Mechanism, *, schema: Schema, plan: Plan) -> dict[str, float]:
@@ -61,30 +49,23 @@ def count_noise(mechanism: Mechanism, *, schema: Schema, plan: Plan) -> dict[str
 
 
 def collapsed_classes(schema: Schema, synthetic: Synthetic, *, rows: int, noise: Mapping[str, float]) -> str | None:
-    """A sentence on declared classes of the target that have no rows beyond noise.
-
-    Args:
-        schema: The schema of the release.
-        synthetic: Its rows.
-        rows: About how many private rows there are, by a public or a noisy number.
-        noise: What `count_noise` gave.
-    """
+    """A sentence on declared classes of the target that have no rows beyond noise, by what `count_noise` gave."""
     target = schema.target_column
-    shares = None if target is None else _shares_of_target(target, synthetic)
-    if target is None or shares is None or len(target.categories) < 2:
+    counts = None if target is None else _counts_of_target(target, synthetic)
+    if target is None or counts is None or len(target.categories) < 2:
         return None
     least = _DROWNED * noise[target.name]
-    lost = [
-        name
-        for name, count in zip(target.categories, shares.counts, strict=False)
-        if shares.rows(count, of=rows) < least
-    ]
+    classes = zip(target.categories, counts, strict=False)
+    lost = [name for name, count in classes if _private_rows(count, counts, rows=rows) < least]
     if not lost:
         return None
     whose, have = ("class", "has") if len(lost) == 1 else ("classes", "have")
+    ask = "Are the classes spelled as in the file? If so, merge the rare ones, or use more rows or a larger epsilon."
+    if target.kind == "boolean":
+        ask = "Are the words for true and false declared as they are in the file?"
     said = (
         f"{whose} {_listed(lost)} of the target {target.name!r} {have} nearly no rows, fewer than noise alone can make "
-        f"({least:,.0f}). {_ask_for_words(target)}"
+        f"({least:,.0f}). {ask}"
     )
     left = len(target.categories) - len(lost)
     # Among many classes a few rare ones may drown, and the rest be well worth learning from.
@@ -127,37 +108,32 @@ def _sentence(kind: str, names: list[str]) -> str:
     }[kind]
 
 
-def _ask_for_words(target: Column) -> str:
-    if target.kind == "boolean":
-        return "Are the words for true and false declared as they are in the file?"
-    return "Are the classes spelled as in the file? If so, merge the rare ones, or use more rows or a larger epsilon."
-
-
-def _shares_of_target(target: Column, synthetic: Synthetic) -> _Shares | None:
+def _counts_of_target(target: Column, synthetic: Synthetic) -> list[int] | None:
     if not target.is_coded:
         return None
     if synthetic.table is not None:
-        return _shares_of_codes(synthetic.table[target.name], target) if target.name in synthetic.table else None
+        return _counts_of_codes(synthetic.table[target.name], target) if target.name in synthetic.table else None
     if synthetic.labels is None:
         return None
-    return _Shares(tuple(np.bincount(synthetic.labels, minlength=len(synthetic.classes)).tolist()))
+    return list(np.bincount(synthetic.labels, minlength=len(synthetic.classes)))
 
 
-def _shares_of_codes(values: "pd.Series[Any]", column: Column) -> _Shares:
+def _counts_of_codes(values: "pd.Series[Any]", column: Column) -> list[int]:
+    """The synthetic rows of every value of a column, the missing one last."""
     counted = values.value_counts().to_dict()
     if column.kind == "boolean":
         counted = {"true": counted.get(True, 0), "false": counted.get(False, 0)}
     counts = [int(counted.get(name, 0)) for name in column.categories]
-    return _Shares((*counts, len(values) - sum(counts)))
+    return [*counts, len(values) - sum(counts)]
 
 
 def _is_one_value(values: "pd.Series[Any]", column: Column, *, rows: int, noise: float) -> bool:
     if len(column.categories) < 2:
         return False
-    shares = _shares_of_codes(values, column)
-    others = shares.n_rows - max(shares.counts)
-    few = others / max(shares.n_rows, 1) <= _COLLAPSED_SHARE
-    return few and shares.rows(others, of=rows) <= _COLLAPSED * noise * (column.size - 1)
+    counts = _counts_of_codes(values, column)
+    others = len(values) - max(counts)
+    few = others / max(len(values), 1) <= _COLLAPSED_SHARE
+    return few and _private_rows(others, counts, rows=rows) <= _COLLAPSED * noise * (column.size - 1)
 
 
 def _place_in_range(values: "pd.Series[Any]", column: Column) -> str | None:

@@ -28,14 +28,10 @@ def _constants_of(module: str) -> str:
     while waiting:
         name = waiting.pop()
         if name not in seen:
-            tree = ast.parse(_source(name))
+            tree = ast.parse(_file(name).read_text(encoding="utf-8"))
             seen[name] = _constants(tree)
             waiting += _imported(tree)
     return "\n".join(sorted(line for lines in seen.values() for line in lines))  # wherever they stand: files move
-
-
-def _source(module: str) -> str:
-    return _file(module).read_text(encoding="utf-8")
 
 
 def _file(module: str) -> Traversable:
@@ -56,14 +52,11 @@ def _imported(tree: ast.Module) -> list[str]:
 def _constants(tree: ast.Module) -> list[str]:
     found = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and any(map(_is_constant, node.targets)):
-            found.append(ast.unparse(node))
+        if isinstance(node, ast.Assign):
+            # An upper-case name, or several of them at once.
+            names = [each for target in node.targets for each in getattr(target, "elts", [target])]
+            if any(isinstance(name, ast.Name) and name.id.isupper() for name in names):
+                found.append(ast.unparse(node))
         elif isinstance(node, ast.ClassDef):
             found += [ast.unparse(part) for part in node.body if isinstance(part, ast.AnnAssign) and part.value]
     return sorted(found)
-
-
-def _is_constant(target: ast.expr) -> bool:
-    """An upper-case name, or several of them at once."""
-    names = target.elts if isinstance(target, ast.Tuple) else [target]
-    return any(isinstance(name, ast.Name) and name.id.isupper() for name in names)

@@ -67,10 +67,6 @@ class Range:
     high: float
     seen: bool
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"low": self.low, "middle": self.middle, "high": self.high, "seen": self.seen}
-
 
 @dataclass(frozen=True)
 class Expectations:
@@ -93,17 +89,16 @@ class Expectations:
 def load_expectations() -> Mapping[str, Expectations]:
     """The figures of this version of the package, by kind of data."""
     text = files("sfumato.outlook").joinpath("expectations.json").read_text(encoding="utf-8")
-    found = json.loads(text)
-    return {kind: _read(found[kind]) for kind in ("table", "image")}
+    return {kind: _read(entry) for kind, entry in json.loads(text).items() if kind in ("table", "image")}
 
 
 def _read(entry: Mapping[str, Any]) -> Expectations:
-    laws = {name: Law.of(entry["laws"][name]) if name in entry["laws"] else None for name in ("one_way", "two_way")}
+    laws = {name: Law.of(law) for name, law in entry["laws"].items()}
     return Expectations(
         digest=entry["digest"],
-        share=Law.of(entry["laws"]["share"]),
-        one_way=laws["one_way"],
-        two_way=laws["two_way"],
+        share=laws["share"],
+        one_way=laws.get("one_way"),
+        two_way=laws.get("two_way"),
         alpha=tuple(entry["alpha"]),
         most_columns=max(run[entry["fields"].index("columns")] for run in entry["runs"]),
         runs=len(entry["runs"]),

@@ -1,7 +1,7 @@
 """What to expect of a release, in numbers and in words, from public simulations alone."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sfumato.mechanism import Named, mechanism_for, registered
@@ -82,10 +82,8 @@ class Outlook:
                 return None
             lost = f"a learner would keep about {100 * middle:.0f} % of what it could learn from the real rows, even with even classes"
         elif number is not None and number.middle < HOPELESS:
-            lost = (
-                f"its target is a number, of which a learner would keep about {100 * number.middle:.0f} % of what it could "
-                "learn from the real rows, or less"
-            )
+            lost = f"its target is a number, of which a learner would keep about {100 * number.middle:.0f} % of what it could "
+            lost += "learn from the real rows, or less"
         else:
             two_way = self.distances(self.rows).get("two_way")
             if two_way is None or two_way.middle <= _FAR:
@@ -123,8 +121,8 @@ class Outlook:
             "expected": [
                 {
                     "rows": rows,
-                    "share_kept": [{"rarest_class": rate, **r.to_json()} for rate, r in self.shares(rows).items()],
-                    "distance": {name: r.to_json() for name, r in self.distances(rows).items()},
+                    "share_kept": [{"rarest_class": rate, **asdict(r)} for rate, r in self.shares(rows).items()],
+                    "distance": {name: asdict(r) for name, r in self.distances(rows).items()},
                 }
                 for rows in sizes
             ],

@@ -1,5 +1,6 @@
 """What every mechanism takes, releases and has been seen to reach: found out by asking it to plan, never by reading rows."""
 
+import contextlib
 import inspect
 import json
 from dataclasses import dataclass
@@ -35,14 +36,9 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Method:
-    """A mechanism as a person would look it up.
+    """A mechanism as a person would look it up: it releases `rows`, or `a model`, and takes some kinds of data.
 
-    Args:
-        name: By which `release --method`, or `train --learner`, knows it.
-        about: The first line of its text.
-        releases: `rows`, or `a model`.
-        takes: Kinds of data.
-        figures: What it reached in the benchmark whose table is committed, by dataset.
+    The figures are what it reached in the benchmark whose table is committed, by dataset.
     """
 
     name: str
@@ -54,33 +50,20 @@ class Method:
 
 def methods() -> list[Method]:
     """All mechanisms that are registered, in the order of their names. Each keeps to the budget that it is given."""
-    return [_method(name) for name in registered_names()]
+    found = []
+    for name in registered_names():
+        cls = registered(name)
+        about, releases = (inspect.getdoc(cls) or "").split("\n")[0], "a model" if issubclass(cls, Learner) else "rows"
+        takes = []
+        for kind, schema in KINDS.items():
+            with contextlib.suppress(SfumatoError):  # a refusal is an answer
+                cls().steps(schema, _BUDGET)
+                takes.append(kind)
+        found.append(Method(name, about, releases, tuple(takes), figures_of(name)))
+    return found
 
 
 def figures_of(name: str) -> dict[str, dict[str, Any]]:
     """What it reached in the committed benchmark, by dataset."""
     figures = json.loads(resources.files("sfumato.outlook").joinpath(FIGURES).read_text(encoding="utf-8"))
-    found: dict[str, dict[str, Any]] = figures.get(name, {})
-    return found
-
-
-def _method(name: str) -> Method:
-    cls = registered(name)
-    takes = tuple(kind for kind, schema in KINDS.items() if _plans(name, schema))
-    return Method(
-        name=name,
-        about=(inspect.getdoc(cls) or "").split("\n")[0],
-        releases="a model" if issubclass(cls, Learner) else "rows",
-        takes=takes,
-        figures=figures_of(name),
-    )
-
-
-def _plans(name: str, schema: Schema) -> bool:
-    """Whether the mechanism, with its default settings, has a plan for such data."""
-    mechanism = registered(name)()
-    try:
-        mechanism.steps(schema, _BUDGET)
-    except SfumatoError:  # the refusal is the answer
-        return False
-    return True
+    return dict(figures.get(name, {}))

@@ -7,17 +7,8 @@ from typing import Any
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Learner, Mechanism, as_mechanism, mechanism_for
+from sfumato.outlook import preview
 from sfumato.outlook.forecast import Outlook, outlook
-from sfumato.outlook.preview import (
-    Duration,
-    advice,
-    discovery_of,
-    duration_of,
-    keys_without_effect,
-    noise_of,
-    plan_if_known,
-    rare_categories,
-)
 from sfumato.outlook.row_counts import PlannedRows, planned_rows
 from sfumato.outlook.sections import (
     curve_section,
@@ -54,12 +45,12 @@ class PlannedRelease:
     @cached_property
     def noise(self) -> list[dict[str, Any]]:
         """What the noise means for each column, in its units; none where the plan is not known yet."""
-        return [] if self.plan is None else noise_of(self.mechanism, schema=self.schema, planned=self.plan)
+        return [] if self.plan is None else preview.noise_of(self.mechanism, schema=self.schema, planned=self.plan)
 
     @property
     def discovery(self) -> dict[str, Any] | None:
         """What is to be discovered, and with how much of the budget."""
-        return discovery_of(self.schema, self.budget)
+        return preview.discovery_of(self.schema, self.budget)
 
     @cached_property
     def outline(self) -> Outline | None:
@@ -72,9 +63,9 @@ class PlannedRelease:
         return planned_rows(self.mechanism, sketch(self.schema))
 
     @property
-    def duration(self) -> Duration:
+    def duration(self) -> preview.Duration:
         """How long a release took on data like this, and what a GPU would do."""
-        return duration_of(self.mechanism, self.schema)
+        return preview.duration_of(self.mechanism, self.schema)
 
     @property
     def advice(self) -> list[str]:
@@ -82,9 +73,9 @@ class PlannedRelease:
         # A default chooses its cells itself, so that advice on the noise of single counts would be of no use.
         known, default = self.outlook, mechanism_for("auto", self.schema)
         judged = None if known is None or known.mechanism in (known.simulated, default.name) else self.plan
-        said = advice(judged, schema=self.schema, budget=self.budget)
-        rare = rare_categories(self.noise, self.schema)
-        return [*said, *([] if rare is None else [rare]), *keys_without_effect(self.mechanism, self.schema)]
+        said = preview.advice(judged, schema=self.schema, budget=self.budget)
+        rare = preview.rare_categories(self.noise, self.schema)
+        return [*said, *([] if rare is None else [rare]), *preview.keys_without_effect(self.mechanism, self.schema)]
 
     @property
     def warning(self) -> str | None:
@@ -147,7 +138,10 @@ class PlannedRelease:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        known = self.plan.to_json() if self.plan is not None else self._budget_alone()
+        unit = self.schema.unit.describe()
+        known = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "unit": unit, "steps": None}
+        if self.plan is not None:
+            known = self.plan.to_json()
         return {
             "mechanism": self.mechanism.name,
             **known,
@@ -160,10 +154,6 @@ class PlannedRelease:
             "discovery": self.discovery,
             "advice": self.advice,
         }
-
-    def _budget_alone(self) -> dict[str, Any]:
-        unit = self.schema.unit.describe()
-        return {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "unit": unit, "steps": None}
 
     def __repr__(self) -> str:
         """One line; print it to read it all."""
@@ -198,7 +188,7 @@ def plan(mechanism: Mechanism | str, schema: Schema | str | Path, budget: Budget
     """
     schema = schema_of(schema)
     chosen, budget = as_mechanism(mechanism, schema), budget_of(budget, rows=schema.rows)
-    known = plan_if_known(chosen, schema=schema, budget=budget)
+    known = preview.plan_if_known(chosen, schema=schema, budget=budget)
     learns = isinstance(chosen, Learner)
     expected = None if learns else outlook(chosen, schema=schema, budget=budget, planned=known)
     return PlannedRelease(chosen, schema, budget, known, expected)

@@ -53,9 +53,7 @@ def in_units(entry: dict[str, Any], schema: Schema) -> str:
     noise, what = entry["noise"], entry["what"]
     sign = "up to ±" if entry["at_most"] else "±"
     if entry["unit"] in ("rows", "teachers"):
-        return (
-            f"{what} {sign}{noise:,.2g} {entry['unit']}" if noise < 10 else f"{what} {sign}{noise:,.0f} {entry['unit']}"
-        )
+        return f"{what} {sign}{noise:,{'.2g' if noise < 10 else '.0f'}} {entry['unit']}"
     if entry["unit"] == "share":
         return f"{what} {sign}{100 * noise:.2g} %" if noise < 1 else f"{what} ± more than all of it"
     column = schema[entry["column"]]
@@ -72,22 +70,14 @@ def _number(noise: float, column: Column) -> str:
 
 def in_sentences(expected: Outlook, rows: int) -> list[str]:
     """What a learner keeps, how far distributions are off, and what that rests on."""
-    said = []
-    shares = expected.shares(rows)
-    for at, (rate, share) in enumerate(shares.items()):
-        end = "." if at == len(shares) - 1 else ";"
-        if at == 0:
-            said.append(
-                f"Expect a learner to keep {percent(share)} of what it would learn from the real rows if the classes "
-                f"are even{end}"
-            )
-        else:
-            said.append(f"{percent(share)} if a class has {100 * rate:.0f} % of the rows{end}")
-    sentences = [" ".join(said)] if said else []
-    number = expected.number_share(rows)
-    sentences += (
-        [] if number is None else [f"{NUMBER_NOT_SIMULATED} That is {percent(number)} of what the real rows give."]
-    )
+    shares, number, sentences = expected.shares(rows), expected.number_share(rows), []
+    if shares:
+        (_, even), *uneven = shares.items()
+        first = f"Expect a learner to keep {percent(even)} of what it would learn from the real rows if the classes are even"
+        rest = [f"{percent(share)} if a class has {100 * rate:.0f} % of the rows" for rate, share in uneven]
+        sentences.append("; ".join([first, *rest]) + ".")
+    if number is not None:
+        sentences.append(f"{NUMBER_NOT_SIMULATED} That is {percent(number)} of what the real rows give.")
     distances = expected.distances(rows)
     if distances:
         sentences.append(
@@ -139,21 +129,13 @@ def steps_section(mechanism: str, plan: Plan) -> Section:
 
 def steps_grid(plan: Plan) -> Grid:
     """One line for each block of each step; it fits 80 columns. Clip and multiplier are those of the unit."""
-    rows = tuple(
-        (
-            row["step"],
-            row["block"],
-            row["sampling"],
-            str(row["uses"]),
-            f"{row['numbers']:,}",
-            f"{row['unit_clip']:.4g}",
-            f"{row['noise_multiplier'] * row['clip'] / row['unit_clip']:.4g}",
-            f"{row['noise_stddev']:.4g}",
-        )
-        for row in plan.to_json()["steps"]
-    )
     headings = ("step", "block", "sampling", "uses", "numbers", "clip", "multiplier", "stddev")
-    return Grid(headings, rows, numbers=5)
+    rows = []
+    for row in plan.to_json()["steps"]:
+        multiplier = row["noise_multiplier"] * row["clip"] / row["unit_clip"]
+        figures = (f"{value:.4g}" for value in (row["unit_clip"], multiplier, row["noise_stddev"]))
+        rows.append((*(str(row[key]) for key in headings[:4]), f"{row['numbers']:,}", *figures))
+    return Grid(headings, tuple(rows), numbers=5)
 
 
 def outline_section(mechanism: str, outline: Outline, *, is_open: bool) -> Section:
@@ -236,7 +218,8 @@ def curve_section(expected: Outlook) -> Section:
         off = [f"{point[name]:.3f}" for name in ("tvd_1way", "tvd_2way") if name in point]
         rows.append((f"{point['alpha']:g}", f"{point['share']:.0%}", bar, *off, f"{point['class_rate_error']:.3f}"))
     notes = ["column, pair, class rate: how far they are off on average (total variation)."]
-    if points and is_flat([point["share"] for point in points]):
+    shares = [point["share"] for point in points]
+    if points and max(shares) - min(shares) < 0.02:
         notes.append("What a learner keeps hardly depends on alpha here.")
     return Section(
         title="From faithful (alpha 0) to predictive (alpha 1)",
@@ -244,8 +227,3 @@ def curve_section(expected: Outlook) -> Section:
         grid=Grid(("alpha", "a learner keeps", "", *(["column", "pair"] if tables else []), "class rate"), tuple(rows)),
         notes=tuple(notes),
     )
-
-
-def is_flat(shares: Sequence[float]) -> bool:
-    """Whether a curve moves by less than two points."""
-    return max(shares) - min(shares) < 0.02

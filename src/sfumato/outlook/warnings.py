@@ -38,11 +38,12 @@ def release_warnings(
     said += [far, None if empty else expected.warning]
     # The rows of a fixed model are mixtures or summaries: their shares are not those of the data.
     if rows is not None and not empty and not isinstance(model, FixedModel):
-        noise = count_noise(mechanism, schema=schema, plan=plan) | _class_noise(schema, model)
+        noise, target = count_noise(mechanism, schema=schema, plan=plan), schema.target_column
+        if target is not None and target.is_coded and isinstance(model, Counted):  # rows are the sum of class counts
+            noise[target.name] = model.noisy_rows_stddev / target.size**0.5
         said.append(collapsed_classes(schema, synthetic, rows=rows, noise=noise))
         said += collapsed_columns(schema, synthetic, rows=rows, noise=noise)
-    found = dict.fromkeys(sentence for sentence in said if sentence)
-    return tuple(sorted(found, key=lambda sentence: not sentence.startswith(LITTLE_USE)))
+    return _in_order(said)
 
 
 def model_warnings(*, schema: Schema, plan: Plan, model: Classifier) -> tuple[str, ...]:
@@ -55,16 +56,12 @@ def model_warnings(*, schema: Schema, plan: Plan, model: Classifier) -> tuple[st
                 f"{LITTLE_USE}: the log-loss of the training rows is {loss:.2f} by a noisy count, and even odds for all "
                 f"classes lose {even:.2f}. More rows or a larger epsilon would help; or the training has diverged."
             )
-    found = [sentence for sentence in said if sentence]
+    return _in_order(said)
+
+
+def _in_order(said: Sequence[str | None]) -> tuple[str, ...]:
+    found = dict.fromkeys(sentence for sentence in said if sentence)
     return tuple(sorted(found, key=lambda sentence: not sentence.startswith(LITTLE_USE)))
-
-
-def _class_noise(schema: Schema, model: Model) -> dict[str, float]:
-    """The noise on the count of a class, where the number of rows is the sum of these counts."""
-    target = schema.target_column
-    if target is None or not target.is_coded or not isinstance(model, Counted):
-        return {}
-    return {target.name: model.noisy_rows_stddev / target.size**0.5}
 
 
 def _rows_far_from_declared(schema: Schema, model: Product, plan: Plan) -> str | None:

@@ -18,18 +18,10 @@ Comparison = dict[str, Any]
 
 
 def demo_page(found: Comparison, *, claim: Mapping[str, Any], release: str, warnings: Sequence[str]) -> str:
-    """The page of the demo, as text.
-
-    Args:
-        found: Both sets of rows, compared.
-        claim: The claim of the certificate, with the epsilon that was replayed.
-        release: The name of the release folder beside the page.
-        warnings: What the certificate says of the release's use.
-    """
+    """The page of the demo, as text; `claim` is that of the certificate, with the epsilon that was replayed."""
+    content = _content(found, claim=claim, release=release, warnings=warnings)
     title = f"{found['rows']['real']:,} people, released at epsilon {claim['epsilon']:g}"
-    return render(
-        "demo.html.jinja", _content(found, claim=claim, release=release, warnings=warnings) | {"title": title}
-    )
+    return render("demo.html.jinja", content | {"title": title})
 
 
 def private_page(found: Comparison, *, claim: Mapping[str, Any], release: str, warnings: Sequence[str]) -> str:

@@ -86,9 +86,9 @@ def _sentence(values: "pd.Series[Any]", counted: Marginal, key: str) -> str:
     said = [f"From {text(low)} to {text(high)}, the middle half from {text(lower)} to {text(upper)}."]
     if low == high:
         said = [f"All that there are are {text(low)}." if missing else f"All are {text(low)}."]
-    often, n_often = _most_frequent(there)
-    if low < high and n_often >= _SPIKE * len(values) and not counted.is_date:
-        said.append(f"{percent_text(n_often / len(values))} are {text(often)}.")
+    distinct, counts = np.unique(there, return_counts=True)
+    if low < high and counts.max() >= _SPIKE * len(values) and not counted.is_date:
+        said.append(f"{percent_text(counts.max() / len(values))} are {text(float(distinct[counts.argmax()]))}.")
     if beyond:
         said.append(f"{percent_text(beyond)} lie beyond what is drawn.")
     if missing:
@@ -96,43 +96,20 @@ def _sentence(values: "pd.Series[Any]", counted: Marginal, key: str) -> str:
     return " ".join(said)
 
 
-def _most_frequent(values: Any) -> tuple[float, int]:
-    found, counts = np.unique(values, return_counts=True)
-    at = int(np.argmax(counts))
-    return float(found[at]), int(counts[at])
-
-
 def percent_text(share: float) -> str:
-    """A share with as many digits as tell it apart from nothing.
-
-    >>> percent_text(0.7241), percent_text(0.0312), percent_text(0.0004), percent_text(0.0), percent_text(1.0)
-    ('72 %', '3.1 %', '0.04 %', '0 %', '100 %')
-    >>> percent_text(0.99999), percent_text(0.000001)
-    ('>99.9 %', '<0.01 %')
-    """
+    """A share with as many digits as tell it apart from nothing."""
     percent = 100 * share
-    if percent in (0, 100):
-        return f"{percent:.0f} %"
-    if percent < 0.01:
+    if 0 < percent < 0.01:
         return "<0.01 %"
-    if percent > 99.9:
+    if 99.9 < percent < 100:
         return ">99.9 %"
-    if percent > 99 or percent < 10:
-        return f"{percent:.1f} %" if percent >= 1 else f"{percent:.1g} %"
-    return f"{percent:.0f} %"
+    digits = ".1g" if 0 < percent < 1 else ".1f" if 1 <= percent < 10 or 99 < percent < 100 else ".0f"
+    return f"{percent:{digits}} %"
 
 
 def value_text(value: float) -> str:
-    """A number with four digits that count.
-
-    >>> value_text(1234.0), value_text(27.256), value_text(0.00012344), value_text(-0.0)
-    ('1,234', '27.26', '0.0001234', '0')
-    """
-    if value == 0:
-        return "0"
-    if 1e3 <= abs(value) < 1e7:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
+    """A number with four digits that count."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value + 0.0:.4g}"
 
 
 def _date_text(day: float) -> str:

@@ -45,8 +45,8 @@ class Correlations:
         ]
 
     def _text(self, a: int, b: int) -> str:
-        value = self.strengths[a, b]
-        return f"{value:+.2f}" if self.has_order[a] and self.has_order[b] else f"{value:.2f}"
+        sign = "+" if self.has_order[a] and self.has_order[b] else ""
+        return f"{self.strengths[a, b]:{sign}.2f}"
 
 
 def correlations_of(table: pd.DataFrame) -> Correlations | None:
@@ -125,9 +125,7 @@ def _cramer(a: NDArray[np.int64], b: NDArray[np.int64]) -> float:
 def correlations_svg(found: Correlations, *, like: Correlations | None = None) -> Markup:
     """A triangle of squares: the stronger the colour, the closer two columns hang together.
 
-    Args:
-        found: What to draw.
-        like: Another one with the same columns that says which of them; by default those with the strongest pairs.
+    Drawn are the columns with the strongest pairs, of this one or of another one that it shall be `like`.
     """
     kept = drawn_columns(like or found)
     n = len(kept)
@@ -135,11 +133,8 @@ def correlations_svg(found: Correlations, *, like: Correlations | None = None) -
     drawn = []
     for (sign, level), cells in _cells(found.strengths[np.ix_(kept, kept)]).items():
         path = "".join(f"M{b * _SIDE} {a * _SIDE}h19v19h-19z" for a, b in cells)
-        drawn.append(
-            Markup('<path class="{}" fill-opacity="{}" d="{}"/>').format(
-                sign, f"{math.sqrt(level / _LEVELS):.2g}", path
-            )
-        )
+        opacity = f"{math.sqrt(level / _LEVELS):.2g}"
+        drawn.append(Markup('<path class="{}" fill-opacity="{}" d="{}"/>').format(sign, opacity, path))
     for at, column in enumerate(kept):  # a name stands at the end of its row, and on top of its column
         text = Markup('<text x="{}" y="{}">{}</text>')
         drawn.append(text.format((at + 1) * _SIDE + 4, at * _SIDE + 14, _short(found.names[column])))

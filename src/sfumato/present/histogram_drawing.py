@@ -19,13 +19,7 @@ _YEARS, _MONTHS, _DAYS = (1, 2, 5, 10, 20, 50, 100), (1, 2, 3, 6), (1, 2, 5, 10,
 
 
 def round_marks(low: float, high: float, *, most: int) -> list[tuple[float, str]]:
-    """At most so many round numbers between two others, each with its text.
-
-    >>> round_marks(17, 90, most=5)
-    [(20.0, '20'), (40.0, '40'), (60.0, '60'), (80.0, '80')]
-    >>> round_marks(0.1, 0.35, most=5)
-    [(0.1, '0.1'), (0.2, '0.2'), (0.3, '0.3')]
-    """
+    """At most so many round numbers between two others, each with its text."""
     step = round_step(high - low, most=most)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
@@ -39,24 +33,14 @@ def round_step(span: float, *, most: int) -> float:
 
 
 def number_text(value: float, decimals: int) -> str:
-    """A mark as it is written: with separators of thousands, and large ones by powers of ten.
-
-    >>> number_text(12_000, 0), number_text(-0.0, 1), number_text(25_000_000, 0), number_text(2e-7, 7)
-    ('12,000', '0.0', '2.5e+07', '2e-07')
-    """
+    """A mark as it is written: with separators of thousands, and large ones by powers of ten."""
     if abs(value) >= 1e7 or decimals > 5:
         return f"{value:.3g}"
     return f"{value + 0.0:,.{decimals}f}" if round(value, decimals) else f"{0:.{decimals}f}"
 
 
 def date_marks(low: float, high: float, *, most: int) -> list[tuple[float, str]]:
-    """The same for dates in days since 1970.
-
-    >>> date_marks(18262, 20089, most=4)
-    [(18262.0, '2020'), (18993.0, '2022'), (19723.0, '2024')]
-    >>> [text for _, text in date_marks(19360, 19450, most=4)]
-    ['2023-02', '2023-03', '2023-04']
-    """
+    """The same for dates in days since 1970."""
     span = high - low
     for unit, days, steps, length in (("Y", _YEAR, _YEARS, 4), ("M", _MONTH, _MONTHS, 7), ("D", 1.0, _DAYS, 10)):
         if span > 2 * days:
@@ -84,16 +68,16 @@ _MOST_MARKS = 4
 def histogram_svg(marginal: Marginal, *, label: str) -> Markup:
     """Synthetic rows as filled steps, real ones as a line; a share of rows is marked, and round numbers below.
 
-    Args:
-        marginal: A column of numbers or dates.
-        label: What a reader is told who does not see it.
+    The label is for a reader who does not see it.
     """
     edges = marginal.edges
     if edges is None:
         raise ValueError(f"{marginal.name} has categories, and no axis to draw along.")
     peak = max(float(heights.max(initial=0.0)) for heights in marginal.heights.values()) or 1.0
     x = (edges - edges[0]) / (edges[-1] - edges[0]) * _WIDTH
-    line, share = _share_mark(peak, on_the_left=_is_lower_on_the_left(marginal))
+    tops = np.max([*marginal.heights.values()], axis=0)
+    third = max(1, len(tops) // 3)
+    line, share = _share_mark(peak, on_the_left=bool(tops[:third].max() < tops[-third:].max()))
     drawn = [line]
     for name, heights in marginal.heights.items():
         outline = _steps(x, heights / peak, closed=name == "synthetic")
@@ -103,12 +87,6 @@ def histogram_svg(marginal: Marginal, *, label: str) -> Markup:
     drawn += [share, *_labels(marks, edges)]
     opening = Markup('<svg class="histogram" viewBox="0 0 {} {}" role="img" aria-label="{}">')
     return opening.format(_WIDTH, _HEIGHT + _BELOW, label) + Markup("").join(drawn) + Markup("</svg>")
-
-
-def _is_lower_on_the_left(marginal: Marginal) -> bool:
-    tops = np.max([*marginal.heights.values()], axis=0)
-    third = max(1, len(tops) // 3)
-    return bool(tops[:third].max() < tops[-third:].max())
 
 
 def _share_mark(peak: float, *, on_the_left: bool) -> tuple[Markup, Markup]:
@@ -122,11 +100,9 @@ def _share_mark(peak: float, *, on_the_left: bool) -> tuple[Markup, Markup]:
 
 
 def _steps(x: NDArray[np.float64], shares: NDArray[np.float64], *, closed: bool) -> str:
-    y = _HEIGHT - (_HEIGHT - _TOP) * shares
-    parts = [f"M0 {_HEIGHT}"]
-    for at, height in enumerate(y):
-        parts.append(f"V{to_a_tenth(height)}H{to_a_tenth(x[at + 1])}")
-    return "".join([*parts, f"V{_HEIGHT}", "z" if closed else ""])
+    tops = zip(_HEIGHT - (_HEIGHT - _TOP) * shares, x[1:], strict=True)
+    steps = "".join(f"V{to_a_tenth(height)}H{to_a_tenth(end)}" for height, end in tops)
+    return f"M0 {_HEIGHT}{steps}V{_HEIGHT}{'z' if closed else ''}"
 
 
 def _labels(marks: Sequence[tuple[float, str]], edges: NDArray[np.float64]) -> list[Markup]:

@@ -9,32 +9,19 @@ from sfumato.public.schema.schema import Schema
 
 
 def load_lines(synthetic: Synthetic, schema: Schema, *, folder: str | Path = ".") -> dict[str, str]:
-    """The line for each tool. Which columns there are counts, not how many rows.
-
-    Args:
-        synthetic: The rows, or none of them: an empty table with the same columns gives the same lines.
-        schema: The schema of the release.
-        folder: Where the file lies, seen from where the line is run.
-
-    >>> table = pd.DataFrame({"age": [41], "ill": [True]})
-    >>> from sfumato.public.schema.schema import Column
-    >>> schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 99)),))
-    >>> load_lines(Synthetic(table=table), schema)["pandas"]
-    'import pandas; rows = pandas.read_parquet("synthetic.parquet")'
-    """
+    """The line for each tool, for a file in the folder. Which columns there are counts, not how many rows."""
     if synthetic.table is None:
         return _lines_for_images(synthetic, schema, file=_quoted(Path(folder) / "synthetic.npz"))
     return _lines_for_table(synthetic.table, schema, file=_quoted(Path(folder) / "synthetic.parquet"))
 
 
 def _lines_for_table(table: pd.DataFrame, schema: Schema, *, file: str) -> dict[str, str]:
-    plain = f"import pandas; rows = pandas.read_parquet({file})"
-    features = _features(table, schema)
-    x = f'x = torch.tensor(pandas.get_dummies({features}).to_numpy("float32", na_value=float("nan")))'
-    if schema.target is None or schema.target not in table.columns:
-        return {"pandas": plain, "torch": f"import pandas, torch; rows = pandas.read_parquet({file}); {x}"}
-    y = f"y = torch.tensor({_target(table, schema, taken=f'rows.pop({_quoted(schema.target)})')})"
-    return {"pandas": plain, "torch": f"import pandas, torch; rows = pandas.read_parquet({file}); {y}; {x}"}
+    read, y = f"rows = pandas.read_parquet({file})", ""
+    if schema.target is not None and schema.target in table.columns:
+        y = f"y = torch.tensor({_target(table, schema, taken=f'rows.pop({_quoted(schema.target)})')}); "
+    dummies = f"pandas.get_dummies({_features(table, schema)})"
+    x = f'x = torch.tensor({dummies}.to_numpy("float32", na_value=float("nan")))'
+    return {"pandas": f"import pandas; {read}", "torch": f"import pandas, torch; {read}; {y}{x}"}
 
 
 def _features(table: pd.DataFrame, schema: Schema) -> str:

@@ -42,13 +42,7 @@ def marginal(
 ) -> Marginal:
     """Count a column of one or several sets of rows, all on the same cells.
 
-    Args:
-        name: The column.
-        columns: Its values by the name of the set.
-        bounds: The range to draw, for numbers; by default that of the values, without a few that lie far out.
-
-    >>> marginal("sex", {"synthetic": pd.Series(["f", "m", "f", "f"])}).heights["synthetic"]
-    array([0.75, 0.25])
+    Numbers are drawn within the bounds; by default those of the values, without a few that lie far out.
     """
     first = next(iter(columns.values()))
     if is_number(first):

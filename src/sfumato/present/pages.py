@@ -39,11 +39,7 @@ def render(template: str, content: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: a list for a tuple, and null for a number that is none, as JSON knows no infinity.
-
-    >>> plain({"a": (1, float("inf"))})
-    {'a': [1, None]}
-    """
+    """A value as JSON has it: a list for a tuple, and null for a number that is none, as JSON knows no infinity."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

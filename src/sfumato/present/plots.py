@@ -29,17 +29,17 @@ _HALVES: Any = {"xticks": [0, 0.5, 1], "yticks": [0, 0.5, 1]}
 _SHEET_WIDTH = 1200
 #: Small pictures are drawn about as large as this.
 _LEAST_SIDE = 48
+_IN_INK = (
+    "text.color",
+    "axes.labelcolor",
+    *(f"{axis}tick.{part}" for axis in "xy" for part in ("color", "labelcolor")),
+)
 _STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: smaller, searchable, in the page's own font
     "svg.hashsalt": "sfumato",
     "font.size": 9,
-    "text.color": _INK,
-    "axes.labelcolor": _INK,
+    **dict.fromkeys(_IN_INK, _INK),
     "axes.edgecolor": _RULE,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "xtick.labelcolor": _INK,
-    "ytick.labelcolor": _INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
@@ -47,11 +47,10 @@ _STYLE: Any = {
 
 def roc_svg(curves: Mapping[str, Curve], *, label: str) -> Markup:
     """ROC curves by the name of what the learner was trained on."""
+    at = np.linspace(0, 1, 200)  # a few hundred points draw the same line as ten thousand
     with _plot(width=3.6, height=3.2) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=_SERIES["coin"], linewidth=1, linestyle=(0, (3, 3)))
         for name, (false_positive, true_positive) in curves.items():
-            # A few hundred points draw the same line as ten thousand.
-            at = np.linspace(0, 1, 200)
             axes.plot(at, np.interp(at, false_positive, true_positive), color=_SERIES[name], linewidth=1.8)
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false alarms", ylabel="cases found", **_HALVES)
         return _svg(figure, label=label)
@@ -106,16 +105,14 @@ def bars_svg(labels: Sequence[str], heights: Mapping[str, Sequence[float]], *, t
 
 def _short(label: str) -> str:
     # A dollar sign would start a formula.
-    text = label if len(label) <= 16 else f"{label[:15]}…"
-    return text.replace("$", r"\$")
+    return (label if len(label) <= 16 else f"{label[:15]}…").replace("$", r"\$")
 
 
 def picture_grid(images: NDArray[Any], *, darkest: float, lightest: float) -> Markup:
     """Pictures side by side as a PNG data address, from the darkest grey to the lightest."""
     from PIL import Image
 
-    low, high = darkest, lightest
-    scaled = np.clip((images.astype(np.float64) - low) / max(high - low, 1e-9), 0, 1)
+    scaled = np.clip((images.astype(np.float64) - darkest) / max(lightest - darkest, 1e-9), 0, 1)
     n_images, height, width = scaled.shape[:3]
     zoom = max(2 if width <= 64 else 1, _LEAST_SIDE // width)
     columns = max(1, min(20, n_images, _SHEET_WIDTH // (zoom * (width + 2))))
@@ -154,8 +151,7 @@ def _plot(*, width: float, height: float) -> "Iterator[tuple[Figure, Axes]]":
 def _svg(figure: "Figure", *, label: str) -> Markup:
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    text = file.getvalue()
-    text = text[text.index("<svg") :]
+    text = "<svg" + file.getvalue().partition("<svg")[2]
     for colour, variable in _VARIABLES.items():
         text = text.replace(colour, f"var({variable})")
     opening = Markup('<svg role="img" aria-label="{}" ').format(label)

@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from sfumato.errors import SfumatoError
 from sfumato.mechanism import Named, mechanism_from
@@ -34,63 +32,34 @@ _LITTLE = 0.95
 
 
 def plain_promise(certificate: Certificate, schema: Schema, *, what: str) -> list[str]:
-    """What is promised and what is not, without a formula.
-
-    Args:
-        certificate: Its status, epsilon and delta are told.
-        schema: Says whether rows or persons are hidden, and from what.
-        what: A sentence on what the folder holds.
-    """
+    """What the folder holds (`what`), what is promised and what is not, without a formula."""
     if certificate.status != "certified":
         return [what, "No promise of privacy holds for this folder: keep it as you would keep the private rows."]
-    return [what, f"The promise: {_nearly_the_same(schema)} {_how_sure(certificate, schema)}", _not_hidden(schema)]
-
-
-def _nearly_the_same(schema: Schema) -> str:
+    is_row, is_replaced = schema.unit.person is None, schema.unit.relation == "replace_one"
+    who, whose, has = ("row", "row", "is") if is_row else ("person", "person's rows", "has rows")
     where = "the private set of pictures" if schema.images else "the private table"
-    if schema.unit.relation == "replace_one":
-        whose = "row" if schema.unit.person is None else "person's rows"
-        return f"whatever any one {whose} in {where} had said, this folder would look nearly the same."
-    who = "row" if schema.unit.person is None else "person"
-    was = "was" if schema.unit.person is None else "had rows"
-    return f"whether or not any one {who} {was} in {where}, this folder would look nearly the same."
-
-
-def _how_sure(certificate: Certificate, schema: Schema) -> str:
-    sure = most_sure(certificate.epsilon)
-    who = "a certain row" if schema.unit.person is None else "a certain person"
-    if schema.unit.relation == "replace_one":
-        guess = f"thinks two values of {who} equally likely may come to be {sure_text(sure)} sure of one of them"
+    sure = 1 / (1 + math.exp(-certificate.epsilon))  # of what had even odds before
+    if is_replaced:
+        world = f"whatever any one {whose} in {where} had said"
+        guess = (
+            f"thinks two values of a certain {who} equally likely may come to be {sure_text(sure)} sure of one of them"
+        )
     else:
-        is_in = f"{who} {'is' if schema.unit.person is None else 'has rows'} in it"
-        guess = f"gives even odds that {is_in} may come to be {sure_text(sure)} sure"
-    said = (
-        f"Somebody who knows all other rows and {guess} after seeing everything here, and no surer, but for an exception "
-        f"with a probability of at most {odds_text(certificate.delta)}."
+        world = f"whether or not any one {who} {'was' if is_row else 'had rows'} in {where}"
+        guess = f"gives even odds that a certain {who} {has} in it may come to be {sure_text(sure)} sure"
+    promise = (
+        f"The promise: {world}, this folder would look nearly the same. Somebody who knows all other rows and {guess} after "
+        f"seeing everything here, and no surer, but for an exception with a probability of at most "
+        f"{odds_text(certificate.delta)}."
     )
-    return said if sure <= _LITTLE else f"{said} That limit is so high that the promise says little by itself."
-
-
-def _not_hidden(schema: Schema) -> str:
-    whom = "row" if schema.unit.person is None else "person"
-    return f"Not hidden: what many {whom}s have in common. That is what this release is for."
-
-
-def most_sure(epsilon: float) -> float:
-    """How sure one may become of what had even odds.
-
-    >>> round(most_sure(1.0), 3), most_sure(1000.0)
-    (0.731, 1.0)
-    """
-    return 1 / (1 + math.exp(-epsilon))
+    if sure > _LITTLE:
+        promise += " That limit is so high that the promise says little by itself."
+    hidden = f"Not hidden: what many {who}s have in common. That is what this release is for."
+    return [what, promise, hidden]
 
 
 def sure_text(share: float) -> str:
-    """In percent.
-
-    >>> sure_text(0.731), sure_text(0.5), sure_text(0.99966), sure_text(1.0)
-    ('73 %', '50 %', '99.97 %', 'more than 99.99 %')
-    """
+    """In percent."""
     percent = 100 * share
     if percent > 99.99:
         return "more than 99.99 %"
@@ -98,11 +67,7 @@ def sure_text(share: float) -> str:
 
 
 def odds_text(delta: float) -> str:
-    """A small probability as one in so many.
-
-    >>> odds_text(1e-6), odds_text(3.3e-5)
-    ('one in 1,000,000', 'one in 30,000')
-    """
+    """A small probability as one in so many."""
     many = 1 / delta
     digits = 10 ** (len(str(int(many))) - 2) if many >= 100 else 1
     return f"one in {int(many + 1e-6) // digits * digits:,}"
@@ -111,7 +76,6 @@ def odds_text(delta: float) -> str:
 def quality_of(mechanism: Named, *, schema: Schema, plan: Plan, warnings: Sequence[str]) -> dict[str, Any]:
     """All that the page says under *How good is it?*, as plain values."""
     told = noise_of(mechanism, schema=schema, planned=plan)
-    noise = noise_by_column(told, schema)
     outline = outline_of(mechanism, schema, plan.budget)
     return {
         "path": None if outline is None else outline.path,
@@ -119,7 +83,7 @@ def quality_of(mechanism: Named, *, schema: Schema, plan: Plan, warnings: Sequen
         "verdict": verdict_on(warnings),
         "warnings": list(warnings),
         "expected": _expected(mechanism, schema=schema, plan=plan),
-        "noise": list(noise.items()),
+        "noise": list(noise_by_column(told, schema).items()),
         "notes": noise_notes(told),
     }
 
@@ -129,8 +93,7 @@ def _expected(mechanism: Named, *, schema: Schema, plan: Plan) -> list[str]:
     if schema.rows is None:
         return []
     expected = outlook(mechanism, schema=schema, budget=plan.budget, planned=plan)
-    another = simulated_another(expected)
-    return [*([] if another is None else [another]), *in_sentences(expected, schema.rows)]
+    return [*filter(None, [simulated_another(expected)]), *in_sentences(expected, schema.rows)]
 
 
 _MOST_ROWS, _MOST_COLUMNS = 5, 10
@@ -146,8 +109,6 @@ _STATUS = {
 
 def public_report(certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic) -> str:
     """The page as text: self-contained, readable in light and dark, without outside resources.
-
-    Its one script finds columns by their name; without it the page says the same.
 
     The same arguments give the same bytes, and of the certificate everything counts but its list of files: `verify` makes
     the page again and compares.
@@ -179,7 +140,7 @@ def facts_of_rows(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
         "cards": [] if synthetic.table is None else column_cards({"synthetic": synthetic.table}, schema),
         **_together(synthetic, schema),
-        "pictures": _drawn(_choose_pictures(synthetic)),
+        "pictures": _pictures(synthetic),
         "n_classes": len(synthetic.classes),
         "load": load_lines(synthetic, schema),
         "load_notes": _load_notes(synthetic, schema),
@@ -198,7 +159,7 @@ def common_facts(
         "status_in_words": _STATUS[certificate.status],
         "epsilon": exact_text(certificate.epsilon),
         "delta": exact_text(certificate.delta),
-        "factor": _factor(certificate.epsilon),
+        "factor": f"{math.exp(certificate.epsilon):.3g}" if certificate.epsilon < 20 else f"e^{certificate.epsilon:g}",
         "without": other_world(schema),
         "claim": certificate.claim.in_words,
         "mechanism": certificate.mechanism.name,
@@ -214,22 +175,12 @@ def common_facts(
     }
 
 
-@dataclass(frozen=True)
-class _Unknown:
-    """A mechanism that this installation does not have: its noise is told in rows, by its blocks alone."""
-
-    name: str
-
-
 def _mechanism_of(certificate: Certificate) -> Named:
+    """The mechanism; where it is not installed here, or with other settings, its record: noise is then told in rows."""
     try:
         return mechanism_from(certificate.mechanism)
-    except SfumatoError:  # not installed here, or with the settings of another version
-        return _Unknown(certificate.mechanism.name)
-
-
-def _factor(epsilon: float) -> str:
-    return f"{np.exp(epsilon):.3g}" if epsilon < 20 else f"e^{epsilon:g}"
+    except SfumatoError:
+        return certificate.mechanism
 
 
 def other_world(schema: Schema) -> str:
@@ -261,14 +212,12 @@ def _cell(value: Any) -> str:
 
 def _together(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
     """How columns hang together, the target first."""
-    found = None
-    if synthetic.table is not None:
-        found = correlations_of(synthetic.table[columns_in_order(synthetic.table, schema)])
-    return {
-        "correlation_picture": None if found is None else correlations_svg(found),
-        "strongest": [] if found is None else found.strongest,
-        "n_drawn": 0 if found is None else len(drawn_columns(found)),
-    }
+    table = synthetic.table
+    found = None if table is None else correlations_of(table[columns_in_order(table, schema)])
+    if found is None:
+        return {"correlation_picture": None, "strongest": [], "n_drawn": 0}
+    drawn = {"correlation_picture": correlations_svg(found), "n_drawn": len(drawn_columns(found))}
+    return {**drawn, "strongest": found.strongest}
 
 
 def _what(synthetic: Synthetic) -> str:
@@ -282,47 +231,43 @@ def _what(synthetic: Synthetic) -> str:
     )
 
 
-def _choose_pictures(synthetic: Synthetic) -> list[tuple[str, NDArray[Any]]]:
-    """The first pictures of each class, or of all where there are no labels."""
+def _pictures(synthetic: Synthetic) -> list[tuple[str, Markup]]:
+    """The first pictures of each class as one, or of all where there are no labels.
+
+    All are stretched to the range that most of their values lie in.
+    """
     images, labels = synthetic.images, synthetic.labels
     if images is None or not len(images):
         return []
     most = max(4, _MOST_PIXELS // int(np.prod(images.shape[1:])))
-    if labels is None:
-        return [("", images[: min(_UNLABELLED, most)])]
-    shown = np.unique(labels)[: min(_MOST_CLASSES, most)]
-    each = max(1, min(_OF_A_CLASS, most // len(shown)))
-    return [(synthetic.classes[c], images[np.flatnonzero(labels == c)[:each]]) for c in shown]
-
-
-def _drawn(by_class: list[tuple[str, NDArray[Any]]]) -> list[tuple[str, Markup]]:
-    """The pictures of each class as one, all stretched to the range that most of their values lie in."""
-    if not by_class:
-        return []
-    values = np.concatenate([images.ravel() for _, images in by_class])
+    by_class = {"": images[: min(_UNLABELLED, most)]}
+    if labels is not None:
+        shown = np.unique(labels)[: min(_MOST_CLASSES, most)]
+        each = max(1, min(_OF_A_CLASS, most // len(shown)))
+        by_class = {synthetic.classes[c]: images[np.flatnonzero(labels == c)[:each]] for c in shown}
+    values = np.concatenate([some.ravel() for some in by_class.values()])
     darkest, lightest = (float(q) for q in np.quantile(values, [0.01, 0.99]))
-    return [(name, picture_grid(images, darkest=darkest, lightest=lightest)) for name, images in by_class]
+    return [(name, picture_grid(some, darkest=darkest, lightest=lightest)) for name, some in by_class.items()]
 
 
 def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
     """What a receiver has to know about the loaded values."""
     if synthetic.images is not None:
-        column = schema.images[0]
-        notes = [f"Pixels ({synthetic.images.dtype}) lie between {column.low:g} and {column.high:g}, as in the schema."]
-        if synthetic.labels is None:
-            return [*notes, "There are no labels: the schema names no target."]
-        notes.append("labels holds places in classes: 0 is the first name there.")
-        if synthetic.soft_labels is not None:
-            notes.append("soft_labels says how much of each class a picture is.")
-        return notes
-    if synthetic.table is None:
-        return []
-    notes = []
-    if synthetic.table.select_dtypes("datetime").shape[1]:
-        notes.append("The tensor leaves dates out.")
-    if any(column.missing and column.special_as is None for column in schema.columns):
-        notes.append("Missing numbers are NaN in the tensor; a missing class is -1.")
-    return notes
+        low, high, has_labels = schema.images[0].low, schema.images[0].high, synthetic.labels is not None
+        notes = {
+            f"Pixels ({synthetic.images.dtype}) lie between {low:g} and {high:g}, as in the schema.": True,
+            "There are no labels: the schema names no target.": not has_labels,
+            "labels holds places in classes: 0 is the first name there.": has_labels,
+            "soft_labels says how much of each class a picture is.": has_labels and synthetic.soft_labels is not None,
+        }
+    else:
+        table = pd.DataFrame() if synthetic.table is None else synthetic.table
+        is_missing = any(column.missing and column.special_as is None for column in schema.columns)
+        notes = {
+            "The tensor leaves dates out.": table.select_dtypes("datetime").shape[1] > 0,
+            "Missing numbers are NaN in the tensor; a missing class is -1.": synthetic.table is not None and is_missing,
+        }
+    return [note for note, holds in notes.items() if holds]
 
 
 def non_private_page(facts: Mapping[str, Any], *, schema: Schema, synthetic: Synthetic) -> str:

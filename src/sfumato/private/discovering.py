@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.private.doors.discovery import frequent_texts
 from sfumato.private.intake.sensitive import Sensitive, with_schema
@@ -21,7 +20,7 @@ from sfumato.public.plan.discovery import (
     plan_discovery,
     with_categories,
 )
-from sfumato.public.schema.schema import Batch, Schema, n_rows_of
+from sfumato.public.schema.schema import Schema, n_rows_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def discover(
     schema = data.schema
     planned = plan_discovery(schema, schema.unknown, budget=budget)
     view = View(data, plan=planned.plan, primitives=primitives, schema=schema, on_step=on_step)
-    view.noisy_sum(ROWS, _one)
+    view.noisy_sum(ROWS, lambda batch: {"rows": np.zeros((n_rows_of(batch), 1), dtype=np.int64)})
     if planned.numbers:
         view.noisy_sum(BOUNDS, lambda batch: {c.name: cell_of(batch[c.name])[:, None] for c in planned.numbers})
     found = discovered_bounds(planned, view.answers)
@@ -50,7 +49,3 @@ def discover(
         found |= with_categories(planned, frequent_texts(data, planned, primitives=primitives))
     complete = schema.with_columns(found)
     return Discovered(complete, with_schema(data, complete), planned, view.answers)
-
-
-def _one(batch: Batch) -> dict[str, NDArray[np.int64]]:
-    return {"rows": np.zeros((n_rows_of(batch), 1), dtype=np.int64)}

@@ -60,7 +60,6 @@ class DoorsOnly:
         return _VIEWS[self].noisy_gradients(step_name, loss, parameters, device=device, microbatch=microbatch)
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to leave the private zone."""
         raise PrivacyError("doors cannot be pickled or copied: there are private rows behind them.")
 
 

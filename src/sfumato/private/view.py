@@ -61,7 +61,6 @@ class View:
         self.answers = Answers()
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to leave the private zone."""
         raise PrivacyError("a View cannot be pickled or copied: it holds private rows.")
 
     @property

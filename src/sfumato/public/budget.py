@@ -35,7 +35,6 @@ class PrivacyUnit:
     max_rows: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a unit that promises nothing clear."""
         if self.relation not in RELATIONS:
             raise SchemaError(f"relation = {self.relation!r} is not known. Use one of {', '.join(RELATIONS)}.")
         if type(self.max_rows) is not int or self.max_rows < 1:
@@ -70,7 +69,6 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are no guarantee."""
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise BudgetError(f"epsilon = {self.epsilon} must be a finite number above 0. Try 1.")
         if not 0 < self.delta < 1:
@@ -102,14 +100,7 @@ class Budget:
 
 
 def budget_of(asked: Budget | float, *, rows: int | None, delta: float | None = None) -> Budget:
-    """A budget as people ask for one: a number is an epsilon, and a delta that nobody chose is the default.
-
-    >>> budget_of(1, rows=50_000_000)
-    Budget(epsilon=1.0, delta=2e-09)
-    >>> budget_of("1", rows=None)
-    Traceback (most recent call last):
-    sfumato.errors.BudgetError: a budget of type str is not known. Give an epsilon, or sf.Budget(epsilon=..., delta=...).
-    """
+    """A budget as people ask for one: a number is an epsilon, and a delta that nobody chose is the default."""
     if isinstance(asked, Budget):
         return asked
     number: Any = asked  # people give texts as well
@@ -121,9 +112,5 @@ def budget_of(asked: Budget | float, *, rows: int | None, delta: float | None = 
 
 
 def default_delta(rows: int | None) -> float:
-    """The delta to use where nobody chose one: 1e-6, or a tenth of 1/rows where that is smaller.
-
-    >>> default_delta(None), default_delta(60_000), default_delta(50_000_000)
-    (1e-06, 1e-06, 2e-09)
-    """
+    """The delta to use where nobody chose one: 1e-6, or a tenth of 1/rows where that is smaller."""
     return 1e-6 if rows is None else min(1e-6, 1 / (10 * rows))

@@ -21,15 +21,7 @@ _LONGEST_TEXT = 10_000
 
 
 def parse_json(text: str, *, what: str) -> Any:
-    """Read JSON that anybody may have written.
-
-    >>> parse_json('{"a": 1, "a": 2}', what="note.json")
-    Traceback (most recent call last):
-    sfumato.errors.VerificationError: note.json names the key 'a' twice.
-    >>> parse_json('{"a": NaN}', what="note.json")
-    Traceback (most recent call last):
-    sfumato.errors.VerificationError: note.json holds NaN, which is no number.
-    """
+    """Read JSON that anybody may have written."""
 
     def no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: dict[str, Any] = {}
@@ -65,9 +57,8 @@ def _check_leaves(tree: Any, *, what: str, depth: int) -> None:
         case list():
             for value in tree:
                 _check_leaves(value, what=what, depth=depth + 1)
-        case str():
-            if len(tree) > _LONGEST_TEXT or not _can_be_written(tree):
-                raise VerificationError(f"{what} holds a text that is too long or no Unicode: {_short(tree)}.")
+        case str() if len(tree) > _LONGEST_TEXT or not _can_be_written(tree):
+            raise VerificationError(f"{what} holds a text that is too long or no Unicode: {_short(tree)}.")
         case float() if not math.isfinite(tree):
             raise VerificationError(f"{what} holds a number too large to be one.")
         case float() if tree == 0 and math.copysign(1, tree) < 0:
@@ -85,20 +76,11 @@ def _can_be_written(text: str) -> bool:
 
 
 def read_fields(body: Any, wanted: Mapping[str, Any], *, what: str) -> dict[str, Any]:
-    """The fields of a JSON object, if they are exactly the wanted ones, each of its type.
+    """The fields of a JSON object, which a refusal calls `what`, if they are exactly the wanted ones, each of its type.
 
-    Args:
-        body: What should be a JSON object.
-        wanted: The type of each field: `str`, `int`, `float` (finite), `bool`, `dict`, `dict[str, str]`, `list`, a `Literal`,
-            a tuple such as `tuple[int, int]` or `tuple[str, ...]`, a dataclass, which is an object of its fields, one of
-            several dataclasses, which has the name of its own under `kind`, or any of these `| None`.
-        what: How to speak of the object.
-
-    >>> read_fields({"rate": 0.5}, {"rate": float}, what="the sampling")
-    {'rate': 0.5}
-    >>> read_fields({"rate": "0.5"}, {"rate": float}, what="the sampling")
-    Traceback (most recent call last):
-    sfumato.errors.VerificationError: the sampling: rate is '0.5', which is not of the type float.
+    Types are `str`, `int`, `float` (finite), `bool`, `dict`, `dict[str, str]`, `list`, a `Literal`, a tuple such as
+    `tuple[int, int]` or `tuple[str, ...]`, a dataclass, which is an object of its fields, one of several dataclasses, which
+    has the name of its own under `kind`, or any of these `| None`.
     """
     if not isinstance(body, dict):
         raise VerificationError(f"{what} must be a JSON object with the keys {', '.join(wanted)}.")

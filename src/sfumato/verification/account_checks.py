@@ -32,8 +32,7 @@ LARGEST_DELTA, LARGEST_DELTA_OF_UNKNOWN = 1e-2, 1e-3
 
 def check_delta(certificate: Certificate, schema: Schema, found: Findings) -> None:
     """A delta that a release of one random raw row would also meet is no claim."""
-    problems = []
-    largest = LARGEST_DELTA_OF_UNKNOWN if schema.rows is None else LARGEST_DELTA
+    problems, largest = [], LARGEST_DELTA_OF_UNKNOWN if schema.rows is None else LARGEST_DELTA
     try:
         certificate.claim.budget.check_against(schema.rows)
     except SfumatoError as error:
@@ -53,27 +52,23 @@ def check_account(certificate: Certificate, plan: Plan, found: Findings) -> floa
     except SfumatoError as error:
         found.problems.append(f"the account cannot be replayed: {error}")
         return None
-    problems = []
-    is_exact = spent.accountant == "gdp"
+    problems, repeated = [], EXACT if spent.accountant == "gdp" else REPEATED
+    independent = EXACT if spent.accountant == "gdp" else REPLAYED
     if spent.accountant != claim.accountant or spent.numeric_error != claim.numeric_error:
         problems.append(f"the accountant of these events is {spent.accountant!r}, and the certificate says otherwise.")
-    if not math.isclose(spent.epsilon, claim.spent_epsilon, rel_tol=EXACT if is_exact else REPEATED):
+    if not math.isclose(spent.epsilon, claim.spent_epsilon, rel_tol=repeated):
         problems.append(
             f"the certificate says that epsilon {claim.spent_epsilon:.6g} was spent, and its events cost {spent.epsilon:.6g}."
         )
     for epsilon, tolerance, who in (
-        (spent.epsilon, EXACT if is_exact else REPEATED, "amount to"),
-        (replayed, EXACT if is_exact else REPLAYED, "amount, by independent code, to"),
+        (spent.epsilon, repeated, "amount to"),
+        (replayed, independent, "amount, by independent code, to"),
     ):
         if not epsilon <= claim.epsilon * (1 + tolerance):
             problems.append(
                 f"the certificate claims epsilon {claim.epsilon:.6g}, and its own events {who} {epsilon:.6g}."
             )
             break
-    within = f"{(EXACT if is_exact else REPLAYED) * 100:.2g} %"
-    found.settle(
-        problems,
-        checked=f"the epsilon spent is what the events cost, and code that shares nothing with the accountant "
-        f"finds no more than the claim (to {within})",
-    )
+    checked = "the epsilon spent is what the events cost, and code that shares nothing with the accountant"
+    found.settle(problems, checked=f"{checked} finds no more than the claim (to {independent * 100:.2g} %)")
     return replayed

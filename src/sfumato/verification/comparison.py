@@ -25,19 +25,12 @@ ONE_STEP = 1 / 250
 
 @dataclass(frozen=True)
 class Difference:
-    """How two products differ.
+    """How two products differ."""
 
-    Attributes:
-        cells: All of their cells.
-        beyond_rounding: Cells that differ by more than rounding.
-        units: All of their rows, pictures or weights.
-        far: Those of them with a cell that is not even near.
-    """
-
-    cells: int
-    beyond_rounding: int
-    units: int
-    far: int
+    cells: int  # all of them
+    beyond_rounding: int  # cells that differ by more than rounding
+    units: int  # all rows, pictures or weights
+    far: int  # units with a cell that is not even near
 
     @property
     def share(self) -> float:
@@ -92,22 +85,19 @@ def weights_differ(a: Weights, b: Weights) -> Difference:
     for name, values in a.items():
         largest = float(np.abs(values).max(initial=0.0)) if values.dtype.kind == "f" else 0.0
         pairs.append(_Pair(values.ravel(), b[name].ravel(), _rounding(values.dtype) * largest, NEAR_WEIGHT * largest))
-    return _difference(pairs, units=units, together=False)
+    beyond = sum(int(pair.apart(pair.rounding).sum()) for pair in pairs)
+    return Difference(units, beyond, units, far=sum(int(pair.apart(pair.near).sum()) for pair in pairs))
 
 
-def _difference(pairs: list[_Pair] | None, *, units: int, together: bool = True) -> Difference:
-    """`together`: the first axis of every pair is the same rows. Otherwise every number is a unit of its own."""
+def _difference(pairs: list[_Pair] | None, *, units: int) -> Difference:
+    """The first axis of every pair is the same rows."""
     if pairs is None:
         return Difference(max(1, units), max(1, units), units, max(1, units))
-    far, n_far, beyond = np.zeros(units if together else 0, dtype=bool), 0, 0
+    far = np.zeros(units, dtype=bool)
     for pair in pairs:
-        beyond += int(pair.apart(pair.rounding).sum())
-        apart = pair.apart(pair.near)
-        if together:
-            far |= apart.reshape(units, -1).any(axis=1)
-        else:
-            n_far += int(apart.sum())
-    return Difference(sum(pair.x.size for pair in pairs), beyond, units, n_far + int(far.sum()))
+        far |= pair.apart(pair.near).reshape(units, -1).any(axis=1)
+    beyond = sum(int(pair.apart(pair.rounding).sum()) for pair in pairs)
+    return Difference(sum(pair.x.size for pair in pairs), beyond, units, int(far.sum()))
 
 
 def _rounding(kind: np.dtype[Any]) -> float:
@@ -153,11 +143,9 @@ def _image_pairs(a: Synthetic, b: Synthetic, schema: Schema) -> list[_Pair] | No
         (a.labels, b.labels, 1.0, 0.0),
         (a.soft_labels, b.soft_labels, 1.0, ONE_STEP),
     ):
-        if (x is None) != (y is None):
-            return None
-        if x is None or y is None:
+        if x is None and y is None:
             continue
-        if x.shape != y.shape or x.dtype != y.dtype:
+        if x is None or y is None or x.shape != y.shape or x.dtype != y.dtype:
             return None
         pairs.append(_Pair(x, y, _rounding(x.dtype) * width, step * width))
     return pairs

@@ -16,6 +16,8 @@ from typing import Any
 
 from scipy.special import log_ndtr
 
+from sfumato.verification.replay import gaussian_delta
+
 _NOISE = 2.0**20
 _TENTH = 0.1
 ROWS, BOUNDS, TEXTS = "discovered rows", "discovered bounds", "discovered categories"
@@ -75,16 +77,9 @@ def _gaussian(precision: float) -> dict[str, Any]:
 def _largest_mu(epsilon: float, *, delta: float) -> float:
     """The mu at which N(mu, 1) against N(0, 1) costs exactly (epsilon, delta)."""
     low, high = 0.0, 1.0
-    while _delta_of(high, epsilon=epsilon) < delta:
+    while gaussian_delta(high, epsilon) < delta:
         high *= 2
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if _delta_of(middle, epsilon=epsilon) < delta else (low, middle)
+        low, high = (middle, high) if gaussian_delta(middle, epsilon) < delta else (low, middle)
     return low
-
-
-def _delta_of(mu: float, *, epsilon: float) -> float:
-    if mu == 0:
-        return 0.0
-    first, second = float(log_ndtr(mu / 2 - epsilon / mu)), float(log_ndtr(-mu / 2 - epsilon / mu))
-    return math.exp(first) * -math.expm1(min(0.0, epsilon + second - first))

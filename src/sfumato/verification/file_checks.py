@@ -1,20 +1,25 @@
-"""The files of a folder: exactly those that the certificate lists, each plain, each the one that it was made for."""
+"""The files of a folder: exactly those that the certificate lists, each plain and the one that it was made for; and who signed."""
 
 import re
 from pathlib import Path
+from typing import Literal
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from sfumato.errors import SfumatoError, VerificationError
 from sfumato.folder.contents import ARRAYS, TABLE, read_plain, sha256_of, why_not_plain
 from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA
-from sfumato.folder.signing import SIGNATURE
+from sfumato.folder.signing import SIGNATURE, Signature, fingerprint, load_public_key
 from sfumato.folder.tensors import WEIGHTS
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import parse_schema, schema_to_toml
 from sfumato.verification.findings import Findings
 
 _MOST_NAMED = 20
 _LARGEST_CERTIFICATE = 32 * 2**20
+#: absent; by some key, nobody asked whose; by the signer who was asked for; not what it says.
+SignatureState = Literal["absent", "by a key", "by the signer", "bad"]
+Signer = str | Path | Ed25519PublicKey | None
 
 
 def read_certificate(folder: Path) -> bytes:
@@ -34,10 +39,8 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict
         found.problems.append(f"the folder cannot be listed ({error.strerror}).")
         return {}
     problems = _names_that_do_not_belong(listed)
-    problems += [
-        f"{ascii(n)[1:-1]} is listed in the certificate and missing from the folder."
-        for n in sorted(set(listed) - present)
-    ]
+    missing = sorted(set(listed) - present)
+    problems += [f"{ascii(n)[1:-1]} is listed in the certificate and missing from the folder." for n in missing]
     extra = sorted(present - set(listed))
     problems += [f"{ascii(n)[1:-1]} is in the folder and not listed in the certificate." for n in extra[:_MOST_NAMED]]
     contents = {}
@@ -49,11 +52,10 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict
             continue
         if sha256_of(content) != listed[name]:
             problems.append(f"{name} differs from the file that the certificate was made for (SHA-256).")
-            continue
-        contents[name] = content
-    found.settle(
-        problems, checked="every file is plain, listed and the one that the certificate was made for (SHA-256)"
-    )
+        else:
+            contents[name] = content
+    checked = "every file is plain, listed and the one that the certificate was made for (SHA-256)"
+    found.settle(problems, checked=checked)
     return contents
 
 
@@ -82,15 +84,10 @@ def check_schema(contents: dict[str, bytes], certificate: Certificate, found: Fi
     """The schema, if it is that of the certificate, complete, and its file holds nothing besides."""
     if SCHEMA not in contents:
         return None
-    try:
-        text = contents[SCHEMA].decode()
-        schema = parse_schema(text)
-        again = schema_to_toml(schema)
-    except SfumatoError as error:
-        found.problems.append(str(error))
-        return None
-    except (ValueError, ArithmeticError) as error:
-        found.problems.append(f"{SCHEMA} cannot be read ({type(error).__name__}).")
+    garbled = f"{SCHEMA} cannot be read"
+    schema = found.attempt(lambda: Schema.parse(contents[SCHEMA].decode()), garbled=garbled)
+    again = None if schema is None else found.attempt(lambda: schema.to_toml().encode(), garbled=garbled)
+    if schema is None or again is None:
         return None
     problems = []
     if schema.digest() != certificate.schema_sha256:
@@ -99,7 +96,33 @@ def check_schema(contents: dict[str, bytes], certificate: Certificate, found: Fi
         problems.append(f"the unit of privacy in {SCHEMA} differs from the one in the certificate.")
     if schema.unknown:
         problems.append(f"{SCHEMA} leaves the column {schema.unknown[0].name!r} open: no release has that.")
-    if again != text:
+    if again != contents[SCHEMA]:
         problems.append(f"{SCHEMA} holds something besides the schema, or writes it as sfumato does not.")
     checked = "the schema and the unit of privacy are those of the certificate, and their file holds nothing else"
     return schema if found.settle(problems, checked=checked) else None
+
+
+def check_signature(folder: Path, certificate: bytes, *, signer: Signer, found: Findings) -> SignatureState:
+    """Check the signature of a certificate. A signer's key that cannot be read is an error, whatever the folder holds."""
+    key = load_public_key(signer) if isinstance(signer, str | Path) else signer
+    if not (folder / SIGNATURE).exists() and not (folder / SIGNATURE).is_symlink():
+        if key is not None:
+            found.problems.append(f"the release is not signed: it holds no {SIGNATURE}, and a signer was asked for.")
+        else:
+            found.declared.append("who published it: the release is not signed")
+        return "absent"
+    try:
+        signature = Signature.from_bytes(read_plain(folder / SIGNATURE, most_bytes=10_000))
+    except SfumatoError as error:
+        found.problems.append(str(error))
+        return "bad"
+    if (problem := signature.problem(certificate, signer=key)) is not None:
+        found.problems.append(problem)
+        return "bad"
+    if key is not None:
+        found.checked.append(f"the certificate is signed with the given signer's key ({fingerprint(key)})")
+        return "by the signer"
+    own = fingerprint(signature.public_key)
+    found.checked.append(f"the certificate is signed with the key {own}")
+    found.declared.append(f"whose key {own} is (sfumato verify --signer NAME.pub asks)")
+    return "by a key"

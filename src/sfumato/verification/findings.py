@@ -1,7 +1,13 @@
 """What a verification finds: what was recomputed, what can only be declared, and what is wrong."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from sfumato.errors import SfumatoError
+from sfumato.folder.releasing import GARBLED
+
+Made = TypeVar("Made")
 #: True of every release, however honest: no folder can show these.
 ALWAYS_DECLARED = (
     "that this code ran, unchanged, on the private rows in question",
@@ -27,3 +33,13 @@ class Findings:
         if not problems:
             self.checked.append(checked)
         return not problems
+
+    def attempt(self, make: Callable[[], Made], failing: str = "", *, garbled: str = "") -> Made | None:
+        """What is made from content that anybody may have written; None where that fails, which is a problem."""
+        try:
+            return make()
+        except SfumatoError as error:
+            self.problems.append(f"{failing}: {error}" if failing else str(error))
+        except GARBLED as error:
+            self.problems.append(f"{garbled or failing} ({type(error).__name__}).")
+        return None

@@ -73,13 +73,8 @@ def implausible_noise(blocks: list[Answered]) -> list[str]:
     if not sum(block.integers.size for block in blocks):
         return []
     everything = np.concatenate([block.integers.ravel() for block in blocks])
-    return [
-        *_low_bits(everything),
-        *_too_small(everything),
-        *_repeated(everything),
-        *_on_the_mark(blocks),
-        *_between_marks(blocks),
-    ]
+    of_all = [*_low_bits(everything), *_too_small(everything), *_repeated(everything)]
+    return [*of_all, *_on_the_mark(blocks), *_between_marks(blocks)]
 
 
 def implausible_responses(blocks: list[Responded]) -> list[str]:
@@ -147,8 +142,7 @@ def _between_marks(blocks: list[Answered]) -> Iterator[str]:
     if not units:
         return
     places = [_place(block.integers.ravel(), unit=block.unit) for block in blocks if block.unit is not None]
-    uniform = np.sort(np.concatenate(places))
-    n = uniform.size
+    uniform, n = np.sort(np.concatenate(places)), sum(place.size for place in places)
     distance = float(np.max(np.maximum(np.arange(1, n + 1) / n - uniform, uniform - np.arange(n) / n)))
     allowed = math.sqrt(math.log(2 / _EACH) / (2 * n)) + 0.5 / min(units) + 1e-5  # whole units are no points
     if distance > allowed:
@@ -166,5 +160,4 @@ def _place(answers: NDArray[np.int64], *, unit: int) -> NDArray[np.float64]:
     # Sum over the turns that matter of P(turn * unit <= N <= turn * unit + rest), the rounding of N included.
     turns = np.arange(-math.ceil(9 * NOISE_STDDEV / unit) - 1, math.ceil(9 * NOISE_STDDEV / unit) + 1) * float(unit)
     upto = ndtr((rest[:, None] + turns + 0.5) / NOISE_STDDEV) - ndtr((turns - 0.5) / NOISE_STDDEV)
-    whole: NDArray[np.float64] = upto.sum(axis=1)
-    return np.clip(whole, 0.0, 1.0)
+    return np.asarray(np.clip(upto.sum(axis=1), 0.0, 1.0))

@@ -31,21 +31,13 @@ Fields = dict[int, Any]
 
 @dataclass
 class Structure:
-    """What a file holds besides the pages of its columns.
+    """What a file holds besides the pages of its columns."""
 
-    Attributes:
-        texts: The bytes of schema and statistics.
-        notes: Notes for readers, by their keys.
-        creator: Who wrote it.
-        entries: How many values its dictionaries have.
-        around: How many bytes are not of pages.
-    """
-
-    texts: set[bytes] = field(default_factory=set)
-    notes: dict[bytes, bytes] = field(default_factory=dict)
+    texts: set[bytes] = field(default_factory=set)  # of schema and statistics
+    notes: dict[bytes, bytes] = field(default_factory=dict)  # for readers, by their keys
     creator: bytes = b""
-    entries: int = 0
-    around: int = 0
+    entries: int = 0  # values of its dictionaries
+    around: int = 0  # bytes that are not of pages
 
 
 class _Reader:
@@ -109,11 +101,7 @@ class _Reader:
 
 
 def structure_of(content: bytes) -> Structure:
-    """Walk through a file.
-
-    Raises:
-        ValueError: Something stands between, behind or inside of what a Parquet file has.
-    """
+    """Walk through a file; a ValueError where something stands between, behind or inside of what a Parquet file has."""
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     if content[:4] != _MARK or content[-4:] != _MARK or start < 4:
         raise ValueError("no Parquet file")
@@ -149,24 +137,17 @@ def structure_of(content: bytes) -> Structure:
 
 
 def _bytes_in(tree: Any) -> Iterator[bytes]:
-    match tree:
-        case bytes():
-            yield tree
-        case dict():
-            for value in tree.values():
-                yield from _bytes_in(value)
-        case list():
-            for value in tree:
-                yield from _bytes_in(value)
+    if isinstance(tree, bytes):
+        yield tree
+    elif isinstance(tree, dict | list):
+        for value in tree.values() if isinstance(tree, dict) else tree:
+            yield from _bytes_in(value)
 
 
 def holds_more(content: bytes, ours: bytes, *, software: Mapping[str, str]) -> str | None:
-    """What a file of the same rows holds that ours does not, in its structure; None if nothing.
+    """What the structure of a released file holds that ours, written here for the same rows, does not; None if nothing.
 
-    Args:
-        content: The released file.
-        ours: The file that is written here for the same rows.
-        software: The versions that the certificate names: they stand in a file, and no other word may be in their place.
+    `software` are the versions that the certificate names: they stand in a file, and no other word may be in their place.
     """
     try:
         found, known = structure_of(content), structure_of(ours)

@@ -5,17 +5,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-import dp_accounting as dpa
-
-from sfumato.errors import SfumatoError
-from sfumato.folder.releasing import GARBLED
 from sfumato.mechanism import Learner, Mechanism, mechanism_from, record_of
 from sfumato.public.accounting import event_from_json, event_to_json
 from sfumato.public.certificate.assumptions import ASSUMPTIONS
 from sfumato.public.certificate.certificate import SECRET_RANDOMNESS, Certificate, DiscoveryRecord, grid_of
 from sfumato.public.plan.discovery import DiscoveryPlan, plan_discovery
 from sfumato.public.plan.plan import Plan, event_of, refuse_sampling
-from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema
 from sfumato.verification.discovery_replay import faults_of_discovery, replay_discovery
 from sfumato.verification.findings import Findings
@@ -36,11 +31,15 @@ class Recomputed:
 def check_status(certificate: Certificate, found: Findings) -> None:
     """A release that says itself that it is not private is refused; a secret seed is no known one."""
     if certificate.status != "certified":
-        why = {
-            "research": "it was made with a known seed, so its noise can be subtracted",
-            "non_private": "it was not made by the doors of the package",
-        }[certificate.status]
-        found.problems.append(f"the release is marked {certificate.status!r}: {why}. Do not treat it as private.")
+        known = certificate.status == "research"
+        why = (
+            "made with a known seed, so its noise can be subtracted"
+            if known
+            else "not made by the doors of the package"
+        )
+        found.problems.append(
+            f"the release is marked {certificate.status!r}: it was {why}. Do not treat it as private."
+        )
     elif certificate.randomness != SECRET_RANDOMNESS:
         found.problems.append(
             f"the release is marked 'certified' beside the randomness {certificate.randomness!a}, "
@@ -52,9 +51,8 @@ def check_assumptions(certificate: Certificate, found: Findings) -> None:
     """What no check can see must be said in full, in the words and the order of this version."""
     problems = []
     if certificate.assumptions != ASSUMPTIONS:
-        known = {entry.text: entry for entry in ASSUMPTIONS}
-        listed = {entry.text: entry for entry in certificate.assumptions}
-        gone = [text for text in known if text not in listed]
+        listed = {entry.text for entry in certificate.assumptions}
+        gone = [entry.text for entry in ASSUMPTIONS if entry.text not in listed]
         what = (
             f"leaves out or edits the assumption {gone[0]!r}"
             if gone
@@ -66,33 +64,34 @@ def check_assumptions(certificate: Certificate, found: Findings) -> None:
 
 def recompute(certificate: Certificate, schema: Schema, found: Findings) -> Recomputed | None:
     """Plan again, and compare with what is listed. None: no plan follows from what the certificate says."""
-    try:
-        mechanism = mechanism_from(certificate.mechanism)
-        steps = mechanism.steps(schema, certificate.claim.budget)
-        discovery = _discovery(certificate, schema)
-        if discovery is not None:
-            refuse_sampling(steps)
-        plan = _plan(certificate, schema, steps, prior=None if discovery is None else _cost_of(discovery, certificate))
-        problems = _differences(certificate, plan)
-        again = record_of(mechanism)
-    except SfumatoError as error:
-        found.problems.append(f"the plan cannot be made again: {error}")
+    failing = "the plan cannot be made again"
+    garbled = f"{failing}: mechanism {certificate.mechanism.name!r} fails with these settings"
+    again = found.attempt(lambda: _again(certificate, schema), failing, garbled=garbled)
+    if again is None:
         return None
-    except GARBLED as error:
-        found.problems.append(
-            f"the plan cannot be made again: mechanism {certificate.mechanism.name!r} fails with these settings "
-            f"({type(error).__name__})."
-        )
-        return None
-    if json.dumps(again.parameters) != json.dumps(certificate.mechanism.parameters):
-        problems.append(f"the settings of {again.name!r} are not written as the mechanism itself would write them.")
-    if discovery is not None:
-        problems += _undiscovered(discovery, certificate, schema)
+    planned, problems = again
+    if planned.discovery is not None:
+        problems += _undiscovered(planned.discovery, certificate, schema)
     checked = "the steps are those that the mechanism plans for this schema; noise and grid follow from the scale"
     found.settle(problems, checked=f"{checked}; the accounted events follow from all of these")
-    if discovery is not None and not problems:
+    if planned.discovery is not None and not problems:
         found.checked.append("cost, grid and threshold of the discovery, computed a second time by code of its own")
-    return Recomputed(plan, mechanism, discovery)
+    return planned
+
+
+def _again(certificate: Certificate, schema: Schema) -> tuple[Recomputed, list[str]]:
+    """The plan that follows, and where the certificate lists another one."""
+    mechanism, discovery, prior = mechanism_from(certificate.mechanism), _discovery(certificate, schema), None
+    steps = tuple(mechanism.steps(schema, certificate.claim.budget))
+    if discovery is not None:
+        refuse_sampling(steps)
+        prior = event_from_json(_cost_of(discovery, certificate))
+    event = event_of(steps, scale=certificate.scale, unit=schema.unit, prior=prior)
+    plan = replace(certificate.plan(), steps=steps, unit=schema.unit, event=event)
+    problems, settings = _differences(certificate, plan), record_of(mechanism).parameters
+    if json.dumps(settings) != json.dumps(certificate.mechanism.parameters):
+        problems.append(f"the settings of {mechanism.name!r} are not written as the mechanism itself would write them.")
+    return Recomputed(plan, mechanism, discovery), problems
 
 
 def check_kind(planned: Recomputed, *, is_model: bool, found: Findings) -> None:
@@ -101,11 +100,6 @@ def check_kind(planned: Recomputed, *, is_model: bool, found: Findings) -> None:
     if learns != is_model:
         gives = "a trained model and no rows" if learns else "rows and no trained model"
         found.problems.append(f"the mechanism {name!r} releases {gives}, and the folder holds the other.")
-
-
-def _plan(certificate: Certificate, schema: Schema, steps: tuple[Step, ...], *, prior: dpa.DpEvent | None) -> Plan:
-    event = event_of(steps, scale=certificate.scale, unit=schema.unit, prior=prior)
-    return replace(certificate.plan(), steps=tuple(steps), unit=schema.unit, event=event)
 
 
 def _discovery(certificate: Certificate, schema: Schema) -> DiscoveryPlan | None:
@@ -118,10 +112,10 @@ def _discovery(certificate: Certificate, schema: Schema) -> DiscoveryPlan | None
     return plan_discovery(schema, columns, budget=certificate.claim.budget)
 
 
-def _cost_of(discovery: DiscoveryPlan, certificate: Certificate) -> dpa.DpEvent:
+def _cost_of(discovery: DiscoveryPlan, certificate: Certificate) -> dict[str, Any]:
     """By code that shares nothing with the discovery's own."""
     budget, numbers, texts = certificate.claim.budget, len(discovery.numbers), len(discovery.texts)
-    return event_from_json(replay_discovery(epsilon=budget.epsilon, delta=budget.delta, numbers=numbers, texts=texts))
+    return replay_discovery(epsilon=budget.epsilon, delta=budget.delta, numbers=numbers, texts=texts)
 
 
 def _differences(certificate: Certificate, plan: Plan) -> list[str]:
@@ -151,15 +145,13 @@ def _agree(one: Any, other: Any) -> bool:
 
 def _undiscovered(discovery: DiscoveryPlan, certificate: Certificate, schema: Schema) -> list[str]:
     """What a discovery leaves behind in a schema, besides bounds: categories in order, and a place for the others."""
-    problems = []
-    listed = certificate.discovery
-    planned = DiscoveryRecord(**discovery.published)
+    listed, planned, problems = certificate.discovery, DiscoveryRecord(**discovery.published), []
     named = (planned.numbers, planned.texts)
     if listed is None or named != (listed.numbers, listed.texts) or named == ((), ()):
         return ["the record of the discovery does not name columns of the schema, in its order, each once."]
     if planned != listed:
         problems.append("the grid or the threshold of the discovery is not the one that its budget gives.")
-    cost = event_to_json(_cost_of(discovery, certificate))
+    cost = _cost_of(discovery, certificate)
     problems += faults_of_discovery(cost, **vars(listed), max_rows=schema.unit.max_rows)
     for column in discovery.texts:
         known = schema[column.name]

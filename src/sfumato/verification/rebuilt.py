@@ -15,21 +15,13 @@ from sfumato.verification.findings import Findings
 
 @dataclass(frozen=True, kw_only=True)
 class Rebuilt:
-    """A product that was built again.
+    """A product that was built again, beside the released one."""
 
-    Attributes:
-        what: How to speak of it, in the plural.
-        is_same: Whether its file is, to the byte, the released one.
-        difference: How it differs from the released one.
-        warnings: What follows from it for its maker and receiver.
-        notes: What its model has to say about itself.
-    """
-
-    what: str
-    is_same: bool
+    what: str  # how to speak of it, in the plural
+    is_same: bool  # its file is, to the byte, the released one
     difference: Difference
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
+    warnings: tuple[str, ...]  # for its maker and receiver
+    notes: tuple[str, ...]  # of its model about itself
 
 
 #: Comparisons with a threshold for a cell, each of which turns over with the probability of a rounding error; and how seldom
@@ -69,21 +61,16 @@ def settle_rebuilt(rebuilt: Rebuilt, certificate: Certificate, found: Findings) 
             "rounding or other software may explain"
         )
     else:
-        some = f"{difference.far:,} of {difference.units:,} are others than those built here, and " * (
-            difference.far > 0
-        )
+        others = f"{difference.far:,} of {difference.units:,} are others than those built here, and "
+        some = others if difference.far else ""
         found.declared.append(
             f"{what}: {some}{difference.beyond_rounding:,} of {difference.cells:,} numbers and words differ by more than "
             "rounding. Another kind of processor may explain it, and so may real rows or a message put among them. Only "
             "the publisher can say, or a receiver with the same kind of machine"
         )
-    found.settle(
-        []
-        if rebuilt.warnings == certificate.warnings
-        else ["the warnings are not those that follow from the release."],
-        checked="the warnings are those that follow from the release, none left out",
-    )
-    found.settle(
-        [] if rebuilt.notes == certificate.notes else ["the notes are not those that follow from the doors' integers."],
-        checked="the notes are those that follow from the doors' integers, none left out",
-    )
+    for is_same, those, origin in (
+        (rebuilt.warnings == certificate.warnings, "warnings", "the release"),
+        (rebuilt.notes == certificate.notes, "notes", "the doors' integers"),
+    ):
+        problems = [] if is_same else [f"the {those} are not those that follow from {origin}."]
+        found.settle(problems, checked=f"the {those} are those that follow from {origin}, none left out")

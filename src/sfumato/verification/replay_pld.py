@@ -29,12 +29,9 @@ _UNIT = 2.3e-16
 
 @dataclass(frozen=True)
 class Pair:
-    """Two mixtures of unit Gaussians; the loss of the first against the second rises with the outcome.
+    """Two mixtures of unit Gaussians, (centre, weight) each; the loss of the first against the second rises with the outcome.
 
-    Attributes:
-        upper: Weight by centre of the first mixture.
-        lower: Weight by centre of the second mixture.
-        mirrored: Whether the curve holds for both directions, as it does for a symmetrised curve.
+    `mirrored`: the curve holds for both directions, as it does for a symmetrised curve.
     """
 
     upper: Mixture
@@ -45,9 +42,8 @@ class Pair:
         """The pair for the other direction, reflected so that its loss rises as well."""
         if self.mirrored:
             return self
-        flip = tuple((-centre, weight) for centre, weight in self.lower)
-        flop = tuple((-centre, weight) for centre, weight in self.upper)
-        return Pair(flip, flop)
+        upper, lower = (tuple((-centre, weight) for centre, weight in side) for side in (self.lower, self.upper))
+        return Pair(upper, lower)
 
 
 def _arrays(mixture: Mixture) -> tuple[Array, Array]:
@@ -60,8 +56,7 @@ def _loss(pair: Pair, points: Array) -> Array:
         centres, weights = _arrays(mixture)
         terms = centres * points - centres**2 / 2
         largest = terms.max(axis=0)
-        result: Array = largest + np.log(np.sum(weights * np.exp(terms - largest), axis=0))
-        return result
+        return np.asarray(largest + np.log(np.sum(weights * np.exp(terms - largest), axis=0)))
 
     return log_moment(pair.upper) - log_moment(pair.lower)
 
@@ -88,9 +83,7 @@ def _curve(pair: Pair, epsilons: Array) -> Array:
         # Weights at the same centre cancel before the large common part can hide their difference.
         total += (upper.get(centre, 0.0) - below) * np.exp(log_tail)
         total -= below * np.exp(np.where(reached, log_growth + log_tail, -np.inf))
-    total = np.where(reached, total, 0.0)
-    result: Array = np.minimum.accumulate(np.clip(total, 0.0, 1.0))
-    return result
+    return np.asarray(np.minimum.accumulate(np.clip(np.where(reached, total, 0.0), 0.0, 1.0)))
 
 
 @lru_cache(maxsize=8)
@@ -119,15 +112,7 @@ def _spread(pair: Pair) -> float:
 
 
 def composed_epsilon(leaves: list[tuple[Pair, int]], *, delta: float) -> float:
-    """An upper bound on the epsilon of composed pairs, in the one direction in which they are given.
-
-    Args:
-        leaves: Pairs with the number of their uses.
-        delta: The delta of the claim, failures taken off.
-
-    Returns:
-        epsilon >= 0.
-    """
+    """An upper bound on the epsilon of composed pairs, used so often each, in the direction in which they are given."""
     steps = sum(count for _, count in leaves)
     mass = _TRUNCATED * delta / steps
     spread = math.sqrt(sum(count * min(_spread(pair), _spread(pair.reverse())) ** 2 for pair, count in leaves))
@@ -223,5 +208,4 @@ def _composed_log_masses(grid: _Grid, *, tilt: float, first: int, length: int) -
     power = sum(count * float(np.sum(np.exp(spectrum.real - logs))) for count, logs in each)
     power += float(np.sum(np.exp(spectrum.real) * (1 + np.abs(spectrum))))
     error = 4 * _UNIT * math.log2(length) * (2 * power / length + float(np.linalg.norm(tilted)))
-    result: Array = np.log(np.maximum(np.roll(tilted, (shift - first) % length), 0.0) + error)
-    return result
+    return np.asarray(np.log(np.maximum(np.roll(tilted, (shift - first) % length), 0.0) + error))

@@ -13,14 +13,10 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from sfumato.errors import SfumatoError
-from sfumato.folder.contents import DAMAGED
-from sfumato.folder.releasing import GARBLED, REPORT, model_report_of, report_of
-from sfumato.model import Synthetic
+from sfumato.errors import DAMAGED
+from sfumato.folder.releasing import REPORT
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.certificate.software import others_than_here
-from sfumato.public.plan.answers import Answers
-from sfumato.public.schema.schema import Schema
 from sfumato.verification.findings import Findings
 
 _PICTURE = re.compile(rb"data:image/png;base64,([A-Za-z0-9+/]*=*)")
@@ -28,45 +24,12 @@ _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def check_report(
-    contents: dict[str, bytes], certificate: Certificate, schema: Schema, synthetic: Synthetic, found: Findings
-) -> None:
-    """The page of synthetic rows."""
-    _compare(
-        contents,
-        certificate,
-        lambda: report_of(certificate, schema=schema, synthetic=synthetic),
-        found,
-        given="certificate, schema and rows",
-    )
-
-
-def check_model_report(
-    contents: dict[str, bytes], certificate: Certificate, schema: Schema, answers: Answers, found: Findings
-) -> None:
-    """The page of a trained model."""
-    _compare(
-        contents,
-        certificate,
-        lambda: model_report_of(certificate, schema=schema, answers=answers),
-        found,
-        given="certificate, schema and answers",
-    )
-
-
-def _compare(
     contents: dict[str, bytes], certificate: Certificate, make: Callable[[], bytes], found: Findings, *, given: str
 ) -> None:
     """`given` says what the page is made from. What the certificate says of versions changes no verdict."""
-    if REPORT not in contents:
-        return
-    page = contents[REPORT]
-    try:
-        again = make()
-    except SfumatoError as error:
-        found.problems.append(f"{REPORT} cannot be made again: {error}")
-        return
-    except GARBLED as error:
-        found.problems.append(f"{REPORT} cannot be made again ({type(error).__name__}).")
+    page = contents.get(REPORT)
+    again = None if page is None else found.attempt(make, f"{REPORT} cannot be made again")
+    if page is None or again is None:
         return
     if again == page:
         found.checked.append(f"{REPORT} is, to the byte, the page that {given} give")

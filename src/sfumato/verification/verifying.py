@@ -1,24 +1,30 @@
 """Check a release without the data: recompute every field that can be recomputed, and say which cannot."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sfumato.errors import VerificationError
-from sfumato.folder.releasing import CERTIFICATE, Release
+from sfumato.folder.releasing import CERTIFICATE, Release, model_report_of, report_of
 from sfumato.folder.tensors import WEIGHTS
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.certificate.claim import exact_text
 from sfumato.public.certificate.layout import Section, as_html
+from sfumato.verification import file_checks
 from sfumato.verification.account_checks import check_account, check_delta
 from sfumato.verification.answer_checks import check_answers
-from sfumato.verification.file_checks import check_files, check_schema, read_certificate
+from sfumato.verification.file_checks import SignatureState, Signer
 from sfumato.verification.findings import Findings
-from sfumato.verification.model_checks import is_quick_model, read_weights, rebuild_weights
 from sfumato.verification.plan_checks import check_assumptions, check_kind, check_status, recompute
-from sfumato.verification.report_checks import check_model_report, check_report
-from sfumato.verification.row_checks import Rows, is_quick, read_rows, rebuild_rows
+from sfumato.verification.product_checks import Rows, read_rows, read_weights, rebuild_rows, rebuild_weights
+from sfumato.verification.rebuilt import settle_rebuilt
+from sfumato.verification.report_checks import check_report
 from sfumato.verification.shape_checks import misfits
-from sfumato.verification.signature_checks import SignatureState, Signer, check_signature
+
+#: Up to so many synthetic cells and noisy numbers, building again takes seconds and is done unasked.
+QUICK_CELLS, QUICK_NUMBERS = 4_000_000, 2_000_000
+#: Mechanisms that train, or learners that practise, on what they measured: minutes, whatever the size.
+SLOW = ("3a-image", "aim", "clustmix", "dp-gan", "dp-kip", "dp-merf", "kip", "pate-gan", "scattering")
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,19 +78,13 @@ class Verification:
         return f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}, not to be believed"
 
     def __repr__(self) -> str:
-        """One line."""
         promise = f"epsilon {exact_text(self.epsilon)}, delta {exact_text(self.delta)}"
         return f"<Verification: {self.path}, {promise}: {self.verdict}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         told = [Section(title=str(self.path), subtitle=f": {self.verdict}", before=(self.claim,) if self.ok else ())]
-        listed = {
-            "Problems": self.problems,
-            "Warnings": self.warnings,
-            "Recomputed": self.checked,
-            "Only declared": self.declared,
-        }
+        listed = {"Problems": self.problems, "Warnings": self.warnings}
+        listed |= {"Recomputed": self.checked, "Only declared": self.declared}
         told += [Section(title=title, before=sentences) for title, sentences in listed.items() if sentences]
         return as_html(told)
 
@@ -109,14 +109,14 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
         VerificationError: There is no certificate that can be read.
     """
     folder = Path(path)
-    content = read_certificate(folder)
+    content = file_checks.read_certificate(folder)
     try:
         certificate = Certificate.from_text(content.decode())
     except UnicodeDecodeError:
         raise VerificationError(f"{CERTIFICATE} is not text in UTF-8. Get the release again.") from None
     found = Findings()
     found.checked.append("the claim in words is the one that its numbers give")
-    signature = check_signature(folder, content, signer=signer, found=found)
+    signature = file_checks.check_signature(folder, content, signer=signer, found=found)
     check_status(certificate, found)
     check_assumptions(certificate, found)
     replayed, different = _check_contents(folder, certificate, found, rebuild=rebuild)
@@ -139,17 +139,18 @@ def _check_contents(
     folder: Path, certificate: Certificate, found: Findings, *, rebuild: bool | None
 ) -> tuple[float | None, float | None]:
     """Everything behind the certificate, each check on what the one before has made sure of."""
-    contents = check_files(folder, certificate, found)
-    schema = check_schema(contents, certificate, found)
-    read = read_weights if WEIGHTS in contents else read_rows
-    released = read(contents, certificate, found)
+    contents = file_checks.check_files(folder, certificate, found)
+    schema = file_checks.check_schema(contents, certificate, found)
+    released = (read_weights if WEIGHTS in contents else read_rows)(contents, certificate, found)
+    rows = released if isinstance(released, Rows) else None
     if schema is None:
         return None, None
     check_delta(certificate, schema, found)
-    if isinstance(released, Rows):
+    if rows is not None:
         fit = "the released rows have the columns, types, categories and bounds of the schema, and none besides"
-        found.settle(misfits(released.synthetic, schema, mechanism=certificate.mechanism.name), checked=fit)
-        check_report(contents, certificate, schema, released.synthetic, found)
+        found.settle(misfits(rows.synthetic, schema, mechanism=certificate.mechanism.name), checked=fit)
+        page = partial(report_of, certificate, schema=schema, synthetic=rows.synthetic)
+        check_report(contents, certificate, page, found, given="certificate, schema and rows")
     planned = recompute(certificate, schema, found)
     if planned is None:
         return None, None
@@ -157,20 +158,31 @@ def _check_contents(
     answers = check_answers(contents, certificate, schema, planned, found)
     if answers is None or released is None:
         return replayed, None
-    check_kind(planned, is_model=not isinstance(released, Rows), found=found)
-    if not isinstance(released, Rows):
-        check_model_report(contents, certificate, schema, answers, found)
+    check_kind(planned, is_model=rows is None, found=found)
+    if rows is None:
+        page = partial(model_report_of, certificate, schema=schema, answers=answers)
+        check_report(contents, certificate, page, found, given="certificate, schema and answers")
     if found.problems:
+        return replayed, None
+    numbers = sum(step.width * step.mixtures * step.groups * step.uses for step in planned.plan.steps)
+    is_quick = numbers <= QUICK_NUMBERS and certificate.mechanism.name not in SLOW
+    if not (is_quick and (rows is None or rows.cells <= QUICK_CELLS) if rebuild is None else rebuild):
+        what = "the synthetic rows" if rows is not None else "the weights of the model"
+        found.declared.append(
+            f"{what}, the seed, the warnings and the notes: not built again here, because that takes minutes. So nobody has "
+            "looked whether real rows are among them (sfumato verify --rebuild does)"
+        )
         return replayed, None
     release = Release(folder, schema, certificate, answers)
     if isinstance(released, Rows):
-        if rebuild or (rebuild is None and is_quick(certificate, planned, released)):
-            return replayed, rebuild_rows(release, planned, released, found)
-    elif rebuild or (rebuild is None and is_quick_model(certificate, planned)):
-        return replayed, rebuild_weights(release, released, found)
-    what = "the synthetic rows" if isinstance(released, Rows) else "the weights of the model"
-    found.declared.append(
-        f"{what}, the seed, the warnings and the notes: not built again here, because that takes minutes. So nobody has looked "
-        "whether real rows are among them (sfumato verify --rebuild does)"
-    )
-    return replayed, None
+        built, failing = (
+            partial(rebuild_rows, release, planned.mechanism, released),
+            "the synthetic rows cannot be built again",
+        )
+    else:
+        built, failing = partial(rebuild_weights, release, released), "the model cannot be trained again"
+    rebuilt = found.attempt(built, failing)
+    if rebuilt is None:
+        return replayed, None
+    settle_rebuilt(rebuilt, certificate, found)
+    return replayed, rebuilt.difference.share

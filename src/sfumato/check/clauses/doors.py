@@ -41,9 +41,8 @@ def noise_has_its_scale(setting: Setting) -> None:
     values = _noise(setting, runs=1)
     if not values.size:  # all steps are choices
         return
-    runs = 1 + 4000 // max(1, values.size)
-    if runs > 1:
-        values = _noise(setting, runs=runs)
+    if values.size <= 4000:
+        values = _noise(setting, runs=1 + 4000 // values.size)
     total = float((values**2).sum())
     low, high = (float(stats.chi2.ppf(p, df=values.size)) for p in (FALSE_ALARM / 2, 1 - FALSE_ALARM / 2))
     if not low <= total <= high:
@@ -102,21 +101,14 @@ def responses_have_their_odds(setting: Setting) -> None:
             turned = np.bincount(((given - first) % block.categories).ravel(), minlength=block.categories)
             odds = np.full(block.categories, (1 - parts / RESPONSE_PARTS) / block.categories)
             odds[: block.codes] += parts / RESPONSE_PARTS / block.codes
-            named = np.bincount(
-                given.ravel(), minlength=block.categories
-            )  # a category that no die shows, turning hides
-            even = _expected_names(first.ravel(), odds)
-            if (
-                min(stats.chisquare(turned, _RESPONSES * odds).pvalue, stats.chisquare(named, even).pvalue)
-                < FALSE_ALARM / 2
-            ):
+            # A category that no die shows, turning hides: how often is each named by rows that start at another code?
+            named = np.bincount(given.ravel(), minlength=block.categories)
+            codes = np.arange(block.categories)
+            starts = np.bincount(first.ravel() % block.categories, minlength=block.categories)
+            even = [starts @ odds[(code - codes) % block.categories] for code in codes]
+            tails = (stats.chisquare(turned, _RESPONSES * odds).pvalue, stats.chisquare(named, even).pvalue)
+            if min(tails) < FALSE_ALARM / 2:
                 raise ContractError(f"step {step.name!r}: responses are not given at the odds that were accounted.")
-
-
-def _expected_names(first: NDArray[np.int64], odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How often each category is named by rows whose odds are turned to start at their first code."""
-    starts = np.bincount(first % len(odds), minlength=len(odds))
-    return np.array([starts @ odds[(code - np.arange(len(odds))) % len(odds)] for code in range(len(odds))])
 
 
 def sampling_is_as_planned(setting: Setting) -> None:
@@ -132,19 +124,15 @@ def sampling_is_as_planned(setting: Setting) -> None:
         if any(drawn.n_rows != setting.n_rows for drawn in uses):
             raise ContractError(f"step {step.name!r}: some row had no coin of its own.")
         if step.votes:
-            _check_parts(setting, step, uses)
+            _check_parts(setting, step, step.votes.teachers, uses)
         elif step.is_mixed:
             for drawn in uses:
                 _check_members(step, *drawn.members(), n_rows=setting.n_rows)
-        elif isinstance(step.sampling, Poisson):
-            _check_uses(step, uses, rate=step.sampling.rate, n_rows=setting.n_rows)
-
-
-def _check_uses(step: Step, uses: list[Drawn], *, rate: float, n_rows: int) -> None:
-    """Every use of a sampled sum draws anew: to the account, uses are like mixtures."""
-    rows = [drawn.members()[0] for drawn in uses]
-    _check_binomial(step, np.array([len(chosen) for chosen in rows]), trials=n_rows, rate=rate)
-    _check_binomial(step, np.bincount(np.concatenate(rows), minlength=n_rows), trials=len(uses), rate=rate)
+        elif isinstance(step.sampling, Poisson):  # every use draws anew: to the account, uses are like mixtures
+            rows, rate = [drawn.members()[0] for drawn in uses], step.sampling.rate
+            _check_binomial(step, np.array([len(chosen) for chosen in rows]), trials=setting.n_rows, rate=rate)
+            per_row = np.bincount(np.concatenate(rows), minlength=setting.n_rows)
+            _check_binomial(step, per_row, trials=len(uses), rate=rate)
 
 
 def _check_members(step: Step, rows: NDArray[np.int64], mixtures: NDArray[np.int64], *, n_rows: int) -> None:
@@ -162,8 +150,6 @@ def _check_members(step: Step, rows: NDArray[np.int64], mixtures: NDArray[np.int
             _check_binomial(step, per_row, trials=step.mixtures, rate=degree / population)
         case SecretBins():
             _check_dice(step, per_mixture, per_row)
-        case _:
-            pass
 
 
 def _check_dice(step: Step, per_side: NDArray[np.int64], per_row: NDArray[np.int64]) -> None:
@@ -172,15 +158,14 @@ def _check_dice(step: Step, per_side: NDArray[np.int64], per_row: NDArray[np.int
     _check_binomial(step, per_side, trials=len(per_row), rate=1 / len(per_side))
 
 
-def _check_parts(setting: Setting, step: Step, uses: list[Drawn]) -> None:
+def _check_parts(setting: Setting, step: Step, n_teachers: int, uses: list[Drawn]) -> None:
     """Every row has one teacher, by a fair die that falls otherwise in another run."""
-    assert step.votes is not None  # noqa: S101 - asked for by the caller
     for drawn in uses:
         rows, teachers = drawn.members()
-        per_teacher = np.bincount(teachers, minlength=step.votes.teachers)
+        per_teacher = np.bincount(teachers, minlength=n_teachers)
         _check_dice(step, per_teacher, np.bincount(rows, minlength=setting.n_rows))
     again = setting.run_well(setting.ordinary(), seed=None).record.drawn[step.name, 0]
-    if step.votes.teachers > 1 and np.array_equal(again.members()[1], uses[0].members()[1]):
+    if n_teachers > 1 and np.array_equal(again.members()[1], uses[0].members()[1]):
         raise ContractError(
             f"step {step.name!r}: who learns from which rows is the same in every run, so it is no secret."
         )

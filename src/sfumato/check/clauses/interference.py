@@ -17,8 +17,7 @@ from sfumato.errors import ContractError
 
 def maps_act_on_each_row_alone(setting: Setting) -> None:
     """Maps keep nothing, change nothing, and give a row the same bits at every place, among any rows."""
-    run = setting.run_well(setting.ordinary(), seed=1)
-    try_maps(run.outcome.maps, setting.schema)
+    try_maps(setting.run_well(setting.ordinary(), seed=1).outcome.maps, setting.schema)
 
 
 def answers_tell_all(setting: Setting) -> None:
@@ -47,9 +46,8 @@ def neighbours_cannot_be_told_apart(setting: Setting) -> None:
     one = setting.run(base.raw, seed=0)
     built = build_here(setting.mechanism, one.outcome, setting.schema, seed=MODEL_SEED)
     two = setting.run(base.neighbours[0].raw, seed=0, answers=one.record, new=base.neighbours[0].places)
-    if (
-        what := built.differs_from(build_here(setting.mechanism, two.outcome, setting.schema, seed=MODEL_SEED))
-    ) is not None:
+    again = build_here(setting.mechanism, two.outcome, setting.schema, seed=MODEL_SEED)
+    if (what := built.differs_from(again)) is not None:
         raise ContractError(f"{what} between neighbouring datasets although the doors give the same answers.")
 
 

@@ -1,18 +1,17 @@
 """Steps and spending: what is planned is public, and nothing is read that was not planned."""
 
-import json
-
 from sfumato.check.instruments import rows as made
 from sfumato.check.instruments.noted import NotedDoors
 from sfumato.check.instruments.outcome import outcome_of
 from sfumato.check.instruments.recorder import Record
-from sfumato.check.instruments.setting import Run, Setting
+from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, VerificationError
-from sfumato.mechanism import made_from, mechanism_to_json
+from sfumato.mechanism import made_from, record_of
 from sfumato.model import Classifier
 from sfumato.private.doors_only import doors_of
 from sfumato.public.plan.probe import random_batch
 from sfumato.public.plan.step import Step
+from sfumato.verification.answer_checks import shape_of
 
 
 def steps_are_public(setting: Setting) -> None:
@@ -21,9 +20,9 @@ def steps_are_public(setting: Setting) -> None:
     recipe = getattr(type(mechanism), "__dataclass_params__", None)
     if recipe is None or not recipe.frozen:
         raise ContractError("a mechanism must be a frozen dataclass of public settings. Use @dataclass(frozen=True).")
-    settings = json.loads(json.dumps(mechanism_to_json(mechanism)))
+    settings = record_of(mechanism).parameters
     try:
-        survives = made_from(type(mechanism), settings["parameters"], what="the mechanism") == mechanism
+        survives = made_from(type(mechanism), settings, what="the mechanism") == mechanism
     except VerificationError:
         survives = False
     if not survives:
@@ -61,18 +60,20 @@ def overuse_is_refused(setting: Setting) -> None:
 def shapes_are_public(setting: Setting) -> None:
     """The doors' answers have the planned shapes, and a model gives the same columns for no rows, one, n and n + 1."""
     seen: set[tuple[object, ...]] = set()
-    for n_rows in setting.sizes_to_try():
+    for n_rows in [setting.n_rows] if setting.size_is_public else [0, 1, setting.n_rows, setting.n_rows + 1]:
         run = setting.run_well(made.made_up(setting.schema, n_rows=n_rows, seed=2), seed=2)
-        _refuse_other_shapes(setting, run)
+        for (name, _, block), answer in run.record.answers.items():
+            step = setting.plan.step(name)
+            if answer.shape != shape_of(step, step.block(block).width):
+                raise ContractError(f"step {name!r}: the answer for block {block!r} has not the planned shape.")
         model = setting.mechanism.build(run.outcome.measurements or {}, setting.schema, seed=1)
         if isinstance(model, Classifier):
             seen.add(model.probabilities(random_batch(setting.schema, n_rows=1, seed=0)).shape)
             continue
         sample = model.sample(1, seed=0)
         columns = () if sample.table is None else tuple((n, str(t)) for n, t in sample.table.dtypes.items())
-        arrays = tuple(
-            None if v is None else (v.shape, v.dtype.str) for v in (sample.images, sample.labels, sample.soft_labels)
-        )
+        given = (sample.images, sample.labels, sample.soft_labels)
+        arrays = tuple(None if values is None else (values.shape, values.dtype.str) for values in given)
         seen.add((columns, arrays, sample.classes, len(sample)))
     if len(seen) > 1:
         raise ContractError(
@@ -85,11 +86,3 @@ def _refuse_overuse(setting: Setting, record: Record) -> None:
         for block in step.blocks:
             if record.uses(step.name, block.name) > step.uses:
                 raise ContractError(f"step {step.name!r} was measured more often than it was planned and charged.")
-
-
-def _refuse_other_shapes(setting: Setting, run: Run) -> None:
-    for (step_name, _, block), answer in run.record.answers.items():
-        step = setting.plan.step(step_name)
-        width = step.block(block).width
-        if answer.shape != ((step.groups * step.mixtures, width) if step.is_mixed else (width,)):
-            raise ContractError(f"step {step_name!r}: the answer for block {block!r} has not the planned shape.")

@@ -16,7 +16,6 @@ from sfumato.check.instruments.recorder import Record
 from sfumato.check.instruments.setting import Setting
 from sfumato.check.instruments.watch import watched
 from sfumato.errors import ContractError
-from sfumato.fitted import Fitted
 from sfumato.folder.releasing import load_release, release
 from sfumato.mechanism import registered_names
 from sfumato.model import Classifier, Product
@@ -25,15 +24,17 @@ from sfumato.private.intake.quiet import silence
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.plan.probe import random_batch
 from sfumato.public.schema.one_of import is_yes_or_no
+from sfumato.public.schema.schema import Schema
 from sfumato.verification.verifying import verify
 
 
 def nasty_rows_survive(setting: Setting) -> None:
     """Values that are missing, infinite or unknown are clipped or mapped, and nothing not finite comes out."""
-    run = setting.run_well(made.nasty(setting.schema, n_rows=setting.n_rows), seed=4)
-    if any(not np.isfinite(values).all() for values in arrays_in(run.outcome.measurements)):
+    nasty = made.nasty(setting.schema, n_rows=setting.n_rows)
+    measurements = setting.run_well(nasty, seed=4).outcome.measurements
+    if any(not np.isfinite(values).all() for values in arrays_in(measurements)):
         raise ContractError("a measurement is not finite for nasty rows.")
-    setting.fit(made.nasty(setting.schema, n_rows=setting.n_rows))
+    setting.fit(nasty)
 
 
 def nothing_travels(setting: Setting) -> None:
@@ -104,7 +105,8 @@ def works_without_data(setting: Setting) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "release"
         if isinstance(fitted.model, Classifier):
-            _predicts_the_same(setting, fitted, fitted.model, path)
+            release(fitted, to=path)
+            _predicts_the_same(fitted.model, load_release(path).classifier(), setting.schema)
         else:
             release(fitted, to=path, rows=min(20, fitted.model.default_rows))
             _samples_the_same(load_release(path).model())
@@ -124,11 +126,10 @@ def _samples_the_same(model: Product) -> None:
         raise ContractError("the same seed gives other rows.")
 
 
-def _predicts_the_same(setting: Setting, fitted: Fitted, model: Classifier, path: Path) -> None:
+def _predicts_the_same(trained: Classifier, loaded: Classifier, schema: Schema) -> None:
     """The classifier that the file of weights gives says what the trained one says."""
-    release(fitted, to=path)
-    public = random_batch(setting.schema, n_rows=20, seed=1)
-    said, read = model.probabilities(public), load_release(path).classifier().probabilities(public)
+    public = random_batch(schema, n_rows=20, seed=1)
+    said, read = trained.probabilities(public), loaded.probabilities(public)
     if not np.array_equal(said, read):
         raise ContractError("the weights do not hold all of the model: read from its file, it predicts otherwise.")
     if not (np.isfinite(said).all() and np.allclose(said.sum(axis=1), 1.0)):

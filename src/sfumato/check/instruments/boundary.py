@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.public.plan.probe import take
-from sfumato.public.schema.schema import Batch, Schema
+from sfumato.public.schema.schema import Batch, Column, Schema
 
 Values = dict[str, NDArray[Any]]
 Sides = tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]
@@ -28,9 +28,7 @@ _COLUMNS = 128
 def place_shows(map_of: TryMap, one: Batch, two: Batch, *, schema: Schema) -> bool:
     """Whether some row gets another value at another place, or beside other rows, among rows at the map's edges."""
     found = map_of(one)
-    if found is None:
-        return False
-    jumps = _jumping(found)
+    jumps = {} if found is None else _jumping(found)
     if not any(len(columns) for columns in jumps.values()):
         return False  # nothing is rounded: random rows show every bit
     edge = _edge_rows(map_of, one, two, jumps=jumps, schema=schema)
@@ -45,9 +43,7 @@ def _many_places(map_of: TryMap, edge: Batch, n: int) -> bool:
     """Whether a batch that holds the same row again and again gives it different values."""
     for row in np.linspace(0, n - 1, min(n, _TILED)).astype(int):
         tiled = map_of(take(edge, np.full(n, row)))
-        if tiled is not None and any(
-            not _equal({"": values[:1].repeat(n, 0)}, {"": values}) for values in tiled.values()
-        ):
+        if tiled is not None and not _equal({name: values[:1].repeat(n, 0) for name, values in tiled.items()}, tiled):
             return True
     return False
 
@@ -71,15 +67,16 @@ def _edge_rows(
     map_of: TryMap, one: Batch, two: Batch, *, jumps: dict[str, NDArray[np.int64]], schema: Schema
 ) -> Batch | None:
     """For each row of the first batch a row at an edge, on the way to the row of the second; both sides in turn."""
-    low: dict[str, Any] = dict(one)
-    high: dict[str, Any] = dict(two)
+    low, high, columns = dict[str, Any](one), dict[str, Any](two), {column.name: column for column in schema.columns}
     for name, values in one.items():
-        if not _can_move(name, values, schema):
+        # Codes and whole numbers cannot come close to an edge: nothing lies between two of them.
+        whole = name in columns and columns[name].kind not in ("numeric", "datetime", "image")
+        if values.dtype.kind != "f" or whole:
             high[name] = values
         else:
             low[name] = np.where(np.isfinite(values), values, np.where(np.isfinite(two[name]), two[name], 0))
             high[name] = np.where(np.isfinite(two[name]), two[name], low[name]).astype(low[name].dtype)
-    held = _held_back(low, high, schema=schema)
+    held = _held_back(low, high, columns)
     found = _halved(map_of, low, high, jumps)
     for reach, mask in zip(_REACHES, held, strict=True):
         if found is None or not mask:
@@ -89,9 +86,8 @@ def _edge_rows(
         found = _halved(map_of, low, _a_little_on(low, mask, reach), jumps) or found
     if found is None:
         return None
-    low, high = found
-    side = np.arange(len(next(iter(low.values())))) % 2 == 0
-    return {name: np.where(_as_column(side, low[name]), low[name], high[name]) for name in low}
+    (low, high), n = found, len(next(iter(one.values())))
+    return {name: np.where(_as_column(np.arange(n) % 2 == 0, low[name]), low[name], high[name]) for name in low}
 
 
 def _halved(map_of: TryMap, low: Batch, high: Batch, jumps: dict[str, NDArray[np.int64]]) -> Sides | None:
@@ -120,12 +116,13 @@ def _halved(map_of: TryMap, low: Batch, high: Batch, jumps: dict[str, NDArray[np
     return low, high
 
 
-def _held_back(low: dict[str, Any], high: dict[str, Any], *, schema: Schema) -> list[dict[str, NDArray[np.bool_]]]:
+def _held_back(low: Values, high: Values, columns: dict[str, Column]) -> list[dict[str, NDArray[np.bool_]]]:
     """Set some entries of float32 vectors to 0 on both sides, and say which, once for each finer search."""
     held: list[dict[str, NDArray[np.bool_]]] = [{} for _ in _REACHES]
     for name, values in low.items():
-        column = next((c for c in schema.columns if c.name == name), None)
-        if values.dtype != np.float32 or values.ndim < 2 or (column is not None and not column.low <= 0 < column.high):
+        if values.dtype != np.float32 or values.ndim < 2:
+            continue
+        if name in columns and not columns[name].low <= 0 < columns[name].high:
             continue
         chance = np.random.default_rng(values[0].size).random(values.shape[1:])
         for part, mask in enumerate(held):
@@ -149,14 +146,7 @@ def _one_jump_each(jumps: NDArray[np.bool_]) -> NDArray[np.int64]:
     rows, columns = jumps.shape
     weight = np.random.default_rng(columns).random(jumps.shape)
     weight[: rows // 2] += np.arange(columns) >= columns - 8
-    chosen: NDArray[np.int64] = np.where(jumps, weight, -1.0).argmax(axis=1)
-    return chosen
-
-
-def _can_move(name: str, values: NDArray[Any], schema: Schema) -> bool:
-    """Whether rows may hold anything between two values: codes and whole numbers cannot come close to an edge."""
-    column = next((c for c in schema.columns if c.name == name), None)
-    return values.dtype.kind == "f" and (column is None or column.kind in ("numeric", "datetime", "image"))
+    return np.asarray(np.where(jumps, weight, -1.0).argmax(axis=1))
 
 
 def _jumping(found: Values) -> dict[str, NDArray[np.int64]]:

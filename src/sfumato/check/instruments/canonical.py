@@ -10,6 +10,7 @@ import hashlib
 import struct
 import types
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -41,11 +42,9 @@ def leaves(value: object, *, name: str = "", strangers_by_id: bool = False) -> l
 
 def first_difference(one: list[Leaf], two: list[Leaf]) -> str | None:
     """The name of the first part in which two walks differ; None where they are the same."""
-    for left, right in zip(one, two, strict=False):
-        if left != right:
-            return left[0] or right[0] or "the value"
-    if len(one) != len(two):
-        return max(one, two, key=len)[min(len(one), len(two))][0] or "the value"
+    for leaves_here in zip_longest(one, two, fillvalue=None):
+        if leaves_here[0] != leaves_here[1]:
+            return next((leaf[0] for leaf in leaves_here if leaf and leaf[0]), "the value")
     return None
 
 
@@ -55,15 +54,11 @@ def arrays_in(value: object) -> Iterator[NDArray[Any]]:
         yield value
     elif isinstance(value, float | np.floating):
         yield np.asarray(value)
-    elif isinstance(value, Mapping):
-        for part in value.values():
+    else:
+        fields = getattr(value, "__dataclass_fields__", ())
+        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        for part in (*inner, *(getattr(value, field) for field in fields)):
             yield from arrays_in(part)
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from arrays_in(part)
-    elif hasattr(value, "__dataclass_fields__"):
-        for field in value.__dataclass_fields__:
-            yield from arrays_in(getattr(value, field))
 
 
 class _Walk:
@@ -208,9 +203,8 @@ def _atom(value: Any) -> bytes:
 
 
 def _full_name(named: Any) -> bytes:
-    module = (
-        "__main__" if named.__module__ == "__mp_main__" else named.__module__
-    )  # a script, loaded by another process
+    # A script that another process has loaded is called otherwise there.
+    module = "__main__" if named.__module__ == "__mp_main__" else named.__module__
     return f"{module}.{named.__qualname__}".encode()
 
 

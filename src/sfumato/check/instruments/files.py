@@ -82,9 +82,8 @@ def _look(folder: str, seen: Seen, *, depth: int, most: int) -> None:
                     seen[entry.path] = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
 
 
-def holding(needles: Iterable[bytes], *, before: Seen, after: Seen) -> list[str]:
+def holding(needles: list[bytes], *, before: Seen, after: Seen) -> list[str]:
     """The files that are new or changed and hold one of the needles."""
-    needles = list(needles)
     changed = [path for path, facts in after.items() if before.get(path) != facts and facts[1] <= _MOST_BYTES]
     return [path for path in changed if any(needle in _content(path) for needle in needles)]
 

@@ -13,12 +13,12 @@ import io
 import json
 import os
 import pickle
-import subprocess
 import sys
 import tempfile
 import types
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 from sfumato.check.instruments.canonical import Leaf, digest, first_difference, leaves
@@ -26,7 +26,7 @@ from sfumato.check.instruments.maps import digests
 from sfumato.check.instruments.noted import NotedDoors
 from sfumato.check.instruments.outcome import Outcome, outcome_of
 from sfumato.errors import ContractError
-from sfumato.mechanism import Mechanism, made_from, mechanism_to_json
+from sfumato.mechanism import Mechanism, made_from, record_of
 from sfumato.model import Classifier, Product
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.plan import Plan
@@ -70,22 +70,6 @@ class Built:
         return None
 
 
-@dataclass(frozen=True)
-class Request:
-    """All that a fresh process is told."""
-
-    path: list[str]
-    module: str
-    file: str | None
-    qualname: str
-    settings: dict[str, Any]
-    schema: Schema
-    plan: Plan
-    answers: Answers
-    seed: int
-    rows: list[int | None]
-
-
 def build_here(
     mechanism: Mechanism, outcome: Outcome, schema: Schema, *, seed: int, rows: list[int | None] | None = None
 ) -> Built:
@@ -115,11 +99,9 @@ def build_elsewhere(
 ) -> Built:
     """The same from the answers alone, in a fresh process."""
     cls = type(mechanism)
-    settings = json.loads(json.dumps(mechanism_to_json(mechanism)))["parameters"]
-    request = Request(
-        list(sys.path), cls.__module__, _file_of(cls), cls.__qualname__, settings, schema, plan, answers,
-        seed, rows,
-    )  # fmt: skip
+    settings = record_of(mechanism).parameters
+    place = (cls.__module__, _file_of(cls), cls.__qualname__)
+    request = (list(sys.path), place, settings, schema, plan, answers, seed, rows)  # all that it is told
     with tempfile.TemporaryDirectory() as folder:
         asked = Path(folder) / "request.pickle"
         asked.write_bytes(pickle.dumps(request))
@@ -136,10 +118,7 @@ def build_elsewhere(
 
 def can_be_loaded(mechanism: Mechanism) -> bool:
     """Whether another process can find the class: not one made within a function, or typed into a console."""
-    cls = type(mechanism)
-    if "<locals>" in cls.__qualname__:
-        return False
-    return _file_of(cls) is not None
+    return "<locals>" not in type(mechanism).__qualname__ and _file_of(type(mechanism)) is not None
 
 
 def _file_of(cls: type) -> str | None:
@@ -154,19 +133,14 @@ class _Helper:
     """The helper process. It ends when this process closes the pipe to it, at the latest when it ends itself."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Popen[str] | None = None
 
     def ask(self, request: Path) -> None:
         if self._process is None or self._process.poll() is not None:
             # The environment as it was at the import: what a mechanism has put there since is not handed on.
             environment = {**_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _SERVE],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env=environment,
-            )
+            command = [sys.executable, "-c", _SERVE]
+            self._process = Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=environment)
             atexit.register(self._close)
         pipe, answer = self._process.stdin, self._process.stdout
         if pipe is not None and answer is not None:
@@ -190,44 +164,41 @@ def serve() -> None:
         request, *libraries = json.loads(line)
         for name in libraries:
             importlib.import_module(name)
+        # The pipe is the helper's: what a mechanism prints is not for it.
         if not hasattr(os, "fork"):
             with contextlib.redirect_stdout(io.StringIO()):
                 _answer(Path(request))
-            sys.stdout.write("done\n")
-            sys.stdout.flush()
-            return  # only the first request finds the process fresh
-        child = os.fork()
-        if child == 0:
+        elif (child := os.fork()) == 0:
             try:
-                os.dup2(
-                    os.open(os.devnull, os.O_WRONLY), 1
-                )  # the pipe is the helper's: what a mechanism prints is not for it
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 _answer(Path(request))
             finally:
                 os._exit(0)  # never back into this loop, which is the helper's
-        os.waitpid(child, 0)
+        else:
+            os.waitpid(child, 0)
         sys.stdout.write("done\n")
         sys.stdout.flush()
+        if not hasattr(os, "fork"):
+            return  # only the first request finds the process fresh
 
 
 def _answer(asked: Path) -> None:
-    request: Request = pickle.loads(asked.read_bytes())
-    sys.path[:] = request.path
+    path, place, settings, schema, plan, answers, seed, rows = pickle.loads(asked.read_bytes())
+    sys.path[:] = path
     try:
-        mechanism = made_from(_load(request), request.settings, what="the mechanism")
+        mechanism = made_from(_load(*place), settings, what="the mechanism")
     except Exception as error:  # noqa: BLE001 - a class that cannot be made anew is a finding
-        asked.with_suffix(".answer").write_bytes(pickle.dumps(Built(f"{type(error).__name__}: {error}", {})))
-        return
-    doors = NotedDoors(AnsweredDoors(request.plan, request.answers))
-    outcome = outcome_of(mechanism, doors, request.schema)
-    built = build_here(mechanism, outcome, request.schema, seed=request.seed, rows=request.rows)
+        built = Built(f"{type(error).__name__}: {error}", {})
+    else:
+        outcome = outcome_of(mechanism, NotedDoors(AnsweredDoors(plan, answers)), schema)
+        built = build_here(mechanism, outcome, schema, seed=seed, rows=rows)
     asked.with_suffix(".answer").write_bytes(pickle.dumps(built))
 
 
-def _load(request: Request) -> Any:
+def _load(module: str, file: str | None, qualname: str) -> Any:
     """The class: from its module, or from the file of a script."""
-    found: Any = _module_of(request)
-    for name in request.qualname.split("."):
+    found: Any = _module_of(module, file)
+    for name in qualname.split("."):
         if not hasattr(found, name):
             raise ContractError(
                 f"its file does not define {name} when it is imported. Write the class above the main guard."
@@ -236,18 +207,18 @@ def _load(request: Request) -> Any:
     return found
 
 
-def _module_of(request: Request) -> types.ModuleType:
+def _module_of(known_as: str, file: str | None) -> types.ModuleType:
     _loading.append(True)
     try:
-        if request.module != "__main__":
-            return importlib.import_module(request.module)
+        if known_as != "__main__":
+            return importlib.import_module(known_as)
     except (ImportError, Loaded):
         pass  # a module that was loaded from its file, as tests and scripts are
     # Not under the name __main__: what stands below `if __name__ == "__main__"` is not to be run.
-    name = "__mp_main__" if request.module == "__main__" else request.module
-    spec = importlib.util.spec_from_file_location(name, str(request.file))
+    name = "__mp_main__" if known_as == "__main__" else known_as
+    spec = importlib.util.spec_from_file_location(name, str(file))
     if spec is None or spec.loader is None:
-        raise ContractError(f"the module {request.module} cannot be loaded from its file.")
+        raise ContractError(f"the module {known_as} cannot be loaded from its file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     with contextlib.suppress(Loaded):  # the class that is on trial stands above the check

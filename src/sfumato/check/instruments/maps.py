@@ -1,6 +1,5 @@
 """Maps run again on public rows: each row must get the same bits, whatever was seen before and whoever stands beside it."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -14,22 +13,19 @@ from sfumato.check.instruments.noted import NotedMap, NotedTeacher
 from sfumato.errors import ContractError
 from sfumato.private.intake.quiet import silence
 from sfumato.private.rows.prepared import batch_rows
+from sfumato.private.rows.row_alone import frozen, is_close
 from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import Batch, Schema
 
 Values = dict[str, NDArray[Any]]
 #: Batches of ordinary rows, by the seed that they are drawn with; the other batches are datasets of one kind.
 _RANDOM = {"ordinary": 31, "other": 32}
-#: Another number of rows may change what rounding does, and nothing more.
-_CLOSE = {"rtol": 1e-3, "atol": 1e-5}
 
 
 def try_maps(maps: list[NotedMap], schema: Schema) -> None:
     """Try every map of one run, after that run. A loop gives many maps of the same code: one of them is tried.
 
-    Raises:
-        ContractError: a map keeps something, changes its batch, or gives a row another value among other rows. What trains a
-            teacher may mix the rows of its part, but neither keep anything nor change its batch.
+    What trains a teacher may mix the rows of its part, but neither keep anything nor change its batch.
     """
     public = PublicRows(schema)
     tried: set[object] = set()
@@ -38,7 +34,10 @@ def try_maps(maps: list[NotedMap], schema: Schema) -> None:
             code = (noted.step, getattr(noted.given, "__code__", id(noted.given)))  # objects: each by itself
             if code not in tried:
                 tried.add(code)
-                _try(noted, public)
+                n = noted.rows or public.rows
+                once = _keeps_nothing(noted, public, rows=np.arange(n))
+                if not isinstance(noted, NotedTeacher):
+                    _is_of_each_row_alone(noted, public, once, n=n)
             public.prepare(noted)
 
 
@@ -60,18 +59,17 @@ class PublicRows:
     def __init__(
         self, schema: Schema, *, kinds: tuple[str, ...] = ("ordinary", "other", "alike", "low", "high", "nasty")
     ) -> None:
-        """Make them up."""
         self.schema = schema
         self.rows = batch_rows(schema)
-        self._batches: dict[str, dict[str, Any]] = {kind: dict(self._made_up(kind)) for kind in kinds}
-
-    def _made_up(self, kind: str) -> Batch:
-        if kind in _RANDOM:
-            return random_batch(self.schema, n_rows=self.rows, seed=_RANDOM[kind])
-        return made.encoded(made.dataset(self.schema, cast(made.Kind, kind), n_rows=self.rows, seed=5), self.schema)
+        self._batches: dict[str, dict[str, Any]] = {}
+        for kind in kinds:
+            if kind in _RANDOM:
+                self._batches[kind] = dict(random_batch(schema, n_rows=self.rows, seed=_RANDOM[kind]))
+            else:
+                raw = made.dataset(schema, cast(made.Kind, kind), n_rows=self.rows, seed=5)
+                self._batches[kind] = dict(made.encoded(raw, schema))
 
     def __getitem__(self, kind: str) -> Batch:
-        """A full batch of one kind."""
         return self._batches[kind]
 
     def prepare(self, noted: NotedMap, *, rows: int | None = None) -> None:
@@ -87,25 +85,16 @@ class PublicRows:
             batch[noted.column] = column.astype(np.float32)
 
 
-def _try(noted: NotedMap, public: PublicRows) -> None:
-    n = noted.rows or public.rows
-    once = _keeps_nothing(noted, public, rows=np.arange(n))
-    if not isinstance(noted, NotedTeacher):
-        _is_of_each_row_alone(noted, public, once, n=n)
-
-
 def _keeps_nothing(noted: NotedMap, public: PublicRows, *, rows: NDArray[np.int64]) -> Values:
     """What it gives for ordinary rows, which must be the same whatever it has seen before."""
     ordinary = take(public["ordinary"], rows)
     once = _attempt(noted, _frozen(ordinary))
     if once is None:
-        raise _broken(
-            noted,
-            "fails on made-up rows that cannot be written into, as a door gives them. Work on a copy of the batch",
-        )
+        why = "fails on made-up rows that cannot be written into, as a door gives them. Work on a copy of the batch"
+        raise _broken(noted, why)
     lent = {name: np.array(values) for name, values in ordinary.items()}
     again = _values(noted, lent)
-    if _hash(lent) != _hash(ordinary):
+    if _differ(lent, ordinary):
         raise _broken(noted, "writes into the batch that it is given, so later maps see other rows. Work on a copy")
     _same(noted, once, again, "another value when it is asked again, so it keeps or draws something")
     for kind in ("other", "high", "nasty", "low"):
@@ -122,18 +111,17 @@ def _is_of_each_row_alone(noted: NotedMap, public: PublicRows, once: Values, *, 
     moved = _values(noted, _frozen(take(ordinary, order)))
     _same(noted, {name: v[order] for name, v in once.items()}, moved, "another value at another place of its batch")
     for kind in ("other", "alike", "high", "low", "nasty"):
-        _among(noted, ordinary, once, take(public[kind], first), kind)
         home = take(public[kind], first)
+        _among(noted, ordinary, once, home, kind)
         alone = _attempt(noted, _frozen(home))
         for guests in ("ordinary", "high", "low"):
             if alone is not None:
                 _among(noted, home, alone, take(public[guests], first), guests)
     if n > 1:
         fewer = _attempt(noted, _frozen(take(ordinary, first[: n // 2])))
-        if fewer is None or not all(_close(fewer[name], values[: n // 2]) for name, values in once.items()):
+        if fewer is None or not all(is_close(fewer[name], values[: n // 2]) for name, values in once.items()):
             raise _broken(noted, "depends on how many rows are in its batch. Compute from each row alone")
-        seen = place_shows(lambda batch: _attempt(noted, _frozen(batch)), ordinary, other, schema=public.schema)
-        if seen:
+        if place_shows(lambda batch: _attempt(noted, _frozen(batch)), ordinary, other, schema=public.schema):
             raise _broken(
                 noted,
                 "rounds what it computes, and what it computes depends in its last bits on a row's place in the batch, so "
@@ -168,28 +156,22 @@ def _attempt(noted: NotedMap, batch: Batch) -> Values | None:
 
 
 def _same(noted: NotedMap, one: Values, two: Values, how: str) -> None:
-    if list(one) != list(two) or any(_bits(one[name]) != _bits(two[name]) for name in one):
+    if _differ(one, two):
         raise _broken(noted, f"gives a {noted.unit} {how}. Compute from each {noted.unit} alone")
+
+
+def _differ(one: Batch, two: Batch) -> bool:
+    """Bit by bit."""
+    return list(one) != list(two) or any(_bits(one[name]) != _bits(two[name]) for name in one)
 
 
 def _bits(values: NDArray[Any]) -> tuple[str, tuple[int, ...], bytes]:
     return values.dtype.str, values.shape, np.ascontiguousarray(values).tobytes()
 
 
-def _close(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    return a.shape == b.shape and bool(np.allclose(a, b, equal_nan=True, **_CLOSE))
-
-
 def _broken(noted: NotedMap, what: str) -> ContractError:
     return ContractError(f"the map of {noted.step!r} {what}.")
 
 
-def _hash(batch: Batch) -> bytes:
-    return hashlib.sha256(b"".join(np.ascontiguousarray(values).tobytes() for values in batch.values())).digest()
-
-
 def _frozen(batch: Batch) -> Batch:
-    copies = {name: np.array(values) for name, values in batch.items()}
-    for values in copies.values():
-        values.flags.writeable = False
-    return copies
+    return frozen({name: np.array(values) for name, values in batch.items()})

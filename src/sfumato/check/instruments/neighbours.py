@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.check.instruments import rows as made
 from sfumato.private.rows.prepared import batch_rows
+from sfumato.public.plan.probe import take
 from sfumato.public.schema.schema import Schema
 
 Place = Literal["front", "middle", "end"]
@@ -54,23 +55,17 @@ class Neighbour:
 
 def bases(schema: Schema, *, n_rows: int) -> Iterator[Base]:
     """All that are tried. Where the number of rows is public, a row is replaced, and the number stays."""
-    sizes = _sizes(schema, n_rows)
-    replacing = schema.unit.relation == "replace_one"
+    b, replacing, person = batch_rows(schema), schema.unit.relation == "replace_one", schema.unit.person
+    sizes = {"n": n_rows, "3b-72": max(2, 3 * b - 72), "b": b, "b-1": b - 1, "b+1": b + 1}
     for seed, (kind, size, new, places) in enumerate(_SCHEDULE):
-        n_base = n_rows if replacing else sizes[size]
+        n_base = n_rows if replacing else int(sizes.get(size, size))
         raw = made.dataset(schema, kind, n_rows=n_base, seed=seed)
-        extra = made.one_more(made.dataset(schema, new, n_rows=schema.unit.max_rows, seed=100 + seed), schema)
-        person = schema.unit.person
+        extra = made.dataset(schema, new, n_rows=schema.unit.max_rows, seed=100 + seed)
+        if person is not None:  # whom no other dataset holds
+            extra[person] = np.full(schema.unit.max_rows, -1)
         neighbours = tuple(_neighbour(raw, extra, n_base, place, person, replacing=replacing) for place in places)
         if not replacing or n_base >= schema.unit.max_rows:
             yield Base(raw, f"{n_base} {kind} rows", neighbours)
-
-
-def _sizes(schema: Schema, n_rows: int) -> dict[str, int]:
-    b = batch_rows(schema)
-    return {"n": n_rows, "3b-72": max(2, 3 * b - 72), "b": b, "b-1": b - 1, "b+1": b + 1} | {
-        str(few): few for few in (0, 1, 2, 63)
-    }
 
 
 def _neighbour(
@@ -84,7 +79,7 @@ def _neighbour(
     apart = 7 if place == "middle" and first + 7 * n_extra < n_after and not replacing else 1
     first -= first % n_extra if replacing else 0
     places = tuple(first + apart * i for i in range(n_extra))
-    rest = made.taken(raw, np.setdiff1d(np.arange(n_base), places)) if replacing else raw
+    rest = take(raw, np.setdiff1d(np.arange(n_base), places)) if replacing else raw
     raw = made.inserted(rest, extra, places=places)
     as_read = _as_read(places, None if person is None else raw[person])
     return Neighbour(raw, places, as_read, f"a row at the {place}")

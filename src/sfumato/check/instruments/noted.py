@@ -40,7 +40,6 @@ class NotedDoors:
     """The doors that a mechanism on trial gets."""
 
     def __init__(self, doors: Doors) -> None:
-        """Pass on to these."""
         self._doors = doors
         self.calls: list[Leaf] = []
         self.maps: list[NotedMap] = []

@@ -59,9 +59,7 @@ def outcome_of(mechanism: Mechanism, doors: NotedDoors, schema: Schema) -> Outco
             error = _told(raised)
     changed = first_difference(before, own_state(mechanism))
     measured = digest(leaves(measurements, name="measurements"))
-    return Outcome(
-        measurements, error, measured, doors.calls, heard.said, tuple(heard.deeds), changed, doors.maps
-    )  # fmt: skip
+    return Outcome(measurements, error, measured, doors.calls, heard.said, tuple(heard.deeds), changed, doors.maps)
 
 
 def _told(raised: BaseException) -> str:

@@ -5,19 +5,18 @@ then, and rows that are new take part wherever they can: so a second dataset is 
 is what sensitivity means for a mechanism that adapts and samples.
 """
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ContractError
-from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.public.plan.block import Dense, Outer, Response
+from sfumato.public.plan.block import Response
 from sfumato.public.plan.choice import ROW
-from sfumato.public.plan.doors import Tensor
 from sfumato.public.plan.grid import NOISE_STDDEV
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step
@@ -32,12 +31,6 @@ class Drawn:
     n_rows: int = 0
     rows: list[Integers] = field(default_factory=list)
     mixtures: list[Integers] = field(default_factory=list)
-
-    def note(self, rows: Integers, mixtures: Integers, *, n_rows: int) -> None:
-        """The next piece of the data."""
-        self.n_rows += n_rows
-        self.rows.append(rows)
-        self.mixtures.append(mixtures)
 
     def members(self) -> tuple[Integers, Integers]:
         """All pieces as one."""
@@ -60,53 +53,28 @@ class Record:
         return sum((name, part) == (step, block) for name, _, part in self.sums)
 
 
+class History(TypedDict, total=False):
+    """An earlier run that is to be repeated on other rows."""
+
+    answers: Record
+    #: Places of rows which the earlier data did not hold; the rows after them have moved on.
+    new: Collection[int]
+    #: Places of rows which take part in everything.
+    always: Collection[int]
+
+
 class Recorder(Primitives):
     """Other primitives, and a record of what goes through them."""
 
-    def __init__(
-        self,
-        inner: Primitives,
-        record: Record,
-        *,
-        answers: Record | None = None,
-        new: Collection[int] = (),
-        always: Collection[int] = (),
-    ) -> None:
-        """Note everything in `record`.
-
-        Args:
-            inner: What draws and clips.
-            record: Filled as the doors are used.
-            answers: The record of an earlier run, to be repeated.
-            new: Places of rows which the earlier data did not hold; the rows after them have moved on.
-            always: Places of rows which take part in everything.
-        """
+    def __init__(self, inner: Primitives, record: Record, **history: Unpack[History]) -> None:
+        """Note everything in `record`. The inner ones clip and draw."""
         super().__init__(inner.source)
-        self._inner = inner
-        self._record = record
-        self._then = answers
+        self._inner, self._record, self._then = inner, record, history.get("answers")
+        new, always = history.get("new", ()), history.get("always", ())
         self._new = np.sort(np.fromiter(new, dtype=np.int64))
         self._always = np.fromiter({*always, *new}, dtype=np.int64)
-
-    def clip(self, values: NDArray[Any], *, block: Dense, noise_multiplier: float) -> NDArray[np.int32]:
-        """As the inner one clips."""
-        return self._inner.clip(values, block=block, noise_multiplier=noise_multiplier)
-
-    def clip_outer(self, values: NDArray[Any], *, block: Outer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """As the inner one clips."""
-        return self._inner.clip_outer(values, block=block)
-
-    def clip_persons(self, lengths: NDArray[Any], together: Together) -> NDArray[Any]:
-        """As the inner one clips."""
-        return self._inner.clip_persons(lengths, together)
-
-    def clip_gradients(self, gradients: Tensor, *, block: Dense, noise_multiplier: float) -> Tensor:
-        """As the inner one clips."""
-        return self._inner.clip_gradients(gradients, block=block, noise_multiplier=noise_multiplier)
-
-    def noise(self, shape: tuple[int, ...]) -> Integers:
-        """As the inner one draws."""
-        return self._inner.noise(shape)
+        for name in ("clip", "clip_outer", "clip_persons", "clip_gradients", "noise"):
+            setattr(self, name, getattr(inner, name))
 
     def noisy(self, private_sum: Integers, *, step: str, block: str) -> Integers:
         """Note the exact sum, and answer as then."""
@@ -151,7 +119,7 @@ class Recorder(Primitives):
         rows = np.concatenate([rows[known], np.repeat(here, n_coins)])
         mixtures = np.concatenate([mixtures[known], np.tile(np.arange(n_coins), len(here))])
         cells = np.sort(rows * n_coins + mixtures)
-        self._note(step).note(cells // n_coins + first, cells % n_coins, n_rows=n_rows)
+        self._note(step, cells // n_coins + first, cells % n_coins, n_rows=n_rows)
         return cells
 
     def dice(self, step: Step, *, first: int, n_rows: int, sides: int) -> Integers:
@@ -161,7 +129,7 @@ class Recorder(Primitives):
             rows, before = self._as_then(step, first=first, n_rows=n_rows)
             thrown = np.zeros(n_rows, dtype=np.int64)
             thrown[rows] = before
-        self._note(step).note(np.arange(first, first + n_rows), thrown, n_rows=n_rows)
+        self._note(step, np.arange(first, first + n_rows), thrown, n_rows=n_rows)
         return thrown
 
     def subsets(self, step: Step, *, n_subsets: int, size: int, population: int) -> NDArray[np.int32]:
@@ -174,14 +142,18 @@ class Recorder(Primitives):
             chosen[:, 0] = np.where((chosen == place).any(axis=1), chosen[:, 0], place)
         self._record.subsets[key] = chosen
         mixtures = np.repeat(np.arange(n_subsets), size)
-        self._note(step).note(chosen.ravel().astype(np.int64), mixtures, n_rows=population)
+        self._note(step, chosen.ravel().astype(np.int64), mixtures, n_rows=population)
         return chosen
 
     def _use(self, step: Step) -> int:
         return self._record.uses(step.name, step.blocks[0].name)
 
-    def _note(self, step: Step) -> Drawn:
-        return self._record.drawn.setdefault((step.name, self._use(step)), Drawn())
+    def _note(self, step: Step, rows: Integers, mixtures: Integers, *, n_rows: int) -> None:
+        """The next piece of the data."""
+        drawn = self._record.drawn.setdefault((step.name, self._use(step)), Drawn())
+        drawn.n_rows += n_rows
+        drawn.rows.append(rows)
+        drawn.mixtures.append(mixtures)
 
     def _as_then(self, step: Step, *, first: int, n_rows: int) -> tuple[Integers, Integers]:
         """Of the next rows, those that were there then: counted from `first`, with the mixtures that they were in."""
@@ -200,19 +172,15 @@ def whitened_distance(one: Record, two: Record, *, plan: Plan) -> list[tuple[str
 
     A sampled step is compared mixture by mixture, every other one as a whole.
     """
-    squares: dict[tuple[str, int], Any] = {}
+    squares: dict[tuple[str, int], Any] = defaultdict(float)
     for key in one.sums.keys() & two.sums.keys():
-        step_name, use, name = key
-        if plan.step(step_name).choice:  # every score for itself: the largest change counts
-            squares[step_name, use] = float(max(abs(one.sums[key] - two.sums[key])) / ROW) ** 2
-            continue
-        block = plan.step(step_name).block(name)
-        if isinstance(block, Response):
-            changed = np.count_nonzero((one.sums[key] != two.sums[key]).any(axis=1))
-            squares[step_name, use] = squares.get((step_name, use), 0.0) + 2 * block.share * changed
-            continue
-        norm = NOISE_STDDEV / plan.noise_multiplier(step_name)
-        apart = ((one.sums[key] - two.sums[key]) / norm) ** 2
-        total = apart.sum(axis=-1) if plan.step(step_name).is_sampled else apart.sum()
-        squares[step_name, use] = squares.get((step_name, use), 0.0) + total
+        (name, use, part), apart = key, one.sums[key] - two.sums[key]
+        step, block = plan.step(name), plan.step(name).block(part)
+        if step.choice:  # every score for itself: the largest change counts
+            squares[name, use] += float(max(abs(apart)) / ROW) ** 2
+        elif isinstance(block, Response):
+            squares[name, use] += 2 * block.share * np.count_nonzero((apart != 0).any(axis=1))
+        else:
+            square = (apart / (NOISE_STDDEV / plan.noise_multiplier(name))) ** 2
+            squares[name, use] += square.sum(axis=-1) if step.is_sampled else square.sum()
     return [(name, float(np.sqrt(np.max(square)))) for (name, _), square in sorted(squares.items(), key=lambda s: s[0])]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.private.intake.sensitive import Sensitive, open_batches
-from sfumato.public.plan.probe import random_batch
+from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import Batch, Column, Schema
 
 Raw = dict[str, NDArray[Any]]
@@ -22,28 +22,25 @@ def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
         return nasty(schema, n_rows=n_rows)
     if kind in ("low", "high", "corners"):
         rng = np.random.default_rng(seed)
-        raw = {c.name: _corner(c, _side(kind, c, n_rows, rng)) for c in schema.columns}
+        raw = {column.name: _corners(column, kind, n_rows, rng) for column in schema.columns}
         return with_persons(raw, schema, n_rows=n_rows)
     raw = made_up(schema, n_rows=n_rows, seed=seed)
     if kind == "sorted":
         column = next((c for c in schema.columns if c.is_number), schema.columns[0])
         key = raw[column.name].astype(str) if column.is_coded else raw[column.name].reshape(n_rows, -1).sum(axis=1)
-        raw = taken(raw, np.argsort(key, kind="stable"))
+        raw = take(raw, np.argsort(key, kind="stable"))
     if kind in ("alike", "repeated"):
-        raw = taken(raw, np.arange(n_rows) % (1 if kind == "alike" else 3))
+        raw = take(raw, np.arange(n_rows) % (1 if kind == "alike" else 3))
     return with_persons(raw, schema, n_rows=n_rows)
 
 
 def made_up(schema: Schema, *, n_rows: int, seed: int) -> Raw:
     """Raw rows as a file might hold them: category names rather than codes."""
-    batch = random_batch(schema, n_rows=n_rows, seed=seed)
-    raw: Raw = {}
+    raw = dict(random_batch(schema, n_rows=n_rows, seed=seed))
     for column in schema.columns:
-        values: NDArray[Any] = batch[column.name]
         if column.is_coded:
             names = np.array([*column.categories, None], dtype=object)
-            values = names[values.astype(np.int64)]
-        raw[column.name] = values
+            raw[column.name] = names[raw[column.name].astype(np.int64)]
     return with_persons(raw, schema, n_rows=n_rows)
 
 
@@ -63,25 +60,11 @@ def nasty(schema: Schema, *, n_rows: int) -> Raw:
             pictures[::2] = np.inf
             pictures[1::3] = -1e30
             raw[column.name] = pictures
-        elif column.is_coded:
-            odd = ["", "no such category", None, "\x00", "NaN", "🙂" * 50, -1, 3.5]
-            raw[column.name] = np.array([odd[i % len(odd)] for i in range(n_rows)], dtype=object)
         else:
-            odd = [np.nan, np.inf, -np.inf, 1e308, -1e308, "text", None, "12e400", 5e-324]
-            raw[column.name] = np.array([odd[i % len(odd)] for i in range(n_rows)], dtype=object)
+            codes = ["", "no such category", None, "\x00", "NaN", "🙂" * 50, -1, 3.5]
+            numbers = [np.nan, np.inf, -np.inf, 1e308, -1e308, "text", None, "12e400", 5e-324]
+            raw[column.name] = np.resize(np.array(codes if column.is_coded else numbers, dtype=object), n_rows)
     return with_persons(raw, schema, n_rows=n_rows)
-
-
-def one_more(raw: Raw, schema: Schema) -> Raw:
-    """Rows that belong to a person whom no other dataset holds."""
-    if schema.unit.person is None:
-        return raw
-    return {**raw, schema.unit.person: np.full(len(raw[schema.unit.person]), -1)}
-
-
-def joined(first: Raw, second: Raw) -> Raw:
-    """Two sets of rows, one after the other."""
-    return {name: np.concatenate([_alike(first[name], second[name]), second[name]]) for name in first}
 
 
 def inserted(raw: Raw, rows: Raw, *, places: Collection[int]) -> Raw:
@@ -90,17 +73,7 @@ def inserted(raw: Raw, rows: Raw, *, places: Collection[int]) -> Raw:
     order = np.full(n_old + n_new, -1)
     order[np.sort(np.fromiter(places, dtype=np.int64))] = n_old + np.arange(n_new)
     order[order < 0] = np.arange(n_old)
-    return taken(joined(raw, rows), order)
-
-
-def taken(raw: Raw, order: NDArray[np.integer]) -> Raw:
-    """Some rows, in the order given."""
-    return {name: values[order] for name, values in raw.items()}
-
-
-def part(raw: Raw, rows: slice) -> Raw:
-    """Some of the rows."""
-    return {name: values[rows] for name, values in raw.items()}
+    return take({name: np.concatenate([_alike(raw[name], rows[name]), rows[name]]) for name in raw}, order)
 
 
 def read(raw: Raw, schema: Schema) -> Sensitive:
@@ -114,12 +87,9 @@ def encoded(raw: Raw, schema: Schema) -> Batch:
     return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
 
 
-def _side(kind: Kind, column: Column, n_rows: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _corners(column: Column, kind: Kind, n_rows: int, rng: np.random.Generator) -> NDArray[Any]:
     shape = (n_rows, *column.shape) if column.kind == "image" else (n_rows,)
-    return rng.random(shape) < 0.5 if kind == "corners" else np.full(shape, kind == "high")
-
-
-def _corner(column: Column, is_high: NDArray[np.bool_]) -> NDArray[Any]:
+    is_high = rng.random(shape) < 0.5 if kind == "corners" else np.full(shape, kind == "high")
     if column.is_coded:
         low, high = (np.array([name], dtype=object) for name in (column.categories[0], column.categories[-1]))
         return np.where(is_high, high, low)

@@ -1,14 +1,15 @@
 """What the checks share: a mechanism, a schema, and ways to run one on rows made up from the other."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Unpack
 
 from sfumato.check.instruments import rows as made
 from sfumato.check.instruments.neighbours import bases
 from sfumato.check.instruments.noted import NotedDoors
 from sfumato.check.instruments.outcome import Outcome, outcome_of
-from sfumato.check.instruments.recorder import Record, Recorder
+from sfumato.check.instruments.recorder import History, Record, Recorder
 from sfumato.errors import ContractError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit_with
@@ -58,9 +59,7 @@ class Setting:
     @property
     def n_rows(self) -> int:
         """How many rows to make up: the public number, where there is one."""
-        if self.size_is_public and self.schema.rows is not None:
-            return self.schema.rows
-        return self.size
+        return self.schema.rows if self.size_is_public and self.schema.rows is not None else self.size
 
     @property
     def size_is_public(self) -> bool:
@@ -77,33 +76,15 @@ class Setting:
         """Ordinary rows."""
         return made.made_up(self.schema, n_rows=self.n_rows, seed=1)
 
-    def view(
-        self,
-        raw: made.Raw,
-        *,
-        record: Record,
-        seed: int | None,
-        answers: Record | None = None,
-        new: Collection[int] = (),
-        always: Collection[int] = (),
-    ) -> View:
+    def view(self, raw: made.Raw, *, record: Record, seed: int | None, **history: Unpack[History]) -> View:
         """A View of some rows, recorded. The same seed draws the same coins and the same noise."""
-        inner = self.primitives(NoiseSource(research_seed=seed))
-        primitives = Recorder(inner, record, answers=answers, new=new, always=always)
+        primitives = Recorder(self.primitives(NoiseSource(research_seed=seed)), record, **history)
         return View(made.read(raw, self.schema), plan=self.plan, primitives=primitives, schema=self.schema)
 
-    def run(
-        self,
-        raw: made.Raw,
-        *,
-        seed: int | None,
-        answers: Record | None = None,
-        new: Collection[int] = (),
-        always: Collection[int] = (),
-    ) -> Run:
+    def run(self, raw: made.Raw, *, seed: int | None, **history: Unpack[History]) -> Run:
         """Run `measure` on some rows, watched."""
         record = Record()
-        view = self.view(raw, record=record, seed=seed, answers=answers, new=new, always=always)
+        view = self.view(raw, record=record, seed=seed, **history)
         outcome = outcome_of(self.mechanism, NotedDoors(doors_of(view)), self.schema)
         return Run(outcome, record, view.answers)
 
@@ -120,22 +101,14 @@ class Setting:
 
     def pairs(self) -> Iterator[Pair]:
         """Runs on neighbouring data of all kinds; made once for all clauses that look at them."""
-        if self._pairs:
-            yield from self._pairs
-            return
-        for seed, base in enumerate(bases(self.schema, n_rows=self.n_rows)):
+        for seed, base in enumerate(() if self._pairs else bases(self.schema, n_rows=self.n_rows)):
             one = None
             for neighbour in base.neighbours:
+                # A replaced row takes part before as after.
+                replaced, new = (neighbour.as_read, ()) if self.size_is_public else ((), neighbour.as_read)
                 if one is None or self.size_is_public:
-                    # A replaced row takes part before as after.
-                    one = self.run(base.raw, seed=seed, always=neighbour.as_read if self.size_is_public else ())
-                two = self.run(
-                    neighbour.raw,
-                    seed=seed,
-                    answers=one.record,
-                    new=() if self.size_is_public else neighbour.as_read,
-                    always=neighbour.as_read,
-                )
+                    one = self.run(base.raw, seed=seed, always=replaced)
+                two = self.run(neighbour.raw, seed=seed, answers=one.record, new=new, always=neighbour.as_read)
                 label = f"{base.label} and {neighbour.label}"
                 self._pairs.append(Pair(without_maps(one), without_maps(two), label))
         yield from self._pairs
@@ -144,10 +117,6 @@ class Setting:
         """Fit on some rows, as a user would."""
         data = made.read(raw, self.schema)
         return fit_with(self.primitives(NoiseSource()), self.mechanism, data, self.budget, seed=MODEL_SEED)
-
-    def sizes_to_try(self) -> list[int]:
-        """Row counts that must not show: none, one, and n against n + 1."""
-        return [self.n_rows] if self.size_is_public else [0, 1, self.n_rows, self.n_rows + 1]
 
 
 def without_maps(run: Run) -> Run:

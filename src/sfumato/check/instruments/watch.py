@@ -36,10 +36,8 @@ _DEEDS = (
 #: Compiled code that is loaded, or kept for the next time: by the interpreter and by numba, never from private rows.
 _COMPILERS = ("<frozen importlib._bootstrap_external>", os.path.join("numba", "core", "caching.py"))
 #: Libraries that load others by ctypes, while they compute.
-_LOADERS = (
-    *(f"{os.sep}{name}{os.sep}" for name in ("numba", "llvmlite", "torch", "scipy", "sklearn")),
-    "threadpoolctl.py",
-)
+_LOADERS = [f"{os.sep}{name}{os.sep}" for name in ("numba", "llvmlite", "torch", "scipy", "sklearn")]
+_LOADERS.append("threadpoolctl.py")
 #: A descriptor that is still open afterwards and leads elsewhere than to such a thing can be read by anybody who finds it.
 _HARMLESS = ("anon_inode:", "/dev/null", "/dev/urandom", "/dev/nvidia", "/proc/", "/sys/")
 _DESCRIPTORS = next((folder for folder in ("/proc/self/fd", "/dev/fd") if os.path.isdir(folder)), None)
@@ -76,20 +74,15 @@ def watched() -> Iterator[Heard]:
             yield heard
         finally:
             _LISTENERS.remove(heard.deeds)
-            texts = [_tape(file) for file in files]
+            switches = (np.geterr(), np.get_printoptions(), gc.isenabled(), sys.getrecursionlimit())
             told = {
                 "text printed": printed.getvalue(),
-                "text written to the process's own files": texts,
+                "text written to the process's own files": [_tape(file) for file in files],
                 "log": logged.getvalue(),
                 "warnings": [(w.category.__name__, str(w.message)) for w in warned],
                 "environment": repr(sorted(os.environ.items())),
                 "working directory": os.getcwd(),
-                "switches of the process": (
-                    np.geterr(),
-                    np.get_printoptions(),
-                    gc.isenabled(),
-                    sys.getrecursionlimit(),
-                ),
+                "switches of the process": switches,
                 "global random state": (repr(random.getstate()), np.random.get_state()),  # noqa: NPY002
             }
             heard.said += digest(leaves(told, name="outside"))
@@ -136,15 +129,8 @@ def _hooks() -> list[object]:
     """What is called by others, at some other time."""
     loggers = [logging.root, *logging.root.manager.loggerDict.values()]
     handlers = [handler for logger in loggers for handler in getattr(logger, "handlers", ())]
-    called = (
-        sys.excepthook,
-        sys.unraisablehook,
-        sys.displayhook,
-        sys.gettrace(),
-        sys.getprofile(),
-        warnings.showwarning,
-    )
-    return [*called, *gc.callbacks, *handlers]
+    called = (sys.excepthook, sys.unraisablehook, sys.displayhook, sys.gettrace(), sys.getprofile())
+    return [*called, warnings.showwarning, *gc.callbacks, *handlers]
 
 
 def _open_files() -> dict[str, str]:
@@ -192,14 +178,12 @@ def _log_into(target: io.StringIO) -> Iterator[None]:
 
 
 _LISTENERS: list[list[str]] = []
-_INSTALLED: list[bool] = []
 
 
+@cache
 def _listen() -> None:
     """Install the audit hook, once: it cannot be taken away, and costs nothing while nobody listens."""
-    if not _INSTALLED:
-        _INSTALLED.append(True)
-        sys.addaudithook(_hook)
+    sys.addaudithook(_hook)
 
 
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -210,10 +194,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         writing = bool(flags & _WRITING) if isinstance(flags, int) else any(c in str(mode) for c in "wax+")
         if isinstance(path, int) or not writing or os.fspath(path) in (os.devnull, os.fsencode(os.devnull)):
             return
-    elif event == "mmap.__new__":
-        if arguments[2] == mmap.ACCESS_READ:
-            return
-    elif not _is_deed(event):
+    elif arguments[2] == mmap.ACCESS_READ if event == "mmap.__new__" else not _is_deed(event):
         return
     if not _by_a_compiler(event):
         _LISTENERS[-1].append(event)

@@ -64,30 +64,21 @@ def _classwise(
     facts = {"noise_stddev": noise_stddev, "diameter": math.sqrt(features), "delta": delta}
     renoised = renoised_subset_epsilon(records=records, degree=degree, copies=mixtures, **facts)
     fresh = fresh_subset_epsilon(records=records, degree=degree, mixtures=mixtures, **facts)
-    return [
-        {
-            "accountant": "exact",
-            "sampling": "one_subset_renoised",
-            "relation": "replace_one",
-            "epsilon": renoised,
-            "note": "as published: one subset of the class, its mean noised again and again",
-        },
-        {
-            "accountant": "pld",
-            "sampling": "without_replacement",
-            "relation": "replace_one",
-            "epsilon": fresh,
-            "note": "put right: a fresh subset for every mixture",
-        },
+    again = "as published: one subset of the class, its mean noised again and again"
+    results = [
+        ("exact", "one_subset_renoised", "replace_one", renoised, again),
+        ("pld", "without_replacement", "replace_one", fresh, "put right: a fresh subset for every mixture"),
     ]
+    return [dict(zip(("accountant", "sampling", "relation", "epsilon", "note"), each, strict=True)) for each in results]
 
 
 def _show(console: Console, results: list[dict[str, Any]], *, delta: float) -> None:
     console.print(f"[bold]epsilon at delta {delta:g}[/bold]\n")
-    table = table_of("accountant", "sampling", "relation", "epsilon")
+    words = ("accountant", "sampling", "relation")
+    rows = [
+        (*(row[key].replace("_", " ") for key in words), f"{row['epsilon']:.2f}", row.get("note", ""))
+        for row in results
+    ]
+    table = table_of((*words, "epsilon", "note"), rows)
     table.columns[3].justify = "right"
-    table.add_column("note")
-    for row in results:
-        words = (row[key].replace("_", " ") for key in ("accountant", "sampling", "relation"))
-        table.add_row(*words, f"{row['epsilon']:.2f}", row.get("note", ""))
     console.print(table)

@@ -10,13 +10,11 @@ from rich.text import Text
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
 from sfumato.cli.options import Force
-from sfumato.cli.refusals import refusing
 from sfumato.lab.assess.assessing import MOST_ROWS, NOT_FOR_RELEASE, Summary, all_attacks
 from sfumato.lab.assess.assessing import assess as assess_release
 from sfumato.lab.assess.writing import HTML, check_place, headline, interval_words, write
 
 
-@refusing
 def assess(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
     private: Annotated[Path, typer.Option(help="The rows that it was made from.", metavar="DATA")],
@@ -64,15 +62,13 @@ def _show(console: Console, found: Summary, *, out: Path) -> None:
         if key in told:
             console.print(f"{told[key]}  {told[f'{key}_about']}", markup=False)
     if utility["learned"]:
-        table = table_of("learner", "trained on", f"{utility['metric']} (95 %)", numbers=1)
-        for each in utility["learned"]:
-            table.add_row(each["learner"], each["trained_on"], interval_words(each["score"]))
+        learned = [(e["learner"], e["trained_on"], interval_words(e["score"])) for e in utility["learned"]]
         console.print()
-        console.print(table)
+        console.print(table_of(("learner", "trained on", f"{utility['metric']} (95 %)"), learned, numbers=1))
+    attacks = [
+        (attack["name"], f"{attack['auc']['value']:.3f}", interval_words(attack["rate_at_low"], percent=True))
+        for attack in all_attacks(found)
+    ]
     console.print()
-    table = table_of("attack", "AUC", "found at .1 % false alarms (95 %)", numbers=2)
-    for attack in all_attacks(found):
-        rate = interval_words(attack["rate_at_low"], percent=True)
-        table.add_row(attack["name"], f"{attack['auc']['value']:.3f}", rate)
-    console.print(table)
+    console.print(table_of(("attack", "AUC", "found at .1 % false alarms (95 %)"), attacks, numbers=2))
     console.print(f"\npage: {escape(str(out / HTML))}", soft_wrap=True)

@@ -8,19 +8,17 @@ from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.options import Delta, Settings, with_settings
-from sfumato.cli.refusals import FAULTS_FOUND, refusing
+from sfumato.cli.refusals import FAULTS_FOUND
 from sfumato.errors import PlanError
 from sfumato.folder.releasing import load_release
 from sfumato.lab.audit.auditing import CONFIDENCE, TRIALS, Audit, audit_mechanism, schema_for, trade_off_file
 from sfumato.lab.audit.classwise import NAME, audit_classwise
 from sfumato.lab.audit.leaks import Leak, leak_panel
 from sfumato.mechanism import Mechanism, mechanism_from, registered
-from sfumato.public.budget import Budget, default_delta
+from sfumato.public.budget import Budget, budget_of
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import load_schema
 
 
-@refusing
 def audit(
     method: Annotated[
         str, typer.Argument(help=f"A mechanism's name, a release folder, or {NAME}.", metavar="METHOD|RELEASE")
@@ -46,10 +44,10 @@ def audit(
     with progress(title="audit", quiet=quiet) as step:
         step(f"{trials} releases with the canary, {trials} without")
         if method == NAME:
-            own = Budget(epsilon=_needed(epsilon), delta=default_delta(None) if delta is None else delta)
+            own = budget_of(_needed(epsilon), rows=None, delta=delta)
             found = audit_classwise(own, trials=trials, confidence=confidence)
         else:
-            mechanism, schema, budget = _asked(method, epsilon, delta, schema_file=schema_file, settings=settings or [])
+            mechanism, schema, budget = _asked(method, epsilon, delta, schema_file=schema_file, settings=settings)
             found = audit_mechanism(mechanism, schema, budget, trials=trials, confidence=confidence)
             if leaks:
                 step("leaks")
@@ -63,22 +61,18 @@ def audit(
 
 
 def _asked(
-    method: str, epsilon: float | None, delta: float | None, *, schema_file: Path | None, settings: list[str]
+    method: str, epsilon: float | None, delta: float | None, *, schema_file: Path | None, settings: list[str] | None
 ) -> tuple[Mechanism, Schema, Budget]:
     """What to audit: a mechanism by its name, or that of a release with its own settings, schema and budget."""
     if Path(method).is_dir():
         if settings or schema_file or epsilon is not None or delta is not None:
             raise PlanError("a release has its own settings, schema and budget. Give the folder alone.")
         release = load_release(Path(method))
-        certificate = release.certificate
-        own = Budget(epsilon=certificate.epsilon, delta=certificate.delta)
-        return mechanism_from(certificate.mechanism), release.schema, own
-    epsilon = _needed(epsilon)
-    mechanism = with_settings(registered(method)(), settings)
-    schema = (
-        schema_for(mechanism, Budget(epsilon=epsilon, delta=1e-6)) if schema_file is None else load_schema(schema_file)
-    )
-    return mechanism, schema, Budget(epsilon=epsilon, delta=default_delta(schema.rows) if delta is None else delta)
+        return mechanism_from(release.certificate.mechanism), release.schema, release.certificate.claim.budget
+    epsilon, mechanism = _needed(epsilon), with_settings(registered(method)(), settings)
+    usual = budget_of(epsilon, rows=None)
+    schema = schema_for(mechanism, usual) if schema_file is None else Schema.load(schema_file)
+    return mechanism, schema, budget_of(epsilon, rows=schema.rows, delta=delta)
 
 
 def _needed(epsilon: float | None) -> float:
@@ -91,14 +85,14 @@ def _show(console: Console, found: Audit, panel: list[Leak]) -> None:
     console.print(
         f"[bold]{found.method}[/bold] at epsilon {found.epsilon:g}, delta {found.delta:.2g}, {found.relation}\n"
     )
-    table = table_of("", "seen", "promised", numbers=2)
-    table.add_row(
-        f"epsilon, at least (confidence {found.confidence:.6g})", f"{found.lower_bound:.3f}", f"{found.epsilon:.3f}"
+    sure = f"epsilon, at least (confidence {found.confidence:.6g})"
+    rows = (
+        (sure, f"{found.lower_bound:.3f}", f"{found.epsilon:.3f}"),
+        ("epsilon, at least (confidence 0.95)", f"{found.lower_bound_95:.3f}", ""),
+        ("whatever the mechanism, at least", f"{found.direct_bound:.3f}", ""),
+        ("right guesses", f"{found.right:.4f}", f"{found.promised_right:.4f}"),
     )
-    table.add_row("epsilon, at least (confidence 0.95)", f"{found.lower_bound_95:.3f}", "")
-    table.add_row("whatever the mechanism, at least", f"{found.direct_bound:.3f}", "")
-    table.add_row("right guesses", f"{found.right:.4f}", f"{found.promised_right:.4f}")
-    console.print(table)
+    console.print(table_of(("", "seen", "promised"), rows, numbers=2))
     console.print(f"\n{found.trials} releases in each world, {found.seconds:.0f} s. {found.kind.capitalize()}.")
     for leak in panel:
         console.print(f"{'LEAK' if leak.found else 'ok  '} {leak.name}{': ' + leak.found if leak.found else ''}")

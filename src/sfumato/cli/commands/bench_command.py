@@ -7,17 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from sfumato.cli.console import Quiet, answer, answers, progress, table_of
-from sfumato.cli.non_private import (
-    EpsilonIfPrivate,
-    NonPrivate,
-    chosen_baseline,
-    is_baseline,
-    needed,
-    say_not_private,
-)
+from sfumato.cli.console import Quiet, answers, print_json, progress, table_of
+from sfumato.cli.non_private import EpsilonIfPrivate, NonPrivate, chosen_baseline, is_baseline, needed, say_not_private
 from sfumato.cli.options import MechanismName, Settings, chosen_mechanism
-from sfumato.cli.refusals import refusing
 from sfumato.lab.benchmark.datasets import DELTA, BenchmarkError, load, names
 from sfumato.lab.benchmark.fetching import fetch
 from sfumato.lab.benchmark.learners import IMAGE_LEARNERS, TABLE_LEARNERS
@@ -27,7 +19,6 @@ from sfumato.public.budget import Budget
 _LEARNERS = tuple(dict.fromkeys((*IMAGE_LEARNERS, *TABLE_LEARNERS)))
 
 
-@refusing
 def bench(
     dataset: Annotated[str, typer.Argument(help=f"One of {', '.join(names())}.")],
     epsilon: EpsilonIfPrivate = None,
@@ -68,12 +59,12 @@ def bench(
         step("reading the dataset")
         benchmark = load(dataset)
         chosen = chosen_mechanism if budget is not None else chosen_baseline
-        method = chosen(mechanism_name, schema=benchmark.schema, settings=settings or ())
+        method = chosen(mechanism_name, schema=benchmark.schema, settings=settings)
         runs = run(benchmark, epsilon=epsilon, method=method, learner=learner, seeds=seeds, delta=delta, on_step=step)
         for record in runs:
             records.append(record)
             if as_json:
-                answer(record, as_json=True, show=lambda console: None)
+                print_json(record)
     if not as_json:
         _show(answers(), records)
 
@@ -87,23 +78,22 @@ def _show(console: Console, records: list[dict[str, Any]]) -> None:
         claimed = f"epsilon {first['epsilon']:g}, delta {first['delta']:g}: {first['unit']}"
     console.print(f"[bold]{first['dataset']}[/bold] by {first['method']}, {claimed}\n", soft_wrap=True)
     metric, say = first["metric"], partial(console.print, soft_wrap=True)
-    table = table_of(
-        "learner", "seed", metric, f"{metric}, n rows", "real", "Brier", "(real)", "seconds", "MB", numbers=7
-    )
+    headings = ("learner", "seed", metric, f"{metric}, n rows", "real", "Brier", "(real)", "seconds", "MB")
+    rows = []
     for record in records:
         figures = (record[key] for key in ("value", "value_n", "real_value", "brier", "brier_real"))
         memory = "-" if record["peak_memory_mb"] is None else f"{record['peak_memory_mb']:.0f}"
         seconds = f"{record['release_seconds']:.1f}"
-        table.add_row(record["learner"], str(record["seed"]), *map(_figure, figures), seconds, memory)
-    console.print(table)
+        rows.append((record["learner"], str(record["seed"]), *map(_figure, figures), seconds, memory))
+    console.print(table_of(headings, rows, numbers=7))
     for learner in dict.fromkeys(record["learner"] for record in records):
         found = summarise([record for record in records if record["learner"] == learner])
         say(f"{learner} on {first['real_rows']:,} real rows: {_spread(found.real)}")
-        rows = f"{learner} on {first['synthetic_rows']:,} synthetic rows (as recommended)"
-        say(f"{rows}: {_spread(found.utility)}, gap {found.gap:.4f}")
+        recommended = f"{learner} on {first['synthetic_rows']:,} synthetic rows (as recommended)"
+        say(f"{recommended}: {_spread(found.utility)}, gap {found.gap:.4f}")
         if found.utility_n is not None and found.gap_n is not None:
-            rows = f"{learner} on {first['synthetic_rows_n']:,} synthetic rows (as many as real)"
-            say(f"{rows}: {_spread(found.utility_n)}, gap {found.gap_n:.4f}")
+            as_many = f"{learner} on {first['synthetic_rows_n']:,} synthetic rows (as many as real)"
+            say(f"{as_many}: {_spread(found.utility_n)}, gap {found.gap_n:.4f}")
     titles = {"tvd_1way": "one-way TVD", "tvd_2way": "two-way TVD", "class_rate_error": "class rates"}
     fidelity = ", ".join(f"{title} {_figure(_mean(records, key))}" for key, title in titles.items())
     console.print(f"fidelity, mean: {fidelity}")

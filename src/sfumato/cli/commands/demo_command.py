@@ -8,7 +8,6 @@ from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of, warn
 from sfumato.cli.options import Force
-from sfumato.cli.refusals import refusing
 from sfumato.cli.written import grid_as_table
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import check_target
@@ -19,7 +18,6 @@ from sfumato.outlook.warnings import verdict_on
 PAGE = "demo-report.html"
 
 
-@refusing
 def demo(
     out: Annotated[
         Path, typer.Option(help="The release folder to make; the page is put beside it.", metavar="DIR")
@@ -29,7 +27,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Release an embedded population at epsilon 1, verify it, and compare a learner on real and synthetic rows."""
-    page = out.absolute().parent / PAGE if out.is_absolute() else out.parent / PAGE
+    page = out.parent / PAGE
     check_target(out, force=force)
     check_file_target(page, force=force)
     with progress(title="demo", stages=stages(), quiet=quiet) as step:
@@ -65,9 +63,10 @@ def _show(console: Console, story: Story, *, out: Path, page: Path) -> None:
     console.print(f"[green]recomputed[/green] by independent code: epsilon {story.verification.replayed_epsilon:.4f}\n")
     rows, scores = story.lesson["rows"], story.lesson["scores"]
     console.print(f"[bold]Who has diabetes?[/bold] {story.lesson['learner']}, tested on {rows['test']:,} others\n")
-    table = table_of("trained on", "rows", "AUC", numbers=2)
-    table.add_row("real people (not private)", f"{rows['real']:,}", f"{scores['real']:.3f}")
-    table.add_row("synthetic people (epsilon 1)", f"{rows['synthetic']:,}", f"{scores['synthetic']:.3f}")
-    table.add_row("a coin", "-", f"{scores['guess']:.3f}")
-    console.print(table)
+    learned = (
+        ("real people (not private)", f"{rows['real']:,}", f"{scores['real']:.3f}"),
+        ("synthetic people (epsilon 1)", f"{rows['synthetic']:,}", f"{scores['synthetic']:.3f}"),
+        ("a coin", "-", f"{scores['guess']:.3f}"),
+    )
+    console.print(table_of(("trained on", "rows", "AUC"), learned, numbers=2))
     console.print(f"\nrelease: {out}\npage:    {page}", markup=False, soft_wrap=True)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
-from sfumato.cli.refusals import FAULTS_FOUND, refusing
+from sfumato.cli.refusals import FAULTS_FOUND
 from sfumato.lab.doctor.panel import Diagnosis, examine
 
 _NOT_PRIVATE = (
@@ -17,7 +17,6 @@ _NOT_PRIVATE = (
 _MARKS = {"leak": "[bold red]LEAK[/bold red]", "clear": "[green]clear[/green]", "note": "[yellow]note[/yellow]"}
 
 
-@refusing
 def doctor(
     real: Annotated[Path, typer.Option(help="The rows that it was made from: CSV or Parquet.", metavar="FILE")],
     synthetic: Annotated[Path, typer.Option(help="The synthetic table, by any tool.", metavar="FILE")],
@@ -51,11 +50,11 @@ def doctor(
 
 def _show(console: Console, found: Diagnosis) -> None:
     console.print(Text(f"NOT PRIVATE. {_NOT_PRIVATE}\n", style="bold red"))
-    table = table_of("", "test", "chance", "what was seen")
-    for finding in found.findings:
-        chance = "-" if finding.p_value is None else f"{finding.p_value:.1g}"
-        table.add_row(_MARKS[finding.verdict], finding.check, chance, Text(finding.sentence))
-    console.print(table)
+    rows = [
+        (_MARKS[f.verdict], f.check, "-" if f.p_value is None else f"{f.p_value:.1g}", Text(f.sentence))
+        for f in found.findings
+    ]
+    console.print(table_of(("", "test", "chance", "what was seen"), rows))
     if found.attribute is not None:
         of_members, of_others = found.attribute.of_members.value, found.attribute.of_others.value
         console.print(

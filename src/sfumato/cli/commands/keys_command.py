@@ -18,11 +18,6 @@ from sfumato.verification.verifying import verify as verify_release
 keys = typer.Typer(help="Keys to sign releases with.", no_args_is_help=True)
 
 
-@keys.callback()
-def group() -> None:
-    """Keys to sign releases with."""
-
-
 @keys.command(epilog="Example: sfumato keys new statistics-office")
 @refusing
 def new(
@@ -76,7 +71,6 @@ def read_passphrase(file: Path | None) -> bytes | None:
     return lines[0]
 
 
-@refusing
 def verify(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
     rebuild: Annotated[
@@ -97,18 +91,14 @@ def verify(
         found = verify_release(release, rebuild=rebuild, signer=signer)
     facts = ("ok", "epsilon", "delta", "replayed_epsilon", "claim")
     rest = ("different", "signature", "checked", "declared", "problems", "warnings")
-    payload = {
-        "release": str(release),
-        **{key: getattr(found, key) for key in facts},
-        "rebuilt": found.different is not None,
-        **{key: getattr(found, key) for key in rest},
-    }
-    answer(payload, as_json=as_json, show=lambda console: show_verification(console, found))
+    payload = {"release": str(release), **{key: getattr(found, key) for key in facts}}
+    payload |= {"rebuilt": found.different is not None, **{key: getattr(found, key) for key in rest}}
+    answer(payload, as_json=as_json, show=lambda console: _show(console, found))
     if not found.ok:
         raise typer.Exit(NOT_VERIFIED)
 
 
-def show_verification(console: Console, found: Verification) -> None:
+def _show(console: Console, found: Verification) -> None:
     """What was recomputed, what is only declared, what is wrong. The claim is shown where nothing is wrong."""
     for heading, mark, sentences in (
         ("Recomputed from the folder", "[green]✓[/green]", found.checked),

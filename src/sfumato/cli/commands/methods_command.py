@@ -1,7 +1,6 @@
 """sfumato methods and sfumato data: every mechanism with what it takes and reached, and the benchmark datasets that are known by name."""
 
 import os
-from typing import Any
 
 import typer
 from rich.console import Console
@@ -15,8 +14,10 @@ from sfumato.lab.benchmark.datasets import CATALOGUE, DATA_VARIABLE, is_found
 from sfumato.outlook.method_list import Method
 from sfumato.outlook.method_list import methods as every
 
+_TITLES = {"Rows: sfumato release --method NAME": "rows", "Models: sfumato train --learner NAME": "a model"}
+_AUTO = "auto is 3a-table for tables, moments for those of more than a hundred numbers, and 3a-image for images."
 
-@refusing
+
 def methods(as_json: AsJson = False) -> None:
     """List all mechanisms: what they release, which data they take, and what they reached in the committed benchmark.
 
@@ -25,17 +26,11 @@ def methods(as_json: AsJson = False) -> None:
     found, not_private = every(), baselines()
 
     def show(console: Console) -> None:
-        for title, releases in (
-            ("Rows: sfumato release --method NAME", "rows"),
-            ("Models: sfumato train --learner NAME", "a model"),
-        ):
+        for title, releases in _TITLES.items():
             console.print(Text(title, style="bold"))
             console.print(_listed([one for one in found if one.releases == releases]))
             console.print()
-        console.print(
-            "auto is 3a-table for tables, moments for those of more than a hundred numbers, and 3a-image for images."
-        )
-        console.print()
+        console.print(f"{_AUTO}\n")
         console.print(Text("Baselines, not private: sfumato release --method NAME --non-private", style="bold red"))
         console.print(_listed(not_private))
         say_not_private(console)
@@ -48,10 +43,11 @@ def methods(as_json: AsJson = False) -> None:
 
 
 def _listed(found: list[Method]) -> Table:
-    table = table_of("name", "what it does", "takes", "reached")
+    rows = []
     for one in found:
-        table.add_row(one.name, one.about, _in_short(one.takes), _reached(one.figures))
-    return table
+        reached = ", ".join(f"{dataset} {figure['value']:.3f}" for dataset, figure in one.figures.items())
+        rows.append((one.name, one.about, _in_short(one.takes), reached))
+    return table_of(("name", "what it does", "takes", "reached"), rows)
 
 
 def _in_short(takes: tuple[str, ...]) -> str:
@@ -69,10 +65,6 @@ def _in_short(takes: tuple[str, ...]) -> str:
     )
 
 
-def _reached(figures: dict[str, dict[str, Any]]) -> str:
-    return ", ".join(f"{dataset} {figure['value']:.3f}" for dataset, figure in figures.items())
-
-
 data = typer.Typer(help="Benchmark datasets that are known by name.", no_args_is_help=True)
 
 
@@ -85,11 +77,9 @@ def list_datasets(as_json: AsJson = False) -> None:
     rows = [{**{key: getattr(entry, key) for key in facts}, "found": is_found(entry)} for entry in CATALOGUE]
 
     def show(console: Console) -> None:
-        table = table_of("name", "kind", "target", "found", "rows", numbers=1)
-        for row in rows:
-            mark = "[green]yes[/green]" if row["found"] else "no"
-            table.add_row(str(row["name"]), str(row["kind"]), str(row["target"]), mark, f"{row['rows']:,}")
-        console.print(table)
+        marks = {True: "[green]yes[/green]", False: "no"}
+        cells = [(e.name, e.kind, str(e.target), marks[is_found(e)], f"{e.rows:,}") for e in CATALOGUE]
+        console.print(table_of(("name", "kind", "target", "found", "rows"), cells, numbers=1))
         if folder is None:
             console.print(f"Set {DATA_VARIABLE} to the folder that holds them.")
 

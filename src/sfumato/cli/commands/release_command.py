@@ -7,25 +7,23 @@ from sfumato.cli import options as option
 from sfumato.cli.commands.keys_command import signing_key
 from sfumato.cli.console import AsJson, Quiet, answer, progress, warn
 from sfumato.cli.private_page import PrivatePage, PrivateTest, asked_page
-from sfumato.cli.refusals import refusing
 from sfumato.cli.written import describe_release, show_written
+from sfumato.errors import PlanError
 from sfumato.fitting import fit
 from sfumato.folder.releasing import check_target
 from sfumato.folder.releasing import release as write_release
-from sfumato.mechanism import Mechanism
+from sfumato.mechanism import Mechanism, learner_for
 from sfumato.outlook.planning import plan
 from sfumato.outlook.stages import fit_stages
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget, budget_of
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import load_schema
 from sfumato.training import train as train_model
 
 _WRITING = "writing the folder"
 _COMPARING = "comparing with the private rows, without privacy, for your page"
 
 
-@refusing
 def release(
     data: option.PrivateData,
     schema_file: option.SchemaFile,
@@ -49,19 +47,24 @@ def release(
     # Whatever can be refused is refused before a row is read.
     n_rows = option.asked_rows(rows)
     if unprotected.is_baseline(mechanism_name, non_private=non_private, epsilon=epsilon, delta=delta):
-        unprotected.refuse_beside_baseline(mechanism_name, sign=sign, page=page or private_test)
-        schema = load_schema(schema_file)
-        baseline = unprotected.chosen_baseline(mechanism_name, schema=schema, settings=settings or ())
+        if sign is not None:
+            raise PlanError(f"{mechanism_name} is not private: there is no claim to sign. Leave out --sign.")
+        if page is not None or private_test is not None:
+            raise PlanError(
+                f"--private-page compares a private release, and {mechanism_name} makes none. Leave it out."
+            )
+        schema = Schema.load(schema_file)
+        baseline = unprotected.chosen_baseline(mechanism_name, schema=schema, settings=settings)
         unprotected.release_baseline(
             baseline, data, schema, out=out, rows=n_rows, seed=seed, force=force, quiet=quiet, as_json=as_json
         )
         return
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
-    schema = load_schema(schema_file)
+    schema = Schema.load(schema_file)
     asked = asked_page(page, private_test, out=out, schema=schema, force=force)
     budget = budget_of(unprotected.needed(epsilon), rows=schema.rows, delta=delta)
-    mechanism = option.chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
+    mechanism = option.chosen_mechanism(mechanism_name, schema=schema, settings=settings)
     expected = _planned("release", mechanism, schema, budget, quiet=quiet)
     warn(expected)  # before any budget is spent
     last = (_WRITING,) if asked is None else (_WRITING, _COMPARING)
@@ -84,7 +87,6 @@ def release(
     )
 
 
-@refusing
 def train(
     data: option.PrivateData,
     schema_file: option.SchemaFile,
@@ -104,9 +106,9 @@ def train(
     # Whatever can be refused is refused before a row is read.
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
-    schema = load_schema(schema_file)
+    schema = Schema.load(schema_file)
     budget = budget_of(epsilon, rows=schema.rows, delta=delta)
-    chosen = option.chosen_learner(learner, settings=settings or ())
+    chosen = option.with_settings(learner_for(learner), settings)
     _planned("train", chosen, schema, budget, quiet=quiet)
     stages = {**fit_stages(chosen, schema, budget), _WRITING: 1}
     with progress(title="train", stages=stages, quiet=quiet) as step:

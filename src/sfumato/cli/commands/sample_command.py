@@ -12,7 +12,6 @@ from rich.markup import escape
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
-from sfumato.cli.refusals import refusing
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import load_release
@@ -22,16 +21,16 @@ from sfumato.outlook.row_counts import rows_to_release
 from sfumato.training import load_model
 from sfumato.verification.verifying import verify as verify_release
 
-_STAGES = _CHECKING, _BUILDING, _DRAWING, _WRITING = (
+_CHECKING, _BUILDING, _DRAWING, _WRITING = (
     "checking the release",
     "building the model",
     "drawing rows",
     "writing the file",
 )
+_STAGES = dict.fromkeys((_CHECKING, _BUILDING, _DRAWING, _WRITING), 1)
 _TABLES = (".parquet", ".csv")
 
 
-@refusing
 def sample(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
     out: Annotated[Path, typer.Option(help="The file to make: .parquet or .csv for tables, .npz for images.")],
@@ -45,7 +44,7 @@ def sample(
     asked = asked_rows(rows)
     _check_target(out, (*_TABLES, ".npz"), force=force)
     drawn_seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
-    with progress(title="sample", stages=dict.fromkeys(_STAGES, 1), quiet=quiet) as step:
+    with progress(title="sample", stages=_STAGES, quiet=quiet) as step:
         step(_CHECKING)
         verify_release(release, rebuild=False).raise_if_bad()  # a tampered folder gives nobody's rows
         step(_BUILDING)
@@ -56,15 +55,13 @@ def sample(
         n_rows = rows_to_release(asked, schema=released.schema, mechanism=mechanism, model=model)
         step(_DRAWING)
         synthetic = model.sample(n_rows, seed=drawn_seed)
-        _check_format(synthetic, out)
         step(_WRITING)
         with whole_file(out) as file:
-            _write_rows(synthetic, file, suffix=out.suffix.lower())
+            _write_rows(synthetic, file, out)
     payload = {"out": str(out), "rows": len(synthetic), "seed": drawn_seed}
     answer(payload, as_json=as_json, show=lambda console: _show(console, f"{len(synthetic):,} rows", out))
 
 
-@refusing
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that sfumato train has made.")],
     data: Annotated[Path, typer.Argument(help="Rows with the columns of the schema; the target may be missing.")],
@@ -97,20 +94,16 @@ def _check_target(out: Path, suffixes: tuple[str, ...], *, force: bool) -> None:
         raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(suffixes)}.")
 
 
-def _check_format(synthetic: Synthetic, out: Path) -> None:
-    """Refuse a file that cannot hold these rows."""
-    is_table, is_archive = synthetic.table is not None, out.suffix.lower() == ".npz"
-    if is_table and is_archive:
-        raise ReleaseError(f"the release is a table, and {out} would hold arrays. Use .parquet or .csv.")
-    if not is_table and not is_archive:
-        raise ReleaseError(f"the release holds images, and {out} would hold a table. Use .npz.")
-
-
-def _write_rows(synthetic: Synthetic, file: BinaryIO, *, suffix: str) -> None:
-    """Write rows in the format of the suffix."""
+def _write_rows(synthetic: Synthetic, file: BinaryIO, out: Path) -> None:
+    """Write rows in the format of the suffix; refuse one that cannot hold them."""
+    is_archive = out.suffix.lower() == ".npz"
     if synthetic.table is not None:
-        _write_table(synthetic.table, file, suffix=suffix)
+        if is_archive:
+            raise ReleaseError(f"the release is a table, and {out} would hold arrays. Use .parquet or .csv.")
+        _write_table(synthetic.table, file, suffix=out.suffix.lower())
         return
+    if not is_archive:
+        raise ReleaseError(f"the release holds images, and {out} would hold a table. Use .npz.")
     arrays = {"images": synthetic.images, "labels": synthetic.labels, "soft_labels": synthetic.soft_labels}
     present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
     np.savez_compressed(file, **present, classes=np.array(synthetic.classes))

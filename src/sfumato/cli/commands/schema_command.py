@@ -10,20 +10,20 @@ from rich.text import Text
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.interactive import ask
 from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
-from sfumato.cli.options import Delta, MechanismName, PrivateData, Settings, chosen_learner, chosen_mechanism
-from sfumato.cli.refusals import FAULTS_FOUND, refusing
+from sfumato.cli.options import Delta, MechanismName, PrivateData, Settings, chosen_mechanism, with_settings
+from sfumato.cli.refusals import FAULTS_FOUND
 from sfumato.cli.written import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding
 from sfumato.lab.dry_run.reading import DryRun, dry_run
+from sfumato.mechanism import learner_for
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
 from sfumato.public.budget import budget_of
 from sfumato.public.certificate.non_private import BASELINES
-from sfumato.public.schema.schema_file import load_schema
+from sfumato.public.schema.schema import Schema
 
 
-@refusing
 def schema(
     data: PrivateData,
     header: Annotated[
@@ -48,7 +48,6 @@ def schema(
     answer(payload, as_json=as_json, show=lambda console: typer.echo(text, nl=not text.endswith("\n")))
 
 
-@refusing
 def check(
     data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, IDX, or a folder of pictures.")],
     schema_file: Annotated[Path, typer.Option("--schema", help="The schema.toml.")],
@@ -59,7 +58,7 @@ def check(
 
     Nothing is written. The exit code is 0 where nothing is wrong, and 4 where something should be mended first.
     """
-    schema = load_schema(schema_file)
+    schema = Schema.load(schema_file)
     with progress(title="check", quiet=quiet) as step:
         step("reading all rows, without privacy")
         checked = dry_run(data, schema)
@@ -74,11 +73,12 @@ def _show(console: Console, checked: DryRun) -> None:
     console.print(warning)
     console.print()
     if checked.findings:
-        table = table_of("", "column", "found", "remedy")
-        for finding in checked.findings:
-            mark = Text("fault", style="red") if finding.is_fault else Text("note", style="dim")
-            table.add_row(mark, Text(finding.column or "-"), Text(_found(finding)), Text(finding.remedy))
-        console.print(table)
+        marks = {True: Text("fault", style="red"), False: Text("note", style="dim")}
+        rows = [
+            (marks[finding.is_fault], Text(finding.column or "-"), Text(_found(finding)), Text(finding.remedy))
+            for finding in checked.findings
+        ]
+        console.print(table_of(("", "column", "found", "remedy"), rows))
         console.print()
     if checked.left_out:
         shown = ", ".join(checked.left_out[:10]) + (", ..." if len(checked.left_out) > 10 else "")
@@ -94,7 +94,6 @@ def _found(finding: Finding) -> str:
     return f"{finding.rows:,} ({share}): {finding.what}{examples}"
 
 
-@refusing
 def plan(
     schema_file: Annotated[Path, typer.Argument(help="The schema.toml.", metavar="SCHEMA")],
     epsilon: EpsilonIfPrivate = None,
@@ -112,15 +111,15 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show every access to private rows, its noise, and what to expect of the release. No data is read."""
-    schema = load_schema(schema_file)
+    schema = Schema.load(schema_file)
     if is_baseline(mechanism_name, non_private=mechanism_name in BASELINES, epsilon=epsilon, delta=delta):
-        plan_baseline(chosen_baseline(mechanism_name, schema=schema, settings=settings or ()), as_json=as_json)
+        plan_baseline(chosen_baseline(mechanism_name, schema=schema, settings=settings), as_json=as_json)
         return
     budget = budget_of(needed(epsilon), rows=schema.rows, delta=delta)
     if learner is None:
-        mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings or ())
+        mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings)
     elif mechanism_name == "auto":
-        mechanism = chosen_learner(learner, settings=settings or ())
+        mechanism = with_settings(learner_for(learner), settings)
     else:
         raise PlanError("--method releases rows and --learner a model. Give one of them.")
     with progress(title="plan", quiet=quiet) as step:

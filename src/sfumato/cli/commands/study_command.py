@@ -8,13 +8,11 @@ import typer
 from rich.console import Console
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
-from sfumato.cli.refusals import refusing
 from sfumato.lab.benchmark.datasets import BenchmarkError
 from sfumato.lab.studies.common.study import HEADINGS, Found, Study, carry_out
 from sfumato.lab.studies.shelf import STUDIES
 
 
-@refusing
 def study(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
     out: Annotated[
@@ -50,10 +48,7 @@ def study(
 
 def _show(console: Console, chosen: Study, found: Found, out: Path) -> None:
     console.print(f"[bold]{chosen.title}[/bold]\n")
-    table = table_of(*HEADINGS)
-    for cells in chosen.lines(found):
-        table.add_row(*cells)
-    console.print(table)
+    console.print(table_of(HEADINGS, chosen.lines(found)))
     console.print("\nResearch on a public dataset: what is called as published protects nobody.")
     if found.missing:
         console.print(f"Points of the full run that are still to be run: {len(found.missing)}.")

@@ -47,15 +47,8 @@ def assess(
 ) -> Summary:
     """Assess a release folder. Not private: the result is for whoever may see the private rows.
 
-    Args:
-        release: A release folder.
-        private: The rows that it was made from, in any form that `Sensitive.read` takes.
-        test: Real rows that it was not made from.
-        learners: Some of the protocol's; by default all of them.
-        sensitive: The column to guess in attribute inference; by default the target, or the last column.
-        shadows: Releases to make for the likelihood-ratio attack: each takes as long as the release did.
-        most_rows: Rows of each set that learners see.
-        on_step: Told what is being done.
+    It was made from the `private` rows, and not from the `test` rows. `sensitive` is the column to guess in attribute
+    inference, by default the target, or the last one. Each of the `shadows` takes as long as the release did.
 
     Returns:
         `warning`; of the release its name (`release`), `mechanism`, `status`, `epsilon`, `delta`, `claim`, the other world that it
@@ -119,19 +112,10 @@ def _of_tables(material: Material, column: str, shadows: int, on_step: Step) -> 
         membership.append(likelihood_ratio(material.release, **facts, shadows=shadows, on_step=on_step))
     on_step("attribute inference")
     guessed = attribute_inference(found, column=column)
-    return {
-        "told_apart": asdict(apart),
-        "told_apart_fresh": asdict(apart_fresh),
-        "table": likeness,
-        "pictures": None,
-        "attacks": {
-            "membership": [asdict(attack) for attack in membership],
-            "attribute": None if guessed is None else asdict(guessed),
-            "inversion": None,
-            "closest": _plain(closest(found)),
-            "shadows": shadows,
-        },
-    }
+    attacks = _attacks(membership, closest(found), shadows=shadows)
+    attacks["attribute"] = None if guessed is None else asdict(guessed)
+    apart_in_words = {"told_apart": asdict(apart), "told_apart_fresh": asdict(apart_fresh)}
+    return {**apart_in_words, "table": likeness, "pictures": None, "attacks": attacks}
 
 
 def _of_pictures(material: Material, on_step: Step) -> dict[str, Any]:
@@ -143,20 +127,12 @@ def _of_pictures(material: Material, on_step: Step) -> dict[str, Any]:
     on_step("membership inference")
     sets = points["real"], points["synthetic"], points["test"]
     on_step("model inversion")
-    return {
-        "told_apart": asdict(apart),
-        "told_apart_fresh": asdict(apart_fresh),
-        "table": None,
-        "pictures": likeness,
-        "attacks": {
-            "membership": [asdict(by_neighbours(*sets))],
-            "attribute": None,
-            "inversion": inverted(material),
-            "closest": _plain(by_closest(*sets)),
-            "shadows": 0,
-        },
-    }
+    attacks = _attacks([by_neighbours(*sets)], by_closest(*sets), shadows=0)
+    attacks["inversion"] = inverted(material)
+    apart_in_words = {"told_apart": asdict(apart), "told_apart_fresh": asdict(apart_fresh)}
+    return {**apart_in_words, "table": None, "pictures": likeness, "attacks": attacks}
 
 
-def _plain(attack: Attack | None) -> dict[str, Any] | None:
-    return None if attack is None else asdict(attack)
+def _attacks(membership: Sequence[Attack], nearest: Attack | None, *, shadows: int) -> dict[str, Any]:
+    found = {"membership": [asdict(attack) for attack in membership], "attribute": None, "inversion": None}
+    return {**found, "closest": None if nearest is None else asdict(nearest), "shadows": shadows}

@@ -40,24 +40,20 @@ class Score:
 
 
 def train_and_score(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> Score:
-    """Train boosted trees with default settings on some rows, and score them on others. Not private.
-
-    Args:
-        train: Rows to learn from, real or synthetic.
-        test: Real rows that were held back.
-        schema: Says what the columns mean, and which is the target.
-
-    Raises:
-        SchemaError: The target is missing or is not coded.
-    """
-    # Slow to import, and needed here only.
+    """Train boosted trees with default settings on some rows, and score them on others. Not private."""
     from sklearn.metrics import roc_auc_score, roc_curve
 
     target = schema.require_coded_target()
     private_train, private_test = _encode(train, schema), _encode(test, schema)
-    learner = boosting([at for at, column in enumerate(schema.features) if column.is_coded])
-    scores = _class_scores(learner, private_train, private_test, schema)
-    truth = private_test[target.name]
+    learner = _boosting_of(schema)
+    label, truth = private_train[target.name], private_test[target.name]
+    scores, present = np.zeros((len(truth), target.size)), np.unique(label)  # a class that was never learned scores 0
+    if len(present) < 2:
+        scores[:, present.astype(np.int64)] = 1.0
+    else:
+        trained = learner.fit(tree_matrix(private_train, schema), label)
+        chances = np.asarray(trained.predict_proba(tree_matrix(private_test, schema)))
+        scores[:, trained.classes_.astype(np.int64)] = chances
     # A class that is everywhere or nowhere among the test rows has no curve.
     scored = [code for code in range(target.size) if 0 < np.mean(truth == code) < 1]
     if not scored:
@@ -78,33 +74,22 @@ def train_and_explain(train: pd.DataFrame, test: pd.DataFrame, schema: Schema) -
     label, truth = private_train[name][known], private_test[name][asked]
     if len(np.unique(truth)) < 2:
         raise SchemaError(f"target {name!r} has one value among the test rows. Test on rows of several values.")
-    learner = boosting([at for at, column in enumerate(schema.features) if column.is_coded], of_numbers=True)
+    learner = _boosting_of(schema, of_numbers=True)
     predicted = np.full(len(truth), label.mean() if len(label) else schema[name].centre)
     if len(np.unique(label)) > 1:
-        predicted = learner.fit(tree_matrix(private_train, schema)[known], label).predict(
-            tree_matrix(private_test, schema)[asked]
-        )
+        trained = learner.fit(tree_matrix(private_train, schema)[known], label)
+        predicted = trained.predict(tree_matrix(private_test, schema)[asked])
     return r2(truth, predicted), learner.name
+
+
+def _boosting_of(schema: Schema, *, of_numbers: bool = False) -> Boosting:
+    return boosting([at for at, column in enumerate(schema.features) if column.is_coded], of_numbers=of_numbers)
 
 
 def _encode(frame: pd.DataFrame, schema: Schema) -> Batch:
     names = [column.name for column in schema.columns]
     chunks = [conform(raw, schema) for raw in frame_source(frame).chunks(names, rows=max(1, len(frame)))]
     return chunks[0] if chunks else {name: np.zeros(0) for name in names}
-
-
-def _class_scores(learner: Boosting, train: Batch, test: Batch, schema: Schema) -> NDArray[np.float64]:
-    """A score for each test row and class; a class that was never learned scores 0."""
-    target = schema.require_coded_target()
-    label = train[target.name]
-    scores = np.zeros((len(test[target.name]), target.size))
-    present = np.unique(label)
-    if len(present) < 2:
-        scores[:, present.astype(np.int64)] = 1.0
-        return scores
-    trained = learner.fit(tree_matrix(train, schema), label)
-    scores[:, trained.classes_.astype(np.int64)] = np.asarray(trained.predict_proba(tree_matrix(test, schema)))
-    return scores
 
 
 #: The part of the real rows that a learner is tested on where nobody gives others.
@@ -114,11 +99,7 @@ _HELD_BACK = 0.3
 def compare(data: Any, synthetic: pd.DataFrame, schema: Schema, *, test: Any = None) -> Comparison:
     """Compare private rows with a release of them. Not private.
 
-    Args:
-        data: The private rows, as `Sensitive.read` takes them.
-        synthetic: The released rows.
-        schema: That of the release.
-        test: Other private rows to test learners on; without them a part of the first is held back.
+    Learners are tested on other private rows, `test`; without them a part of the first is held back.
     """
     private_rows = train = schema.decode(read_rows(data, schema))
     if test is not None:
@@ -141,11 +122,10 @@ def compare(data: Any, synthetic: pd.DataFrame, schema: Schema, *, test: Any = N
     except SchemaError as refusal:
         why = f"No learner was tried: {refusal}"
     found = {key: correlations_of(rows) for key, rows in sets.items()}
+    drawn = {key: correlations_svg(each, like=found["real"]) for key, each in found.items() if each is not None}
     return {
         "cards": column_cards(sets, schema),
-        "pictures": {
-            key: correlations_svg(each, like=found["real"]) for key, each in found.items() if each is not None
-        },
+        "pictures": drawn,
         "rows": {key: len(rows) for key, rows in sets.items()},
         "lesson": lesson,
         "why_no_lesson": why,

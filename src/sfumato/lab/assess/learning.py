@@ -19,8 +19,8 @@ from sfumato.lab.benchmark.metrics import utility as score_of
 from sfumato.public.schema.schema import Batch, Schema
 
 _SETS = ("real", "synthetic")
-#: Test rows on which a column is shuffled to see what it is worth, and classes up to which all are shown.
-_SHUFFLED, MOST_CLASSES = 2_000, 20
+#: Test rows on which a column is shuffled to see what it is worth.
+_SHUFFLED = 2_000
 #: One against one costs a curve for each pair of classes.
 _FEW_ROUNDS = 20
 _BINS = 10
@@ -61,10 +61,7 @@ def interval(
 ) -> dict[str, float]:
     """The score of all test rows, and the middle 95 % of its values when rows are drawn with replacement.
 
-    Args:
-        score: From places of rows to a score.
-        strata: Of each row; rows are drawn within their stratum, so that no class vanishes.
-        rounds: How often to draw.
+    Rows are drawn within their stratum, so that no class vanishes. The score is a function of the places of rows.
 
     >>> interval(lambda at: 0.5, np.zeros(10, dtype=np.int64))
     {'value': 0.5, 'low': 0.5, 'high': 0.5}
@@ -99,41 +96,32 @@ def _classes(material: Material, learners: Sequence[str], *, most_rows: int, on_
             on_step(f"{learner} on {trained_on} rows")
             train = material.examples(trained_on, most=most_rows)
             chance = train_and_predict(learner, train, test, schema, balanced=balanced)
-            learned.append(_judged(learner, trained_on, metric, chance, test.label, names))
+            learned.append(_learned(learner, trained_on, **_judged(metric, chance, test.label, names)))
     if schema.images:
         return _utility(metric, target.name, learned, class_names=names)
     on_step("what each column is worth")
     some, label, worth = _first(test.batch), test.label[:_SHUFFLED], {}
+
+    def score(ask: Predictor, rows: Batch) -> float:
+        return score_of(metric, ask(Examples(rows, label)), label)
+
     for trained_on in _SETS:
         ask = train_to_ask(learners[0], material.examples(trained_on, most=most_rows), schema)
-        worth[trained_on] = _losses(partial(_score_of_classes, ask, metric, label), some, schema)
+        worth[trained_on] = _losses(partial(score, ask), some, schema)
     return _utility(metric, target.name, learned, class_names=names, importances=_largest(worth))
 
 
-def _judged(
-    learner: str,
-    trained_on: str,
-    metric: Metric,
-    chance: NDArray[np.float64],
-    truth: NDArray[np.int64],
-    names: Sequence[str],
-) -> Learned:
+def _judged(metric: Metric, chance: NDArray[np.float64], truth: NDArray[np.int64], names: list[str]) -> Learned:
     rounds = _FEW_ROUNDS if metric == "auc_ovo" else 100
     score = interval(lambda at: score_of(metric, chance[at], truth[at]), truth, rounds=rounds)
     confusion = np.zeros((len(names), len(names)), dtype=np.int64)
     np.add.at(confusion, (truth, chance.argmax(axis=1)), 1)
     right, rows, named = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
-    classes = [
-        {
-            "name": name,
-            "rows": int(rows[at]),
-            "recall": float(right[at] / max(1, rows[at])),
-            "precision": float(right[at] / max(1, named[at])),
-        }
-        for at, name in enumerate(names)
-    ]
+    recall, precision = (right / np.maximum(1, counts) for counts in (rows, named))
+    figures = zip(names, rows.tolist(), recall.tolist(), precision.tolist(), strict=True)
+    classes = [dict(zip(("name", "rows", "recall", "precision"), each, strict=True)) for each in figures]
     shown = {"classes": classes, "confusion": confusion.tolist(), "calibration": _calibration(chance, truth)}
-    return _learned(learner, trained_on, score, brier=brier(chance, truth), **shown)
+    return {"score": score, "brier": brier(chance, truth), **shown}
 
 
 def _calibration(chance: NDArray[np.float64], truth: NDArray[np.int64]) -> list[dict[str, float]]:
@@ -150,14 +138,6 @@ def _calibration(chance: NDArray[np.float64], truth: NDArray[np.int64]) -> list[
 
 def _first(rows: Batch) -> Batch:
     return {name: values[:_SHUFFLED] for name, values in rows.items()}
-
-
-def _score_of_classes(ask: Predictor, metric: Metric, label: NDArray[np.int64], rows: Batch) -> float:
-    return score_of(metric, ask(Examples(rows, label)), label)
-
-
-def _score_of_numbers(ask: Callable[[Batch], NDArray[np.float64]], name: str, rows: Batch) -> float:
-    return r2(rows[name], ask(rows))
 
 
 def _losses(score: Callable[[Batch], float], rows: Batch, schema: Schema) -> dict[str, float]:
@@ -184,18 +164,22 @@ def _numbers(material: Material, learners: Sequence[str], *, most_rows: int, on_
     test = {key: values[known] for key, values in whole.items()}
     truth, some, learned = test[name], _first(test), []
     worth: dict[str, dict[str, float]] = {}
+
+    def score(ask: Callable[[Batch], NDArray[np.float64]], rows: Batch) -> float:
+        return r2(rows[name], ask(rows))
+
+    def explain(said: NDArray[np.float64], at: NDArray[np.int64]) -> float:
+        return r2(truth[at], said[at])
+
     for learner in learners:
         for trained_on in _SETS:
             on_step(f"{learner} on {trained_on} rows")
             ask = train_numbers(learner, material.examples(trained_on, most=most_rows).batch, schema)
-            learned.append(_learned(learner, trained_on, _explained(truth, ask(test))))
+            explained = interval(partial(explain, ask(test)), np.zeros(len(truth), dtype=np.int64))
+            learned.append(_learned(learner, trained_on, explained))
             if learner == learners[0]:
-                worth[trained_on] = _losses(partial(_score_of_numbers, ask, name), some, schema)
+                worth[trained_on] = _losses(partial(score, ask), some, schema)
     return _utility("R2", name, learned, importances=_largest(worth))
-
-
-def _explained(truth: NDArray[np.float64], said: NDArray[np.float64]) -> dict[str, float]:
-    return interval(lambda at: r2(truth[at], said[at]), np.zeros(len(truth), dtype=np.int64))
 
 
 def _every_column(material: Material, *, most_rows: int, on_step: Callable[[str], None]) -> Utility:

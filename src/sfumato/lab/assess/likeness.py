@@ -12,8 +12,8 @@ from sfumato.lab.attacks.roc import Interval, measure
 from sfumato.lab.attacks.sheets import from_batches
 from sfumato.lab.benchmark.metrics import each_distance, spearman
 from sfumato.lab.boosted_trees import boosting
-from sfumato.present.marginals import Marginal, marginal
-from sfumato.public.schema.schema import Batch
+from sfumato.present.marginals import marginal
+from sfumato.public.schema.schema import Batch, Column
 
 Fit = Callable[[NDArray[Any], NDArray[np.int64]], Any]
 
@@ -78,44 +78,31 @@ def _quantiles(values: NDArray[np.float64]) -> list[float]:
 def _shapes(material: Material) -> list[dict[str, Any]]:
     """The columns that fit worst are drawn first; the target before all."""
     schema = material.schema
-    frames = {
-        name: schema.decode(batch) for name, batch in (("real", material.real), ("synthetic", material.synthetic))
-    }
+    frames = {"real": schema.decode(material.real), "synthetic": schema.decode(material.synthetic)}
     far, _ = each_distance(material.real, material.synthetic, schema)
     order = sorted(range(len(far)), key=lambda at: (schema.columns[at].name != schema.target, -far[at]))
     drawn = []
     for at in order[:_DRAWN]:
         column = schema.columns[at]
-        bounds = _inner(frames, column.name, column.bounds if column.kind in ("numeric", "integer") else None)
         columns = {key: frame[column.name] for key, frame in frames.items()}
-        drawn.append(_shape(marginal(column.name, columns, bounds=bounds)))
+        bounds = _inner(columns, column) if column.kind in ("numeric", "integer") else None
+        shape = marginal(column.name, columns, bounds=bounds)
+        entry = {
+            "name": shape.name,
+            "heights": {key: heights.tolist() for key, heights in shape.heights.items()},
+            "edges": [] if shape.edges is None else shape.edges.tolist(),
+            "labels": list(shape.names),
+            "is_date": shape.is_date,
+        }
+        drawn.append(entry)
     return drawn
 
 
-def _inner(
-    frames: dict[str, pd.DataFrame], name: str, bounds: tuple[float, float] | None
-) -> tuple[float, float] | None:
+def _inner(columns: dict[str, "pd.Series[Any]"], column: Column) -> tuple[float, float]:
     """The bounds, drawn in to the middle 99.8 % of both tables where almost nothing lies beyond."""
-    if bounds is None:
-        return None
-    values = np.concatenate(
-        [frame[name].astype("Float64").to_numpy(np.float64, na_value=np.nan) for frame in frames.values()]
-    )
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return bounds
-    low, high = np.quantile(known, [0.001, 0.999])
-    return (float(low), float(high)) if high > low else bounds
-
-
-def _shape(drawn: Marginal) -> dict[str, Any]:
-    return {
-        "name": drawn.name,
-        "heights": {key: heights.tolist() for key, heights in drawn.heights.items()},
-        "edges": [] if drawn.edges is None else drawn.edges.tolist(),
-        "labels": list(drawn.names),
-        "is_date": drawn.is_date,
-    }
+    known = pd.concat(list(columns.values())).dropna().astype(np.float64)
+    low, high = np.quantile(known, [0.001, 0.999]) if len(known) else (0.0, 0.0)
+    return (float(low), float(high)) if high > low else (column.low, column.high)
 
 
 def told_apart(material: Material, *, other: Batch) -> Interval:

@@ -25,11 +25,9 @@ Points = dict[str, NDArray[np.float32]]
 
 def describe(material: Material) -> Points:
     """Public features of some pictures of each set."""
-    name = material.schema.images[0].name
-    return {
-        key: oriented_features(material.examples(key, most=MOST_PICTURES).batch[name])
-        for key in ("real", "synthetic", "test")
-    }
+    name, most = material.schema.images[0].name, MOST_PICTURES
+    keys = ("real", "synthetic", "test")
+    return {key: oriented_features(material.examples(key, most=most).batch[name]) for key in keys}
 
 
 def compare_pictures(material: Material, points: Points) -> dict[str, Any]:
@@ -38,9 +36,7 @@ def compare_pictures(material: Material, points: Points) -> dict[str, Any]:
     Beside each distance stands that of other real pictures. A sheet has a `title`, a PNG as a data `address`, and what it is `about`.
     """
     released, private, held_back = _neighbours(material, points)
-    means = {
-        name: _means(material, batch) for name, batch in (("private", material.real), ("released", material.synthetic))
-    }
+    means = {"private": _means(material, material.real), "released": _means(material, material.synthetic)}
     return {
         "frechet": frechet(points["real"], points["synthetic"]),
         "frechet_fresh": frechet(points["real"], points["test"]),
@@ -81,11 +77,7 @@ def pictures_told_apart(points: Points, *, other: str) -> Interval:
 
     x = np.concatenate([points["real"], points[other]])
     y = np.repeat([1, 0], [len(points["real"]), len(points[other])])
-    return cross_judged(
-        x,
-        y,
-        lambda rows, label: make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200)).fit(rows, label),
-    )
+    return cross_judged(x, y, make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200)).fit)
 
 
 def inverted(material: Material) -> dict[str, Any]:

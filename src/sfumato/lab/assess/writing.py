@@ -52,18 +52,14 @@ def headline(found: Summary) -> dict[str, str]:
     utility, attacks, table, pictures = found["utility"], all_attacks(found), found["table"], found["pictures"]
     real, synthetic = _first(utility, "real"), _first(utility, "synthetic")
     if real is not None and synthetic is not None:
-        words = {
-            "useful": f"{synthetic['score']['value']:.3f}",
-            "useful_about": f"{_METRICS[utility['metric']]} of {synthetic['learner']} trained on the release; "
-            f"{real['score']['value']:.3f} if trained on private rows",
-        }
+        value, of_private = synthetic["score"]["value"], real["score"]["value"]
+        about = f"{_METRICS[utility['metric']]} of {synthetic['learner']} trained on the release; "
+        about += f"{of_private:.3f} if trained on private rows"
     else:
-        mean = {key: float(np.mean([pair[key] for pair in utility["columns"]])) for key in ("synthetic", "real")}
-        words = {
-            "useful": f"{mean['synthetic']:.3f}",
-            "useful_about": "how well columns are predicted from the others, learned from the release (1 is all, 0 nothing); "
-            f"{mean['real']:.3f} if learned from private rows",
-        }
+        value, of_private = (np.mean([pair[key] for pair in utility["columns"]]) for key in ("synthetic", "real"))
+        about = "how well columns are predicted from the others, learned from the release (1 is all, 0 nothing); "
+        about += f"{of_private:.3f} if learned from private rows"
+    words = {"useful": f"{value:.3f}", "useful_about": about}
     if table is not None:
         words["alike"] = f"{table['one_way']:.3f}"
         words["alike_about"] = (

@@ -23,14 +23,7 @@ _RANGES, _FREQUENT = 8, 20
 
 @dataclass(frozen=True)
 class AttributeAttack:
-    """How often a column is guessed right.
-
-    Attributes:
-        column: What was guessed.
-        of_members: Of those who were used.
-        of_others: Of those who were not.
-        membership: The probability of the true value as a score of membership.
-    """
+    """How often a column is guessed right. `membership` has the probability of the true value as its score."""
 
     column: str
     of_members: Interval
@@ -62,17 +55,10 @@ def attribute_inference(found: Comparison, *, column: str) -> AttributeAttack | 
         return np.stack([own, known & (chance.argmax(axis=1) == place)], axis=1)
 
     members, others = guessed(some.real.values, real), guessed(some.holdout.values, holdout)
-    return AttributeAttack(
-        column=column,
-        of_members=clopper_pearson(int(members[:, 1].sum()), len(members)),
-        of_others=clopper_pearson(int(others[:, 1].sum()), len(others)),
-        membership=measure(
-            f"attribute {column}",
-            members[:, 0],
-            others[:, 0],
-            how="Rows whose true value a learner on synthetic rows finds likely are taken for members.",
-        ),
-    )
+    of_members, of_others = (clopper_pearson(int(part[:, 1].sum()), len(part)) for part in (members, others))
+    how = "Rows whose true value a learner on synthetic rows finds likely are taken for members."
+    membership = measure(f"attribute {column}", members[:, 0], others[:, 0], how=how)
+    return AttributeAttack(column, of_members, of_others, membership)
 
 
 def _ranges(values: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:

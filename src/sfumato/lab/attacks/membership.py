@@ -40,12 +40,14 @@ def density_ratio(found: Comparison) -> list[Attack]:
     some = found.at_most(MOST_ROWS, synthetic=MOST_SYNTHETIC)
     if some.holdout is None or len(some.holdout) < 4:
         return []
-    trees = _told_apart(some, rows_from=(some.real.values, some.holdout.values[1::2]))
-    n = len(some.real)
-    return [
-        by_neighbours(*places(some)),
-        measure("density ratio, trees", trees[:n], trees[n:], how=f"{_HOW}; by boosted trees."),
-    ]
+    known, others = some.holdout.values[::2], some.holdout.values[1::2]
+    x = np.concatenate([some.synthetic.values, known])
+    y = np.repeat([1, 0], [len(some.synthetic), len(known)])
+    trained = boosting([at for at, is_number in enumerate(some.is_number) if not is_number]).fit(x, y)
+    chance = np.asarray(trained.predict_proba(np.concatenate([some.real.values, others])))[:, 1]
+    trees, n = np.log(chance + 1e-9) - np.log(1 - chance + 1e-9), len(some.real)  # the log-odds of being synthetic
+    by_trees = measure("density ratio, trees", trees[:n], trees[n:], how=f"{_HOW}; by boosted trees.")
+    return [by_neighbours(*places(some)), by_trees]
 
 
 def by_neighbours(real: Points, synthetic: Points, holdout: Points) -> Attack:
@@ -82,17 +84,6 @@ def distance_to(points: Points, rows: Points, *, neighbours: int = 1) -> NDArray
 def reach(points: Points, rows: Points) -> NDArray[np.float64]:
     """How far the three nearest points are, as a geometric mean; a copy is near, but not infinitely so."""
     return np.asarray(np.exp(np.log(distance_to(points, rows, neighbours=_NEIGHBOURS) + 1e-3).mean(axis=1)))
-
-
-def _told_apart(found: Comparison, *, rows_from: tuple[NDArray[np.float64], ...]) -> NDArray[np.float64]:
-    """The log-odds of being synthetic, against the population that the attacker knows."""
-    holdout = found.holdout.values[::2] if found.holdout is not None else found.real.values[:0]
-    x = np.concatenate([found.synthetic.values, holdout])
-    y = np.repeat([1, 0], [len(found.synthetic), len(holdout)])
-    coded = [at for at, is_number in enumerate(found.is_number) if not is_number]
-    trained = boosting(coded).fit(x, y)
-    chance = np.asarray(trained.predict_proba(np.concatenate(rows_from)))[:, 1]
-    return np.asarray(np.log(chance + 1e-9) - np.log(1 - chance + 1e-9))
 
 
 #: Members whose membership is guessed, and as many others.
@@ -137,13 +128,9 @@ def likelihood_ratio(
         drawn = read_rows(fitted.sample(n_rows_of(synthetic)).table, release.schema)
         scores[at] = _nearness(release, synthetic, drawn, targets)
     seen = _nearness(release, synthetic, synthetic, targets)
-    ratio = _ratio(seen, scores, inside)
-    return measure(
-        f"likelihood ratio, {shadows} shadows",
-        ratio[: len(members)],
-        ratio[len(members) :],
-        how="Rows whose neighbourhood looks as in releases with them, not as in those without, are taken for members.",
-    )
+    ratio, n = _ratio(seen, scores, inside), len(members)
+    how = "Rows whose neighbourhood looks as in releases with them, not as in those without, are taken for members."
+    return measure(f"likelihood ratio, {shadows} shadows", ratio[:n], ratio[n:], how=how)
 
 
 def _nearness(release: Release, public: Batch, synthetic: Batch, targets: Batch) -> NDArray[np.float64]:

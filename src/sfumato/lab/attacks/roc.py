@@ -26,16 +26,8 @@ class Interval:
 class Attack:
     """How well a score tells rows that were used (members) from rows that were not.
 
-    Attributes:
-        name: What was scored.
-        how: In one sentence.
-        n_members: Members that were scored.
-        n_others: Others that were scored.
-        auc: The area under the ROC curve: .5 is guessing.
-        rate_at_low: The share of members found where at most .1 % of the others are taken for members.
-        least_epsilon: The epsilon that the rates prove, each with 95 % confidence; 0 is nothing.
-        false_positive_rate: Of the curve.
-        true_positive_rate: Of the curve.
+    `rate_at_low` is the share of members found where at most .1 % of the others are taken for members, and
+    `least_epsilon` the epsilon that the rates prove, each with 95 % confidence; 0 is nothing.
     """
 
     name: str
@@ -63,8 +55,9 @@ def clopper_pearson(found: int, of: int, *, confidence: float = 0.95) -> Interva
 
 def measure(name: str, members: NDArray[np.float64], others: NDArray[np.float64], *, how: str) -> Attack:
     """The curve of a score that is higher for whom it takes for a member."""
-    auc = _area(members, others)
-    error = _area_error(auc, len(members), len(others))
+    auc, n, m = _area(members, others), len(members), len(others)
+    one, two = auc / (2 - auc), 2 * auc**2 / (1 + auc)  # the standard error of Hanley and McNeil (1982)
+    error = math.sqrt((auc * (1 - auc) + (n - 1) * (one - auc**2) + (m - 1) * (two - auc**2)) / (n * m))
     false_positive, true_positive = _curve(members, others)
     threshold = np.sort(others)[::-1][int(LOW * len(others))] if len(others) else math.inf
     hits, alarms = int((members > threshold).sum()), int((others > threshold).sum())
@@ -74,13 +67,13 @@ def measure(name: str, members: NDArray[np.float64], others: NDArray[np.float64]
     return Attack(
         name=name,
         how=how,
-        n_members=len(members),
-        n_others=len(others),
+        n_members=n,
+        n_others=m,
         auc=Interval(auc, max(0.0, auc - 1.96 * error), min(1.0, auc + 1.96 * error)),
         rate_at_low=rate,
         least_epsilon=least,
-        false_positive_rate=tuple(float(value) for value in false_positive),
-        true_positive_rate=tuple(float(value) for value in true_positive),
+        false_positive_rate=tuple(false_positive.tolist()),
+        true_positive_rate=tuple(true_positive.tolist()),
     )
 
 
@@ -88,12 +81,6 @@ def _area(members: NDArray[np.float64], others: NDArray[np.float64]) -> float:
     """The chance that a member scores above another; ties count half."""
     ranks = stats.rankdata(np.concatenate([members, others]))[: len(members)]
     return float((ranks.sum() - len(members) * (len(members) + 1) / 2) / (len(members) * len(others)))
-
-
-def _area_error(auc: float, n: int, m: int) -> float:
-    """Hanley and McNeil (1982)."""
-    one, two = auc / (2 - auc), 2 * auc**2 / (1 + auc)
-    return math.sqrt((auc * (1 - auc) + (n - 1) * (one - auc**2) + (m - 1) * (two - auc**2)) / (n * m))
 
 
 def _curve(members: NDArray[np.float64], others: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:

@@ -20,22 +20,17 @@ _MOST_CATEGORIES = 40
 
 @dataclass(frozen=True)
 class Sheet:
-    """Rows of one table.
-
-    Attributes:
-        codes: For each row and column a whole number; equal values of any two sheets of a comparison have equal codes.
-        values: Numbers as they are (NaN: missing), codes of everything else.
+    """Rows of one table: codes, which are equal where values are, in any two sheets of a comparison; and values, which are
+    numbers as they are (NaN: missing) and codes of everything else.
     """
 
     codes: NDArray[np.int64] = field(repr=False)
     values: NDArray[np.float64] = field(repr=False)
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.codes)
 
     def __getitem__(self, chosen: Any) -> "Sheet":
-        """Some rows."""
         return Sheet(self.codes[chosen], self.values[chosen])
 
     def keys(self) -> NDArray[np.uint64]:
@@ -91,7 +86,11 @@ def from_frames(real: pd.DataFrame, synthetic: pd.DataFrame, holdout: pd.DataFra
         columns = [frame[name] for frame in frames]
         numbers = _as_numbers(columns)
         is_number.append(numbers is not None)
-        for table, values in zip(tables, numbers if numbers is not None else _as_codes(columns), strict=True):
+        if numbers is None:
+            texts = pd.concat([column.astype(object).where(column.notna(), None) for column in columns])
+            codes = pd.factorize(texts.map(_text).to_numpy())[0].astype(np.float64)
+            numbers = np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+        for table, values in zip(tables, numbers, strict=True):
             table[name] = values
     return _compared(names, is_number, tables)
 
@@ -113,12 +112,6 @@ def _as_numbers(columns: Sequence["pd.Series[Any]"]) -> list[NDArray[np.float64]
     # What one tool kept in four bytes cannot equal what another kept in eight.
     narrow = any(column.dtype == np.float32 for column in columns)
     return [values.astype(np.float32).astype(np.float64) for values in parsed] if narrow else parsed
-
-
-def _as_codes(columns: Sequence["pd.Series[Any]"]) -> list[NDArray[np.float64]]:
-    texts = [column.astype(object).where(column.notna(), None) for column in columns]
-    codes = pd.factorize(pd.concat(texts, ignore_index=True).map(_text))[0].astype(np.float64)
-    return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
 def _text(value: Any) -> str | None:

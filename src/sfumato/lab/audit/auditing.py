@@ -39,7 +39,6 @@ class Promise:
     """What the accountant was told, at `noise` times the planned noise."""
 
     def __init__(self, plan: Plan, *, noise: float = 1.0) -> None:
-        """Take the plan's steps; nothing is computed yet."""
         self._plan, self._noise = plan, noise
 
     @cached_property
@@ -112,25 +111,11 @@ KIND = "white box: every step of the plan through its door, worst-case neighbour
 
 @dataclass(frozen=True)
 class Audit:
-    """What many releases prove.
+    """What many releases, so many in each of two worlds, prove of the promised plan.
 
-    Attributes:
-        method: The mechanism.
-        epsilon: The epsilon of the certificate.
-        delta: Its delta.
-        relation: What neighbours are.
-        lower_bound: The epsilon that the guesses prove of the promised mechanism with whatever noise it had.
-        confidence: Of the lower bound, and of the verdict.
-        lower_bound_95: The same at 95 %.
-        direct_bound: The epsilon that the error rates prove by themselves, whatever mechanism made them.
-        right: The share of right guesses.
-        promised_right: The most that the certificate allows.
-        trials: Releases in each of the two worlds.
-        verdict: `holds` or `refuted`.
-        seconds: What it took.
-        kind: How it was attacked.
-        scores: Of all releases with the canary, and without it.
-        plan: What was promised.
+    `lower_bound` is the epsilon that the guesses prove of the promised mechanism with whatever noise it had, and
+    `direct_bound` what the error rates prove by themselves, whatever mechanism made them. `right` is the share of right
+    guesses, and `promised_right` the most that the certificate allows. `scores` are with the canary, and without it.
     """
 
     method: str
@@ -154,15 +139,6 @@ class Audit:
         """Plain values, without the scores."""
         return {key: value for key, value in vars(self).items() if key not in ("scores", "plan")}
 
-    def promised_hits(self, alarms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The most hits that the certificate allows at each rate of false alarms."""
-        return Promise(self.plan).most_hits(alarms)
-
-    def trade_off(self, alarms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The share of hits at each rate of false alarms, as it was seen."""
-        present, absent = self.scores
-        return np.asarray((present[:, None] > np.quantile(absent, 1 - alarms)).mean(axis=0))
-
 
 def audit_mechanism(
     mechanism: Mechanism,
@@ -174,44 +150,20 @@ def audit_mechanism(
     primitives: MakePrimitives = Primitives,
     seed: int | None = None,
 ) -> Audit:
-    """Audit the plan of a mechanism.
+    """Audit the plan of a mechanism. No rows are read: the worst ones are made up.
 
-    Args:
-        mechanism: What to audit.
-        schema: Public facts. No rows are read: the worst ones are made up.
-        budget: The guarantee that is put to the test.
-        trials: Releases in each world.
-        confidence: How sure the lower bound is to be.
-        primitives: What the doors are built of: for the broken twins of these.
-        seed: For tests: the same audit again. By default the noise is secret, as in a release.
+    The scores of independent steps add up, so that all steps are attacked together. Broken twins of the `primitives` are
+    for tests, and so is the seed: by default the noise is secret, as in a release.
     """
-    steps = mechanism.steps(schema, budget)
-    plan = make_plan(steps, budget=budget, unit=schema.unit, rows=schema.rows)
-    return audit_plan(
-        plan, method=mechanism.name, trials=trials, confidence=confidence, primitives=primitives, seed=seed
-    )
-
-
-def audit_plan(
-    plan: Plan,
-    *,
-    method: str,
-    trials: int = TRIALS,
-    confidence: float = CONFIDENCE,
-    primitives: MakePrimitives = Primitives,
-    seed: int | None = None,
-) -> Audit:
-    """The same for a plan. The scores of independent steps add up, so that all steps are attacked together."""
+    plan = make_plan(mechanism.steps(schema, budget), budget=budget, unit=schema.unit, rows=schema.rows)
     start, source = time.perf_counter(), NoiseSource(research_seed=seed)
-    worlds = []
-    for canary in (True, False):
-        found = np.zeros(trials)
+    worlds = np.zeros((2, trials))
+    for found, canary in zip(worlds, (True, False), strict=True):
         for step in plan.steps:
-            found += scores_of_step(
-                stage_of(plan, step, primitives=primitives, source=source), canary=canary, trials=trials
-            )
-        worlds.append(found)
-    return judge(plan, (worlds[0], worlds[1]), method=method, confidence=confidence, kind=KIND, start=start)
+            stage = stage_of(plan, step, primitives=primitives, source=source)
+            found += scores_of_step(stage, canary=canary, trials=trials)
+    scores = worlds[0], worlds[1]
+    return judge(plan, scores, method=mechanism.name, confidence=confidence, kind=KIND, start=start)
 
 
 def judge(
@@ -249,14 +201,15 @@ _COLOURS = {"--ink": "#222222", "--rule": "#999999", "--synthetic": "#b2182b", "
 
 def trade_off_file(audit: Audit, *, to: Path) -> None:
     """Hits against false alarms: the promise in blue, what was seen in red, a coin in grey."""
-    alarms = np.linspace(0.0, 1.0, 101)
-    curves = {"real": (alarms, audit.promised_hits(alarms)), "synthetic": (alarms, audit.trade_off(alarms))}
+    alarms, (present, absent) = np.linspace(0.0, 1.0, 101), audit.scores
+    seen = (present[:, None] > np.quantile(absent, 1 - alarms)).mean(axis=0)
+    curves = {"real": (alarms, Promise(audit.plan).most_hits(alarms)), "synthetic": (alarms, seen)}
     drawn = str(roc_svg(curves, label=f"Trade-off of {audit.method}: promised (blue) and seen (red)"))
     for variable, colour in _COLOURS.items():  # outside of a page nobody sets its colours
         drawn = drawn.replace(f"var({variable})", colour)
-    to.write_text(
-        drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) if "xmlns=" not in drawn else drawn
-    )
+    if "xmlns=" not in drawn:
+        drawn = drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    to.write_text(drawn)
 
 
 ROWS = 60_000

@@ -31,16 +31,15 @@ class Leak:
 
 def leak_panel(mechanism: Mechanism, schema: Schema, budget: Budget, *, n_rows: int = _ROWS) -> list[Leak]:
     """Try every way, on rows that are made up from the schema."""
-    setting = Setting(mechanism, schema, budget, n_rows)
-    return [Leak(name, _broken(clause, setting)) for name, clause in PANEL.items()]
-
-
-def _broken(clause: Callable[[Setting], None], setting: Setting) -> str:
-    try:
-        clause(setting)
-    except ContractError as broken:
-        return str(broken)
-    return ""
+    setting, leaks = Setting(mechanism, schema, budget, n_rows), []
+    for name, clause in PANEL.items():
+        said = ""
+        try:
+            clause(setting)
+        except ContractError as broken:
+            said = str(broken)
+        leaks.append(Leak(name, said))
+    return leaks
 
 
 def a_unique_category_stays_inside(setting: Setting) -> None:

@@ -87,14 +87,14 @@ def _at_noise(plan: Plan, step: Step, *, noise: float) -> Plan:
 
 def scores_of_step(stage: Stage, *, canary: bool, trials: int) -> Scores:
     """One score for each of many releases of all uses of a step."""
-    step = stage.step
+    step, score = stage.step, _scores_of_sums
     if step.choice:
-        return _scores_of_choices(stage, canary=canary, trials=trials)
-    if step.is_reported:
-        return _scores_of_reports(stage, canary=canary, trials=trials)
-    if step.is_sampled or step.is_mixed:
-        return _scores_of_mixtures(stage, canary=canary, trials=trials)
-    return _scores_of_sums(stage, canary=canary, trials=trials)
+        score = _scores_of_choices
+    elif step.is_reported:
+        score = _scores_of_reports
+    elif step.is_sampled or step.is_mixed:
+        score = _scores_of_mixtures
+    return score(stage, canary=canary, trials=trials)
 
 
 # Everyone takes part.
@@ -118,14 +118,15 @@ def _scores_of_sums(stage: Stage, *, canary: bool, trials: int) -> Scores:
 
 
 def _exact_sum(stage: Stage, *, canary: bool) -> dict[str, NDArray[np.int64]]:
-    """What the door adds up in a world, to the unit: noted as it gets its noise."""
+    """What the door adds up in a world, or reports of it, to the unit: noted as it gets its noise."""
     record, step = Record(), stage.step
     if step.votes:
         rows = stage.rows(canary=canary, plain=_ROWS_A_TEACHER * step.votes.teachers)
         stage.view(rows, record=record).noisy_votes(step.name, _teacher, np.zeros((step.votes.queries, 1)))
     else:
         view = stage.view(stage.rows(canary=canary), record=record)
-        view.noisy_sum(step.name, canaries.contribution_of(step))
+        door = view.noisy_reports if step.is_reported else view.noisy_sum
+        door(step.name, canaries.contribution_of(step))
     return {block.name: record.sums[step.name, 0, block.name].ravel() for block in step.blocks}
 
 
@@ -163,7 +164,10 @@ def _scores_of_mixtures(stage: Stage, *, canary: bool, trials: int) -> Scores:
     at_once = 1 if divided else max(least, fitting)
     calls = math.ceil(trials / at_once)
     many = stage.twin(mixtures=at_once * n_sums, uses=calls, sampling=sampling)
-    view = many.view(_rows_of(many, canary=canary))
+    rows = many.rows(canary=canary)
+    if isinstance(sampling, WithoutReplacement):  # the worst rows beside the canary are all like the one in its place
+        rows = np.concatenate([rows, np.full(sampling.population - 1, canaries.OPPOSITE)])
+    view = many.view(rows)
     ways, base, length = _ways(stage)
     found = []
     for _ in range(calls):
@@ -172,14 +176,6 @@ def _scores_of_mixtures(stage: Stage, *, canary: bool, trials: int) -> Scores:
         found.append(_sampled_ratio(seen, sampling=sampling, length=length))
         view.answers.integers.clear()
     return np.concatenate(found)[:trials]
-
-
-def _rows_of(stage: Stage, *, canary: bool) -> NDArray[np.float64]:
-    """The rows of a world. With a fixed size the worst rows beside the canary are all like the one in its place."""
-    sampling, rows = stage.step.sampling, stage.rows(canary=canary)
-    if not isinstance(sampling, WithoutReplacement):
-        return rows
-    return np.concatenate([rows, np.full(sampling.population - 1, canaries.OPPOSITE)])
 
 
 def _ways(stage: Stage) -> tuple[list[dict[str, NDArray[np.float64]]], float, float]:
@@ -202,7 +198,7 @@ def _ways(stage: Stage) -> tuple[list[dict[str, NDArray[np.float64]]], float, fl
 def _along(noisy: Noisy, way: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     """Noisy sums along a direction, in units of their noise."""
     parts = [measured.values @ (way[name] / measured.stddev) for name, measured in noisy.items()]
-    return np.asarray(sum(parts))
+    return np.asarray(np.sum(parts, axis=0))
 
 
 def _sampled_ratio(seen: list[NDArray[np.float64]], *, sampling: object, length: float) -> Scores:
@@ -251,40 +247,19 @@ def _scores_of_choices(stage: Stage, *, canary: bool, trials: int) -> Scores:
 def _scores_of_reports(stage: Stage, *, canary: bool, trials: int) -> Scores:
     """The report of one row: its vectors, as sums are scored, and its responses by their odds."""
     step = stage.step
-    exact = {there: _exact_report(stage, canary=there) for there in (False, True)}
-    dense = [block.name for block in step.blocks if not isinstance(block, Response)]
+    exact = {there: _exact_sum(stage, canary=there) for there in (False, True)}
     found = np.zeros(trials)
-    for _ in range(step.uses):
-        for name in dense:
-            before, way = exact[False][name], (exact[True][name] - exact[False][name]) / NOISE_STDDEV
-            noisy = stage.primitives.noisy(np.tile(exact[canary][name], (trials, 1)), step=step.name, block=name)
+    for block in step.blocks * step.uses:
+        before, after = (exact[there][block.name] for there in (False, True))
+        shown, place = np.tile(after if canary else before, (trials, 1)), {"step": step.name, "block": block.name}
+        if not isinstance(block, Response):
+            way = (after - before) / NOISE_STDDEV
+            noisy = stage.primitives.noisy(shown, **place)
             found += ((noisy - before) / NOISE_STDDEV) @ way - float(way @ way) / 2
-        for block in step.blocks:
-            if isinstance(block, Response):
-                found += _scores_of_responses(stage, block, exact, canary=canary, trials=trials)
+            continue
+        parts = truth_in_parts(block, noise_multiplier=stage.noise)
+        given = stage.primitives.respond(shown, categories=block.categories, parts=parts, **place)[:, 0]
+        told, other = parts / RESPONSE_PARTS / block.codes, (1 - parts / RESPONSE_PARTS) / block.categories
+        odds = [np.log(other + told * np.isin(np.arange(block.categories), codes)) for codes in (before, after)]
+        found += odds[1][given] - odds[0][given]
     return found
-
-
-def _exact_report(stage: Stage, *, canary: bool) -> dict[str, NDArray[np.int64]]:
-    record, step = Record(), stage.step
-    stage.view(stage.rows(canary=canary), record=record).noisy_reports(step.name, canaries.contribution_of(step))
-    return {block.name: record.sums[step.name, 0, block.name].ravel() for block in step.blocks}
-
-
-def _scores_of_responses(
-    stage: Stage,
-    block: Response,
-    exact: dict[bool, dict[str, NDArray[np.int64]]],
-    *,
-    canary: bool,
-    trials: int,
-) -> Scores:
-    parts = truth_in_parts(block, noise_multiplier=stage.noise)
-    codes = np.tile(exact[canary][block.name], (trials, 1))
-    facts = {"step": stage.step.name, "block": block.name, "categories": block.categories, "parts": parts}
-    given = stage.primitives.respond(codes, **facts)[:, 0]  # type: ignore[arg-type]
-    told, other = parts / RESPONSE_PARTS / block.codes, (1 - parts / RESPONSE_PARTS) / block.categories
-    odds = {
-        there: np.log(other + told * np.isin(np.arange(block.categories), exact[there][block.name])) for there in exact
-    }
-    return np.asarray(odds[True][given] - odds[False][given])

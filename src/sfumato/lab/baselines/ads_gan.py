@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import entropy
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.lab.baselines.baseline import FittedBaseline, read_rows
@@ -84,13 +85,8 @@ def entropy_weights(rows: MixedRows, batch: Batch) -> NDArray[np.float64]:
     """
     columns = [*rows.numbers(batch).T, *rows.codes(batch).T]
     sizes = [1] * rows.n_numbers + list(rows.code_sizes)
-    weights = [1 / max(_entropy(values), _LEAST_ENTROPY) for values in columns]
-    return np.repeat(weights, sizes)
-
-
-def _entropy(values: NDArray[np.generic]) -> float:
-    rates = np.unique(values, return_counts=True)[1] / len(values)
-    return float(-(rates * np.log(rates)).sum())
+    entropies = [entropy(np.unique(values, return_counts=True)[1]) for values in columns]
+    return np.repeat(1 / np.maximum(entropies, _LEAST_ENTROPY), sizes)
 
 
 def identified(real: NDArray[np.floating], generated: NDArray[np.floating], *, seed: int) -> float:
@@ -129,36 +125,25 @@ class ConditionedModel:
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Every real row in turn, in random order, and what the network makes of it."""
         check_row_count(n_rows)
-        rng = np.random.default_rng(seed)
+        torch, rng, rows, parts = need_torch("ads-gan"), np.random.default_rng(seed), self.generator.rows, []
         chosen = np.resize(rng.permutation(len(self.labels)), n_rows)
-        parts = [self._drawn(part, rng) for part in np.split(chosen, range(_ROWS_AT_ONCE, n_rows, _ROWS_AT_ONCE))]
-        numbers, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return self.generator.rows.synthetic(numbers, codes, self.labels[chosen])
-
-    def _drawn(self, chosen: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        torch = need_torch("ads-gan")
         parameters = [torch.from_numpy(values) for values in self.parameters]
-        with one_thread(), torch.no_grad():
-            inputs = handed(self.generator, torch.from_numpy(self.vectors[chosen]), rng)
-            out = self.generator(parameters, inputs, torch.from_numpy(self.labels[chosen]))
-        numbers, codes = draw_rows(out, self.generator.rows.code_sizes, rng)
-        return self.ranks.back(numbers), codes
+        for some in np.split(chosen, range(_ROWS_AT_ONCE, n_rows, _ROWS_AT_ONCE)):
+            with one_thread(), torch.no_grad():
+                inputs = handed(self.generator, torch.from_numpy(self.vectors[some]), rng)
+                out = self.generator(parameters, inputs, torch.from_numpy(self.labels[some]))
+            parts.append(draw_rows(out, rows.code_sizes, rng))
+        numbers, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return rows.synthetic(self.ranks.back(numbers), codes, self.labels[chosen])
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdsGan:
     """NOT PRIVATE: a generator that is handed real rows, and paid for keeping away from them.
 
-    Args:
-        n_steps: Steps of the generator.
-        critic_steps: Steps of the critic for each of them.
-        batch: Rows in a step of either.
-        identifiability: What a weighted unit of distance from the handed row is worth to the generator.
-        learning_rate: Of the critic's Adam.
-        generator_rate: Of the generator's Adam.
-        critic_hidden: Units of each of the critic's two hidden layers.
-        draws: Random numbers that the generator is handed beside a row.
-        hidden: Units of each of the generator's two hidden layers.
+    A generator of two hidden layers is handed so many random draws beside a row; the critic, of two as well, takes so many
+    steps for each of the generator's, by its own `learning_rate`. `identifiability` is what a weighted unit of distance
+    from the handed row is worth to the generator.
     """
 
     name: ClassVar[str] = "ads-gan"
@@ -175,14 +160,7 @@ class AdsGan:
     def fit(
         self, data: Any, schema: Schema, *, seed: int = 0, on_step: Callable[[str], None] = lambda name: None
     ) -> FittedBaseline:
-        """Train both networks on real rows, WITHOUT privacy.
-
-        Args:
-            data: A path or in-memory data, as `Sensitive.read` takes them.
-            schema: What the columns mean.
-            seed: Of everything that is drawn.
-            on_step: Told what is being done.
-        """
+        """Train both networks on real rows, WITHOUT privacy."""
         torch = need_torch("ads-gan")
         self.check(schema)
         on_step("reading the rows, without the doors")
@@ -191,21 +169,23 @@ class AdsGan:
         generator = Generator(rows, self.draws + critic.width, self.hidden)
         vectors, labels = critic.vectors(batch), rows.labels(batch)
         weights, numbers = entropy_weights(rows, batch), rows.numbers(batch)
-        ranks = Ranks.among(
-            numbers, np.stack([~np.isnan(batch[c.name]) for c in rows.columns if not c.is_coded], axis=1)
-        )
-        real = vectors.copy()
+        present = np.stack([~np.isnan(batch[c.name]) for c in rows.columns if not c.is_coded], axis=1)
+        ranks, real = Ranks.among(numbers, present), vectors.copy()
         vectors[:, : rows.n_numbers] = 2 * ranks.of(numbers, np.random.default_rng([seed, 2])) - 1
         on_step("training, without noise")
         with one_thread(), torch.enable_grad():
-            duel = Duel(generator, critic, vectors, labels, weights=weights, seed=seed)
-            duel.with_rates(generator=self.generator_rate, critic=self.learning_rate)
+            rates = {"generator": self.generator_rate, "critic": self.learning_rate}
+            duel = Duel(generator, critic, vectors, labels, weights=weights, rates=rates, seed=seed)
             for _ in range(self.n_steps):
                 for _ in range(self.critic_steps):
                     duel.step_critic(batch=self.batch)
                 duel.step_generator(batch=self.batch, identifiability=self.identifiability)
             model = ConditionedModel(generator, ranks, duel.averaged(), vectors, labels)
-        return FittedBaseline(self, schema, seed, model, notes=(self._told(model, critic, real, weights, seed),))
+        made = critic.vectors(read_rows(model.sample(len(labels), seed=seed).table, schema))
+        narrow = weights.astype(np.float32)
+        part = identified(real * narrow, made * narrow, seed=seed)
+        note = f"Of the real rows {part:.0%} have a generated row nearer to them than any other real row."
+        return FittedBaseline(self, schema, seed, model, notes=(note,))
 
     def check(self, schema: Schema) -> None:
         """Refuse what it cannot do, before any row is read."""
@@ -216,18 +196,3 @@ class AdsGan:
         if schema.images:
             raise SchemaError("ads-gan makes tables, and the schema declares images.")
         MixedRows(schema)
-
-    def _told(
-        self,
-        model: ConditionedModel,
-        critic: Discriminator,
-        real: NDArray[np.floating],
-        weights: NDArray[np.float64],
-        seed: int,
-    ) -> str:
-        """How many real rows have a generated one nearer than any other real one."""
-        table = model.sample(len(model.labels), seed=seed).table
-        made = critic.vectors(read_rows(table, critic.rows.schema))
-        narrow = weights.astype(np.float32)
-        part = identified(real * narrow, made * narrow, seed=seed)
-        return f"Of the real rows {part:.0%} have a generated row nearer to them than any other real row."

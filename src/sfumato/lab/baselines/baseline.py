@@ -41,13 +41,11 @@ class Baseline(Protocol):
 
     def check(self, schema: Schema) -> None:
         """Refuse what it cannot do, before any row is read."""
-        ...
 
     def fit(
         self, data: Any, schema: Schema, *, seed: int = 0, on_step: Callable[[str], None] = lambda name: None
     ) -> FittedBaseline:
         """Learn from real rows, WITHOUT privacy."""
-        ...
 
 
 def read_rows(data: Any, schema: Schema) -> Batch:
@@ -57,9 +55,8 @@ def read_rows(data: Any, schema: Schema) -> Batch:
             f"column {schema.unknown[0].name!r} is left for a private discovery, which a baseline has not. "
             "Write its bounds or categories into the schema."
         )
-    schema = replace(
-        schema, unit=PrivacyUnit()
-    )  # whose the rows are is nothing to a baseline, and made-up rows are nobody's
+    # Whose the rows are is nothing to a baseline, and made-up rows are nobody's.
+    schema = replace(schema, unit=PrivacyUnit())
     names = [column.name for column in schema.columns]
     chunks = [conform(raw, schema) for raw in open_source(data, schema).chunks(names, rows=_ROWS_AT_ONCE)]
     batch = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names} if chunks else {}

@@ -4,7 +4,7 @@ Trained on a GPU where torch finds one.
 Gulrajani, Ahmed, Arjovsky, Dumoulin and Courville, "Improved training of Wasserstein GANs" (2017).
 """
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,10 @@ class Duel:
         labels: NDArray[np.int64],
         *,
         weights: NDArray[np.float64],
+        rates: Mapping[str, float],
         seed: int,
     ) -> None:
-        """Both at their start. The weights are those of the distance between a row and what it is made into."""
+        """Both at their start, with Adam's rates. The weights are of the distance between a row and what it becomes."""
         self._torch = torch = need_torch("ads-gan")
         self._generator, self._critic = generator, critic
         self._device, self._kind = default_device(), torch.float32
@@ -46,15 +47,9 @@ class Duel:
         self._of_generator = [self._start(values) for values in generator.start(seed)]
         self._average = [values.detach().clone() for values in self._of_generator]
         self._of_critic = {name: self._start(values) for name, values in critic.start(seed).items()}
-        self._optimisers: dict[str, Any] = {}
+        both = {"generator": self._of_generator, "critic": list(self._of_critic.values())}
+        self._optimisers = {name: torch.optim.Adam(both[name], lr=rates[name], betas=_BETAS) for name in both}
         self._steps = 0
-
-    def with_rates(self, *, generator: float, critic: float) -> "Duel":
-        """Learning rates of Adam."""
-        adam = self._torch.optim.Adam
-        self._optimisers["generator"] = adam(self._of_generator, lr=generator, betas=_BETAS)
-        self._optimisers["critic"] = adam(list(self._of_critic.values()), lr=critic, betas=_BETAS)
-        return self
 
     def step_critic(self, *, batch: int) -> None:
         """Tell real rows from generated ones, with a slope of 1 between them."""

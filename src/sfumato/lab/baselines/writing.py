@@ -13,7 +13,6 @@ from sfumato.outlook.row_counts import AskedRows
 from sfumato.present.report import non_private_page
 from sfumato.public.certificate.non_private import NonPrivatePaper
 from sfumato.public.certificate.software import installed_software
-from sfumato.public.schema.schema_file import schema_to_toml
 
 KNOWN: dict[str, type[Baseline]] = {AdsGan.name: AdsGan}
 
@@ -26,14 +25,7 @@ def baseline_for(name: str) -> Baseline:
 def release_non_private(
     fitted: FittedBaseline, *, to: str | Path, rows: AskedRows = None, force: bool = False
 ) -> NonPrivatePaper:
-    """Write rows of a baseline, with a paper in the place of the certificate that `verify` refuses.
-
-    Args:
-        fitted: What a baseline gave.
-        to: The folder to make.
-        rows: How many; by default as many as are declared, or as there are.
-        force: Replace an existing folder.
-    """
+    """Write rows of a baseline, with a paper in the place of the certificate that `verify` refuses."""
     target = Path(to)
     check_target(target, force=force)
     name, content, synthetic = settled_file(fitted.sample(rows))
@@ -48,7 +40,7 @@ def release_non_private(
     }
     files = {
         name: content,
-        SCHEMA: schema_to_toml(fitted.schema).encode(),
+        SCHEMA: fitted.schema.to_toml().encode(),
         REPORT: non_private_page(facts, schema=fitted.schema, synthetic=synthetic).encode(),
     }
     paper = NonPrivatePaper(**facts, files={name: sha256_of(content) for name, content in sorted(files.items())})

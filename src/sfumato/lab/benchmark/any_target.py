@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +9,8 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.lab.benchmark.datasets import BenchmarkError, has_rare_class
 from sfumato.lab.benchmark.examples import Examples
-from sfumato.lab.benchmark.learners import linear_design, train_and_predict, tree_matrix
-from sfumato.lab.boosted_trees import need_lightgbm
-from sfumato.public.schema.schema import Batch, Column, Schema
+from sfumato.lab.benchmark.learners import fit_learner, train_and_predict
+from sfumato.public.schema.schema import Batch, Schema
 
 #: Learners of numbers, by the protocol's names for those of classes.
 NUMBER_LEARNERS = ("lightgbm", "linear", "forest")
@@ -24,44 +21,40 @@ MOST_COLUMNS = 20
 def score(real: Batch, train: Batch, test: Batch, schema: Schema) -> float:
     """What LightGBM reaches on the target: AUC (one against the rest, averaged), or R2.
 
-    Args:
-        real: The real training rows, whose class rates say whether classes are weighed.
-        train: Rows to learn from, real or synthetic.
-        test: Real rows that were held back.
-        schema: What the columns mean, and which is the target.
+    The class rates of the real training rows say whether classes are weighed.
     """
+    from sklearn.metrics import roc_auc_score
+
     target = schema.target_column
     if target is None:
         raise SchemaError("without a target there is nothing to predict.")
-    if target.is_coded:
-        return _area(real, train, test, schema)
     truth = test[target.name]
-    known = ~np.isnan(truth)
-    return r2(truth[known], train_numbers("lightgbm", train, schema)(test)[known])
+    if not target.is_coded:
+        known = ~np.isnan(truth)
+        return r2(truth[known], train_numbers("lightgbm", train, schema)(test)[known])
+    balanced = has_rare_class(real[target.name])
+    sets = Examples(train, train[target.name]), Examples(test, truth)
+    probabilities = train_and_predict("lightgbm", *sets, schema, balanced=balanced)
+    codes = [1] if target.size == 2 else range(target.size)
+    # A class that is everywhere or nowhere among the test rows has no curve.
+    areas = [roc_auc_score(truth == c, probabilities[:, c]) for c in codes if 0 < np.mean(truth == c) < 1]
+    return float(np.mean(areas)) if areas else 0.5
 
 
 def each_column(real: Batch, train: Batch, test: Batch, schema: Schema) -> dict[str, float]:
     """The score of columns predicted from the others, on a scale where 0 says nothing and 1 is all."""
     found = {}
-    for column in chosen_columns(schema):
+    chosen = list(schema.columns)
+    if len(chosen) > MOST_COLUMNS:
+        chosen = [chosen[j] for j in np.random.default_rng(0).choice(len(chosen), MOST_COLUMNS, replace=False)]
+    for column in chosen:
         asked = replace(schema, target=column.name, one_of=(), at_most_one_of=())
         value = score(real, train, test, asked)
         found[column.name] = 2 * value - 1 if column.is_coded else max(-1.0, value)
     return found
 
 
-def chosen_columns(schema: Schema) -> list[Column]:
-    """All columns, or as many of them as are tried."""
-    chosen = list(schema.columns)
-    if len(chosen) <= MOST_COLUMNS:
-        return chosen
-    at = np.random.default_rng(0).choice(len(chosen), MOST_COLUMNS, replace=False)
-    return [chosen[j] for j in at]
-
-
-def train_numbers(
-    learner: str, train: Batch, schema: Schema, *, seed: int = 0
-) -> Callable[[Batch], NDArray[np.float64]]:
+def train_numbers(learner: str, train: Batch, schema: Schema) -> Callable[[Batch], NDArray[np.float64]]:
     """Learn a number from some rows, to be asked about others. Rows without a target are not learned from."""
     if learner not in NUMBER_LEARNERS:
         raise BenchmarkError(f"there is no learner {learner!r} for numbers. Known: {', '.join(NUMBER_LEARNERS)}.")
@@ -72,22 +65,7 @@ def train_numbers(
         said = y.mean() if len(y) else schema[name].centre
         return lambda asked: np.full(len(asked[name]), said)
     rows = {key: values[known] for key, values in train.items()}
-    model: Any
-    options: dict[str, Any] = {}
-    if learner == "linear":
-        from sklearn.linear_model import Ridge
-
-        design, model = linear_design(rows, schema), Ridge(alpha=1.0)
-    elif learner == "forest":
-        from sklearn.ensemble import RandomForestRegressor
-
-        design, model = partial(tree_matrix, schema=schema), RandomForestRegressor(random_state=seed, n_jobs=-1)
-    else:
-        design = partial(tree_matrix, schema=schema)
-        model = need_lightgbm().LGBMRegressor(random_state=seed, verbose=-1, n_jobs=1)
-        coded = [at for at, column in enumerate(schema.features) if column.is_coded]
-        options = {"categorical_feature": coded or "auto"}
-    fitted = model.fit(design(rows), y, **options)
+    fitted, design = fit_learner(learner, rows, y, schema, of_numbers=True)
     return lambda asked: np.asarray(fitted.predict(design(asked)))
 
 
@@ -98,17 +76,3 @@ def r2(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
     1.0
     """
     return float(1 - ((truth - predicted) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
-
-
-def _area(real: Batch, train: Batch, test: Batch, schema: Schema) -> float:
-    from sklearn.metrics import roc_auc_score
-
-    target = schema.require_coded_target()
-    truth = test[target.name]
-    known, asked = Examples(train, train[target.name]), Examples(test, truth)
-    balanced = has_rare_class(real[target.name])
-    probabilities = train_and_predict("lightgbm", known, asked, schema, balanced=balanced)
-    codes = [1] if target.size == 2 else range(target.size)
-    # A class that is everywhere or nowhere among the test rows has no curve.
-    areas = [roc_auc_score(truth == c, probabilities[:, c]) for c in codes if 0 < np.mean(truth == c) < 1]
-    return float(np.mean(areas)) if areas else 0.5

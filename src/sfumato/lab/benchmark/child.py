@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 from sfumato.errors import ModelError, SfumatoError
@@ -26,27 +25,17 @@ Method = Mechanism | Baseline
 
 _MEMORY = ": the machine may have run out of memory. Run fewer at once."
 _GUARD = "A script has to call it below `if __name__ == '__main__':`, because a fresh process imports the script again."
-_CAUSES: dict[int | None, str] = {
-    -9: _MEMORY,
-    137: _MEMORY,
-    1: f"; the error stands above. {_GUARD}",
-}
+_CAUSES: dict[int | None, str] = {-9: _MEMORY, 137: _MEMORY, 1: f"; the error stands above. {_GUARD}"}
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Rows of one fitted model, and what they cost.
+    """Rows of one fitted model, as many as are recommended and `as_many` as are real, and what they cost.
 
-    Seconds run from rows in memory to synthetic rows in memory, the accounting included. The peak is the largest
+    Seconds run from rows in memory to the recommended rows in memory, the accounting included. The peak is the largest
     resident memory of the process from then to then: interpreter, imports and private rows are part of it. Neither
-    counts memory of a GPU.
-
-    Attributes:
-        synthetic: As many rows as are recommended for training.
-        as_many: As many rows as the real training set has; nothing where the model cannot make that many.
-        seconds: Wall time of the fit and of the recommended rows.
-        peak_memory_mb: Of the same.
+    counts memory of a GPU. `as_many` is None where the model cannot make that many.
     """
 
     synthetic: Synthetic = field(repr=False)
@@ -65,7 +54,14 @@ def release_in_child(
     context = multiprocessing.get_context("spawn")  # a fork would inherit the peak, and locked threads
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,))
-    _start(process)
+    try:  # no row was read yet, so what the system says can be told
+        process.start()
+    except RuntimeError as error:
+        said = " ".join(str(error).split()).partition(". ")[0]
+        raise BenchmarkError(f"no process can be started for the release: {said}. {_GUARD}") from None
+    except OSError as error:
+        said = f"no process can be started for the release: {error.strerror}. Run fewer at once."
+        raise BenchmarkError(said) from None
     theirs.close()  # so that the end of the process is the end of the pipe
     message: object = ""
     try:
@@ -85,19 +81,6 @@ def release_in_child(
     raise BenchmarkError(
         f"the process of the release ended with code {process.exitcode} and no result{_CAUSES.get(process.exitcode, '.')}"
     )
-
-
-def _start(process: SpawnProcess) -> None:
-    """No row was read yet, so what the system says of it can be told."""
-    try:
-        process.start()
-    except RuntimeError as error:
-        said = " ".join(str(error).split()).partition(". ")[0]
-        raise BenchmarkError(f"no process can be started for the release: {said}. {_GUARD}") from None
-    except OSError as error:
-        raise BenchmarkError(
-            f"no process can be started for the release: {error.strerror}. Run fewer at once."
-        ) from None
 
 
 def _receive(connection: Connection) -> object:
@@ -134,15 +117,10 @@ def _release(
         fitted = fit(method, Sensitive.read(rows, schema), budget, seed=seed, on_step=on_step)
     synthetic = fitted.sample("many", seed=seed)
     seconds, peak = time.perf_counter() - start, _peak_mb()
-    return Outcome(synthetic, _as_many(fitted, rows, seed), seconds, peak)
-
-
-def _as_many(fitted: Fitted | FittedBaseline, rows: Rows, seed: int) -> Synthetic | None:
-    """From the same model, at no cost: a comparison with n real rows has to name n synthetic ones too."""
-    try:
-        return fitted.sample(row_count(rows), seed=seed)
-    except ModelError:
-        return None  # a mixing mechanism holds the rows that it mixed, and no more
+    as_many = None
+    with contextlib.suppress(ModelError):  # a mixing mechanism holds the rows that it mixed, and no more
+        as_many = fitted.sample(row_count(rows), seed=seed)
+    return Outcome(synthetic, as_many, seconds, peak)
 
 
 def _peak_mb() -> float | None:

@@ -20,8 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SfumatoError, SourceError
-from sfumato.public.schema.schema import Column, Schema
-from sfumato.public.schema.schema_file import parse_schema
+from sfumato.public.schema.schema import Schema
 
 
 class BenchmarkError(SfumatoError):
@@ -88,10 +87,10 @@ def dataset(name: str) -> Dataset:
     Traceback (most recent call last):
     sfumato.errors.SourceError: there is no dataset 'iris'. Known: mnist, fashion-mnist, adult, census, credit, ...
     """
-    for entry in CATALOGUE:
-        if entry.name == name:
-            return entry
-    raise SourceError(f"there is no dataset {name!r}. Known: {', '.join(entry.name for entry in CATALOGUE)}.")
+    found = {entry.name: entry for entry in CATALOGUE}
+    if name not in found:
+        raise SourceError(f"there is no dataset {name!r}. Known: {', '.join(found)}.")
+    return found[name]
 
 
 def find(name: str) -> tuple[Path, ...]:
@@ -125,7 +124,7 @@ def documented_schema(name: str) -> Schema:
     >>> documented_schema("isolet")["f617"].bounds
     (-1.0, 1.0)
     """
-    return parse_schema(_written_out(schema_text(name)))
+    return Schema.parse(_written_out(schema_text(name)))
 
 
 def schema_text(name: str) -> str:
@@ -139,12 +138,10 @@ def _written_out(text: str) -> str:
     columns = {each: entry for name, entry in tree.pop("columns").items() for each in _run(name)}
     lines = []
     for section, entry in (*tree.items(), *((f"columns.{json.dumps(name)}", entry) for name, entry in columns.items())):
-        lines += [f"[{section}]", *(f"{key} = {json.dumps(_each(key, value))}" for key, value in entry.items())]
+        if "categories" in entry:
+            entry = entry | {"categories": [each for text in entry["categories"] for each in _run(text)]}
+        lines += [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in entry.items())]
     return "\n".join(lines)  # a JSON value of these kinds is a TOML value
-
-
-def _each(key: str, value: Any) -> Any:
-    return [each for text in value for each in _run(text)] if key == "categories" else value
 
 
 def _run(text: str) -> Iterator[str]:
@@ -173,12 +170,10 @@ def with_others(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
     Without it they would count as missing, which is another thing.
     """
-    return frame.assign(**{c.name: _listed(frame[c.name], c) for c in schema.columns if OTHER in c.categories})
-
-
-def _listed(values: "pd.Series", column: Column) -> "pd.Series":
-    texts = values.astype(str)
-    return texts.where(texts.isin([*column.categories, _MISSING]), OTHER)
+    open_lists = [column for column in schema.columns if OTHER in column.categories]
+    texts = {column.name: frame[column.name].astype(str) for column in open_lists}
+    listed = {column.name: texts[column.name].isin([*column.categories, _MISSING]) for column in open_lists}
+    return frame.assign(**{name: values.where(listed[name], OTHER) for name, values in texts.items()})
 
 
 def first_word(values: "pd.Series") -> "pd.Series":
@@ -213,16 +208,10 @@ def row_count(rows: Rows) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """One dataset of the protocol.
+    """One dataset of the protocol: rows to release, and rows that no release and no learner sees before its test.
 
-    Attributes:
-        name: What it is called on the command line.
-        train: The rows to release.
-        test: Rows that no release and no learner sees before its test.
-        schema: What is public about the rows.
-        metric: `accuracy` (images), `auc` (two classes) or `auc_ovo` (several: one against one).
-        positive: The class whose probability is scored where there are two.
-        balanced: Whether LightGBM weighs the classes, on real and on synthetic rows alike.
+    `metric` is `accuracy` (images), `auc` (two classes, of which the `positive` one is scored) or `auc_ovo` (several:
+    one against one). `balanced`: LightGBM weighs the classes, on real and on synthetic rows alike.
     """
 
     name: str
@@ -243,18 +232,12 @@ def make_benchmark(name: str, *, train: Rows, test: Rows, schema: Schema) -> Ben
     rates = pd.Series(np.asarray(train[target.name])).astype(str).str.lower().value_counts(normalize=True)
     metric: Metric = "accuracy" if schema.images else "auc" if target.size == 2 else "auc_ovo"
     positive = target.categories[-1] if target.size == 2 else None
-    balanced = bool(rates.min() < RARE)
-    return Benchmark(
-        name=name, train=train, test=test, schema=schema, metric=metric, positive=positive, balanced=balanced
-    )
+    facts: dict[str, Any] = {"metric": metric, "positive": positive, "balanced": bool(rates.min() < RARE)}
+    return Benchmark(name=name, train=train, test=test, schema=schema, **facts)
 
 
 def load(name: str) -> Benchmark:
-    """Read a benchmark dataset from $SFUMATO_DATA, or from the cache that `fetch` fills.
-
-    Raises:
-        SourceError: there is no dataset of that name, or its files are not there.
-    """
+    """Read a benchmark dataset from $SFUMATO_DATA, or from the cache that `fetch` fills."""
     if name not in _LOADERS:
         raise SourceError(f"there is no dataset {name!r}. Known: {', '.join(_LOADERS)}.")
     return _LOADERS[name]()
@@ -265,19 +248,10 @@ def names() -> tuple[str, ...]:
     return tuple(_LOADERS)
 
 
-def register(name: str, loader: Callable[[], Benchmark]) -> None:
-    """Make another dataset known."""
-    _LOADERS[name] = loader
-
-
 def _images(name: str) -> Benchmark:
-    train_images, train_labels, test_images, test_labels = (read_idx(path) for path in find(name))
-    return make_benchmark(
-        name,
-        train={"image": train_images, "label": train_labels},
-        test={"image": test_images, "label": test_labels},
-        schema=documented_schema(name),
-    )
+    images, labels, test_images, test_labels = (read_idx(path) for path in find(name))
+    train, test = {"image": images, "label": labels}, {"image": test_images, "label": test_labels}
+    return make_benchmark(name, train=train, test=test, schema=documented_schema(name))
 
 
 def _official(name: str, *, drop: tuple[str, ...] = ()) -> Benchmark:
@@ -286,19 +260,13 @@ def _official(name: str, *, drop: tuple[str, ...] = ()) -> Benchmark:
     return make_benchmark(name, train=train, test=test, schema=documented_schema(name))
 
 
-def _isolet() -> Benchmark:
-    # The benchmark asks for vowels; the letter, its number and the group of speakers would give them away.
-    return _official("isolet", drop=("subset", "label", "letter"))
-
-
 def _credit() -> Benchmark:
     from sklearn.model_selection import train_test_split
 
     frame = _read_parquet(find("credit")[0]).drop(columns=["Time"])
-    train, test = train_test_split(frame, test_size=0.25, stratify=frame["Class"], random_state=0)
-    return make_benchmark(
-        "credit", train=_renumbered(train), test=_renumbered(test), schema=documented_schema("credit")
-    )
+    parts = train_test_split(frame, test_size=0.25, stratify=frame["Class"], random_state=0)
+    train, test = (part.reset_index(drop=True) for part in parts)
+    return make_benchmark("credit", train=train, test=test, schema=documented_schema("credit"))
 
 
 def _diabetes() -> Benchmark:
@@ -310,10 +278,9 @@ def _diabetes() -> Benchmark:
     frame["medical_specialty"] = first_word(frame["medical_specialty"])
     frame = with_others(frame, schema)
     split = GroupShuffleSplit(n_splits=1, test_size=0.25, random_state=0)
-    of_train, of_test = next(split.split(frame, groups=frame["patient_nbr"]))
-    return make_benchmark(
-        "diabetes130", train=_renumbered(frame.iloc[of_train]), test=_renumbered(frame.iloc[of_test]), schema=schema
-    )
+    parts = next(split.split(frame, groups=frame["patient_nbr"]))
+    train, test = (frame.iloc[part].reset_index(drop=True) for part in parts)
+    return make_benchmark("diabetes130", train=train, test=test, schema=schema)
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -337,16 +304,13 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise SourceError(f"{path} cannot be read ({type(error).__name__}). Fetch it again.") from None
 
 
-def _renumbered(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.reset_index(drop=True)
-
-
 _LOADERS: dict[str, Callable[[], Benchmark]] = {
     "mnist": lambda: _images("mnist"),
     "fashion-mnist": lambda: _images("fashion-mnist"),
     "adult": lambda: _official("adult"),
     "census": lambda: _official("census", drop=("instance_weight",)),
     "credit": _credit,
-    "isolet": _isolet,
+    # It asks for vowels; the letter, its number and the group of speakers would give them away.
+    "isolet": lambda: _official("isolet", drop=("subset", "label", "letter")),
     "diabetes130": _diabetes,
 }

@@ -21,7 +21,6 @@ class Examples:
     soft: NDArray[np.float32] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.label)
 
 
@@ -40,10 +39,7 @@ def encoded(rows: Any, schema: Schema) -> Batch:
 
 
 def synthetic_examples(synthetic: Synthetic, schema: Schema) -> Examples:
-    """Encode what a release holds.
-
-    What noise has carried past the bounds of pictures is put back to them.
-    """
+    """Encode what a release holds. What noise has carried past the bounds of pictures is put back to them."""
     if synthetic.table is not None:
         missing = [column.name for column in schema.columns if column.name not in synthetic.table.columns]
         if missing:
@@ -59,12 +55,8 @@ def synthetic_examples(synthetic: Synthetic, schema: Schema) -> Examples:
     low, size = np.float32(column.low), np.float32(column.high - column.low)
     pixels = np.clip((synthetic.images.astype(np.float32) - low) / size, 0, 1)
     soft = None if synthetic.soft_labels is None else _normalised(synthetic.soft_labels)
-    label = synthetic.labels if synthetic.labels is not None else _hard(soft)
+    label = np.asarray(synthetic.labels if soft is None or synthetic.labels is not None else soft.argmax(axis=1))
     return Examples({column.name: pixels, target.name: label}, label.astype(np.int64), soft)
-
-
-def _hard(soft: NDArray[np.float32] | None) -> NDArray[np.int64]:
-    return np.zeros(0, dtype=np.int64) if soft is None else soft.argmax(axis=1).astype(np.int64)
 
 
 def _normalised(soft: NDArray[Any]) -> NDArray[np.float32]:

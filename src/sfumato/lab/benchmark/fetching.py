@@ -173,9 +173,6 @@ def fetch(name: str, *, on_step: Callable[[str], None] = lambda step: None) -> t
     """Download a dataset into $SFUMATO_DATA, or into the cache folder where that is not set.
 
     A file is moved to its place when it has passed its checks, never before.
-
-    Raises:
-        SourceError: there is no such dataset, it cannot be reached, or what came is not what was published.
     """
     folder, source = data_folder(), SOURCES.get(name) or dataset(name)
     for file, expected in source.hashes.items():

@@ -1,5 +1,6 @@
 """How good predictions are, and how close the marginals of synthetic rows are to those of the real ones. Not private."""
 
+import itertools
 from collections.abc import Sequence
 
 import numba
@@ -30,19 +31,11 @@ def utility(metric: Metric, probabilities: NDArray[np.float64], truth: NDArray[n
         raise BenchmarkError("the test rows are all of one class, so there is no area under a curve.")
     if metric == "auc":
         return float(roc_auc_score(truth == 1, probabilities[:, 1]))
-    return _one_against_one(probabilities, truth)
-
-
-def _one_against_one(probabilities: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
-    """Hand and Till's measure: for each pair, both classes take a turn as the positive one."""
-    from sklearn.metrics import roc_auc_score
-
-    present = np.unique(truth)
+    # Hand and Till's measure: for each pair, both classes take a turn as the positive one.
     areas = []
-    for positive in present:
-        for negative in present[present != positive]:
-            pair = (truth == positive) | (truth == negative)
-            areas.append(roc_auc_score(truth[pair] == positive, probabilities[pair, positive]))
+    for positive, negative in itertools.permutations(np.unique(truth), 2):
+        pair = (truth == positive) | (truth == negative)
+        areas.append(roc_auc_score(truth[pair] == positive, probabilities[pair, positive]))
     return float(np.mean(areas))
 
 

@@ -4,6 +4,7 @@ What a learner reaches on the real training rows is computed once for each seed,
 on real rows as on synthetic ones, so the anchor of a table is the mean over the same learner seeds as the releases.
 """
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -49,27 +50,14 @@ def scores(learner: str, train: Examples, test: Examples, benchmark: Benchmark, 
 def real_scores(learner: str, train: Examples, test: Examples, benchmark: Benchmark, *, seed: int = 0) -> Scores:
     """The same learner with the same seed on the real training rows: the anchor of every line."""
     path = _place(learner, train, test, benchmark, seed)
-    found = _kept(path)
-    if found is None:
-        found = scores(learner, train, test, benchmark, seed=seed)
-        _keep(path, found)
-    return found
-
-
-def _kept(path: Path) -> Scores | None:
-    try:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):  # not kept yet, or damaged: it is computed
         kept = json.loads(path.read_text(encoding="utf-8"))
         return Scores(value=float(kept["value"]), brier=float(kept["brier"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # not kept yet, or damaged: it will be computed
-
-
-def _keep(path: Path, found: Scores) -> None:
-    try:
+    found = scores(learner, train, test, benchmark, seed=seed)
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time, nothing else
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(found)), encoding="utf-8")
-    except OSError:
-        return  # a cache that cannot be written costs time, nothing else
+    return found
 
 
 def _place(learner: str, train: Examples, test: Examples, benchmark: Benchmark, seed: int) -> Path:
@@ -115,7 +103,6 @@ class Spread:
         return f"{self.mean:{spec}}" if self.deviation is None else f"{self.mean:{spec}} ± {self.deviation:{spec}}"
 
     def __str__(self) -> str:
-        """With four digits."""
         return format(self)
 
 
@@ -182,16 +169,12 @@ def run(
     the same fitted model are scored: the recommended one, and (keys that end in `_n`; nothing where the model cannot
     make that many) as many as there are real training rows. Time and memory are those of `child.Outcome`.
 
-    Args:
-        name: A dataset, or a benchmark that is loaded already.
-        epsilon: Of the release. None, and delta without meaning, for a baseline alone, which has none.
-        method: A mechanism, the name of one, or a baseline.
-        learner: One or several; by default the network for images and LightGBM for tables.
-        seeds: How many, or which.
-        delta: Of the release.
-        on_step: Told what is being done.
+    A baseline has no epsilon. The learner is by default the network for images and LightGBM for tables. `seeds`: how
+    many, or which.
     """
-    budget = _budget(method, epsilon=epsilon, delta=delta)
+    if isinstance(method, Baseline) != (epsilon is None):
+        raise BenchmarkError("a mechanism needs an epsilon, and a baseline has none.")
+    budget = None if epsilon is None else Budget(epsilon=epsilon, delta=delta)
     if isinstance(name, str):
         on_step("reading the dataset")
     benchmark = load(name) if isinstance(name, str) else name
@@ -250,20 +233,10 @@ def run(
             }
 
 
-def _budget(method: str | Mechanism | Baseline, *, epsilon: float | None, delta: float) -> Budget | None:
-    if isinstance(method, Baseline) != (epsilon is None):
-        raise BenchmarkError("a mechanism needs an epsilon, and a baseline has none.")
-    return None if epsilon is None else Budget(epsilon=epsilon, delta=delta)
-
-
 def _fidelity(train: Examples, synthetic: Examples, benchmark: Benchmark) -> dict[str, float | None]:
     """From the same release as the utility. Pictures have no columns to compare."""
-    one_way, two_way = (math.nan, math.nan)
-    if not benchmark.schema.images:
-        one_way, two_way = distances(train, synthetic, benchmark.schema)
-    n_classes = benchmark.schema.require_coded_target().size
-    return {
-        "tvd_1way": None if math.isnan(one_way) else round(one_way, 6),
-        "tvd_2way": None if math.isnan(two_way) else round(two_way, 6),
-        "class_rate_error": round(class_rate_error(train.label, synthetic.label, n_classes=n_classes), 6),
-    }
+    schema = benchmark.schema
+    ways = (math.nan, math.nan) if schema.images else distances(train, synthetic, schema)
+    tvd = {f"tvd_{at}way": None if math.isnan(way) else round(way, 6) for at, way in enumerate(ways, start=1)}
+    error = class_rate_error(train.label, synthetic.label, n_classes=schema.require_coded_target().size)
+    return {**tvd, "class_rate_error": round(error, 6)}

@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.schema_file import parse_schema
 
 TRAIN_ROWS, TEST_ROWS = 30_000, 10_000
 _TRAIN_SEED, _TEST_SEED = 1503, 1519
@@ -35,7 +34,7 @@ _WORK_BY_EDUCATION = np.array(
 
 def demo_schema() -> Schema:
     """The schema of the demo population."""
-    return parse_schema(files("sfumato.lab.demo").joinpath("schema.toml").read_text(encoding="utf-8"))
+    return Schema.parse(files("sfumato.lab.demo").joinpath("schema.toml").read_text(encoding="utf-8"))
 
 
 def patient_population() -> pd.DataFrame:
@@ -57,7 +56,8 @@ def make_population(n_rows: int, *, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     age = np.clip(np.round(18 + 77 * rng.beta(1.7, 2.3, n_rows)), 18, 95)
     region = rng.choice(5, size=n_rows, p=[0.24, 0.16, 0.22, 0.20, 0.18])
-    level = _levels(1.9 - 0.014 * (age - 45) + 0.5 * (region == 4) + rng.normal(0, 1.1, n_rows))
+    leaning = 1.9 - 0.014 * (age - 45) + 0.5 * (region == 4) + rng.normal(0, 1.1, n_rows)
+    level = np.clip(np.round(leaning), 0, 4).astype(np.int64)
     work = _occupations(rng, age, level)
     working = ~np.isin(work, ["retired", "none"])
     income = np.exp(2.75 + 0.22 * level + 0.55 * working + 0.008 * (age - 40) + rng.normal(0, 0.45, n_rows))
@@ -65,7 +65,10 @@ def make_population(n_rows: int, *, seed: int) -> pd.DataFrame:
     weight = 26 + 3.2 * np.sin((age - 20) / 75 * np.pi) - 0.6 * level + 0.8 * (region == 2)
     weight = np.clip(weight + 4.2 * rng.gamma(2.0, 0.7, n_rows) - 5.5, 15, 50)
     pressure = 88 + 0.55 * age + 0.9 * (weight - 26) + 4 * smoker + rng.normal(0, 11, n_rows)
-    diabetes = rng.random(n_rows) < _risk(age, weight, pressure, smoker, level, work)
+    old, heavy = (age - 50) / 15, (weight - 27) / 4
+    risk = -1.8 + 1.15 * old + 1.05 * heavy + 0.45 * old * heavy
+    risk += 1.3 * (pressure > 135) + 1.2 * (smoker & (age > 50)) - 0.2 * level + 0.5 * (work == "transport")
+    diabetes = rng.random(n_rows) < _sigmoid(0.85 * risk)
     # Who feels well is measured less often; the day of the last visit tells a little of it too.
     measured = rng.random(n_rows) < np.where(diabetes, 0.90, 0.82)
     since = np.where(diabetes, 300, 420)
@@ -86,30 +89,12 @@ def make_population(n_rows: int, *, seed: int) -> pd.DataFrame:
     )
 
 
-def _levels(leaning: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.clip(np.round(leaning), 0, 4).astype(np.int64)
-
-
 def _occupations(rng: np.random.Generator, age: NDArray[np.float64], level: NDArray[np.int64]) -> NDArray[np.str_]:
     upto = np.cumsum(_WORK_BY_EDUCATION, axis=1)[level]
     kind = np.minimum((rng.random(len(age))[:, None] > upto).sum(axis=1), 4)
     work = _WORK[kind]
     work = np.where(rng.random(len(age)) < 0.07 + 0.25 * (age < 23), "none", work)
     return np.where(rng.random(len(age)) < _sigmoid((age - 65) / 1.5), "retired", work)
-
-
-def _risk(
-    age: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    pressure: NDArray[np.float64],
-    smoker: NDArray[np.bool_],
-    level: NDArray[np.int64],
-    work: NDArray[np.str_],
-) -> NDArray[np.float64]:
-    old, heavy = (age - 50) / 15, (weight - 27) / 4
-    score = -1.8 + 1.15 * old + 1.05 * heavy + 0.45 * old * heavy
-    score += 1.3 * (pressure > 135) + 1.2 * (smoker & (age > 50)) - 0.2 * level + 0.5 * (work == "transport")
-    return _sigmoid(0.85 * score)
 
 
 def _sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:

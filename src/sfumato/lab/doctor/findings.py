@@ -15,14 +15,9 @@ Verdict = Literal["leak", "clear", "note"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One test of the panel.
+    """One test of the panel: a `leak`; `clear`, nothing was found; or a `note`, which takes knowledge of the data to judge.
 
-    Attributes:
-        check: Its name.
-        verdict: `leak`; `clear`, nothing was found; `note`, a fact that only somebody who knows the data can judge.
-        sentence: What was seen, in words.
-        p_value: How often chance would do the same or worse; none where the test has no null hypothesis.
-        figures: What was counted.
+    `p_value` is how often chance would do the same or worse; none where the test has no null hypothesis.
     """
 
     check: str

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,8 @@ from sfumato.lab.attacks.inference import AttributeAttack, attribute_inference
 from sfumato.lab.attacks.membership import closest, density_ratio
 from sfumato.lab.attacks.roc import Attack
 from sfumato.lab.attacks.sheets import Comparison, from_frames
+from sfumato.lab.doctor import values
 from sfumato.lab.doctor.findings import ALARM, Finding, Verdict, noted
-from sfumato.lab.doctor.values import (
-    copied_rows,
-    exact_counts,
-    exact_extremes,
-    near_copies,
-    rare_values,
-    raw_values,
-    row_count,
-)
 
 
 @dataclass(frozen=True)
@@ -113,19 +105,11 @@ def examine(
     sensitive: str | None = None,
     on_step: Callable[[str], None] = lambda step: None,
 ) -> Diagnosis:
-    """Look for leaks in a synthetic table. Not private.
+    """Look for leaks in a synthetic table that was made from the real one. Not private.
 
-    Args:
-        real: The rows that it was made from: a CSV or Parquet file, or a frame.
-        synthetic: The table.
-        holdout: Rows of the same population that it was not made from. They sharpen most tests, and attacks need them.
-        tool: What made it, if known.
-        epsilon: What an honest release may leak: counts and attacks are judged by it.
-        sensitive: The column to guess in attribute inference; by default the last.
-        on_step: Told what is being done.
-
-    Raises:
-        SourceError: A table cannot be read, has no rows, or shares no column with the real one.
+    Rows of the same population that it was not made from, `holdout`, sharpen most tests, and attacks need them. Counts
+    and attacks are judged by what an honest release may leak at `epsilon`. Attribute inference guesses `sensitive`, by
+    default the last column.
     """
     faults = faults_of(tool) if tool is not None else ()
     on_step("reading the tables")
@@ -137,7 +121,19 @@ def examine(
         raise SourceError(f"the tables have no common column {sensitive!r}. They have: {', '.join(found.names[:20])}.")
     if min(len(sheet) for sheet in found.sheets) < 2:
         raise SourceError("a table has fewer than two rows: there is nothing to compare.")
-    findings = _leak_tests(found, epsilon=epsilon, on_step=on_step)
+    tests: dict[str, Callable[[Comparison], Finding]] = {
+        "copied rows": values.copied_rows,
+        "near copies": values.near_copies,
+        "raw numbers": values.raw_values,
+        "exact counts": partial(values.exact_counts, epsilon=epsilon),
+        "exact extremes": values.exact_extremes,
+        "rare categories": values.rare_values,
+        "row count": values.row_count,
+    }
+    findings = []
+    for name, test in tests.items():
+        on_step(name)
+        findings.append(test(found))
     on_step("attacks")
     attacks = density_ratio(found)
     guessed = attribute_inference(found, column=sensitive or found.names[-1])
@@ -166,23 +162,6 @@ def read_table(table: str | Path | pd.DataFrame) -> pd.DataFrame:
         return pd.read_csv(path, sep="\t" if ".tsv" in path.name.lower() else ",", low_memory=False)
     except _UNREADABLE as error:
         raise SourceError(f"{path} cannot be read as a table ({type(error).__name__}). Give CSV or Parquet.") from None
-
-
-def _leak_tests(found: Comparison, *, epsilon: float, on_step: Callable[[str], None]) -> list[Finding]:
-    tests: dict[str, Callable[[Comparison], Finding]] = {
-        "copied rows": copied_rows,
-        "near copies": near_copies,
-        "raw numbers": raw_values,
-        "exact counts": lambda given: exact_counts(given, epsilon=epsilon),
-        "exact extremes": exact_extremes,
-        "rare categories": rare_values,
-        "row count": row_count,
-    }
-    findings = []
-    for name, test in tests.items():
-        on_step(name)
-        findings.append(test(found))
-    return findings
 
 
 def _judge(attacks: list[Attack], *, epsilon: float) -> Finding:

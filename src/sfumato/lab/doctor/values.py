@@ -3,6 +3,7 @@
 Some synthetic rows equal real ones by chance; more than chance makes is a copy.
 """
 
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -145,31 +146,18 @@ def exact_extremes(found: Comparison) -> Finding:
             continue
         for sign in (1, -1):
             top = np.sort(sign * real)[::-1]
-            if top[0] == top[1] or _is_round(top[0], real):
+            # A number is round that has at least two digits fewer than the usual one of its column.
+            if top[0] == top[1] or _digits(top[0]) + 2 <= np.median([_digits(each) for each in real[:200]]):
                 continue
             # A fresh largest value falls within about the span of the top ten, on one of the column's steps.
             step = np.diff(np.unique(real)).min()
             chances.append(min(_LIKELY, 1 / (1 + (top[0] - top[min(9, len(top) - 1)]) / step)))
             met.append(bool((sign * synthetic).max() == top[0]))
     hits = int(sum(met))
-    p = _at_least(hits, chances) if chances else 1.0
+    # The chance of so many successes among trials of unequal chances.
+    p = float(reduce(np.convolve, [(1 - chance, chance) for chance in chances], np.ones(1))[hits:].sum())
     sentence = f"{hits} of {len(met)} smallest and largest numbers that one real row alone holds are those of the synthetic rows."
     return judged("exact extremes", p, sentence, met=hits, ends=len(met))
-
-
-def _at_least(hits: int, chances: list[float]) -> float:
-    """The chance of so many successes among trials of unequal chances."""
-    upto = np.zeros(len(chances) + 1)
-    upto[0] = 1.0
-    for chance in chances:
-        upto[1:] = upto[1:] * (1 - chance) + upto[:-1] * chance
-        upto[0] *= 1 - chance
-    return float(upto[hits:].sum())
-
-
-def _is_round(value: float, column: NDArray[np.float64]) -> bool:
-    """Whether a number has at least two digits fewer than the usual one of its column."""
-    return _digits(value) + 2 <= float(np.median([_digits(each) for each in column[:200]]))
 
 
 def _digits(value: float) -> int:
@@ -231,11 +219,8 @@ def _cells(found: Comparison) -> list[tuple[NDArray[np.int64], ...]]:
 
 def few_valued(found: Comparison) -> list[int]:
     """Columns of categories, and of numbers with few values."""
-    return [
-        at
-        for at, is_number in enumerate(found.is_number)
-        if not is_number or len(np.unique(found.real.codes[:, at])) <= MOST_VALUES
-    ]
+    values = [len(np.unique(codes)) for codes in found.real.codes.T]
+    return [at for at, is_number in enumerate(found.is_number) if not is_number or values[at] <= MOST_VALUES]
 
 
 def exact_counts(found: Comparison, *, epsilon: float) -> Finding:
@@ -248,7 +233,8 @@ def exact_counts(found: Comparison, *, epsilon: float) -> Finding:
     scale = len(found.synthetic) / len(found.real)
     agree = n_cells = 0
     best, columns = 1.0, few_valued(found)
-    chance = _left_alone(epsilon, scale)
+    largest, ratio = np.ceil(1 / scale) - 1, np.exp(-epsilon)  # noise up to the largest rounds away
+    chance = float(1 - 2 * ratio ** (largest + 1) / (1 + ratio))  # of a count to differ by less than one synthetic row
     for at in columns:
         size = 1 + max(int(sheet.codes[:, at].max(initial=0)) for sheet in found.sheets)
         real, synthetic = (np.bincount(s.codes[:, at], minlength=size) for s in (found.real, found.synthetic))
@@ -263,20 +249,11 @@ def exact_counts(found: Comparison, *, epsilon: float) -> Finding:
     return judged("exact counts", p, sentence, same=agree, counts=n_cells)
 
 
-def _left_alone(epsilon: float, scale: float) -> float:
-    """The most probable share of counts that differ by less than one synthetic row."""
-    largest = np.ceil(1 / scale) - 1  # noise up to here rounds away
-    ratio = np.exp(-epsilon)
-    return float(1 - 2 * ratio ** (largest + 1) / (1 + ratio))
-
-
 def row_count(found: Comparison) -> Finding:
     """Whether the tables have equally many rows."""
     n_real, n_synthetic = len(found.real), len(found.synthetic)
-    if n_real == n_synthetic:
-        sentence = "Both tables have the same number of rows. If that number is not public, it is told."
-    else:
-        sentence = "The tables have different numbers of rows."
+    same = "Both tables have the same number of rows. If that number is not public, it is told."
+    sentence = same if n_real == n_synthetic else "The tables have different numbers of rows."
     return noted("row count", sentence, real=n_real, synthetic=n_synthetic)
 
 

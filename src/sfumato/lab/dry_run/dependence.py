@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,6 @@ class Groups:
     """For every group, declared or likely by its names, how many rows have none, one, or several of it set."""
 
     def __init__(self, schema: Schema) -> None:
-        """Nothing counted yet."""
         self._declared = schema.groups
         likely = candidate_groups(schema.features, declared=schema.groups)
         self._likely = tuple(OneOf(members) for members in likely)
@@ -48,20 +48,17 @@ class Groups:
             what = f"{key} {_names(group)}: rows with several set, of which the first is kept"
             out += found(None, what, rows=several, of=rows, remedy=remedy)
             what = f"{key} {_names(group)}: rows with none set, in which the first becomes so"
-            out += found(
-                None, what, rows=0 if group.or_none else none, of=rows, remedy="Declare at_most_one_of instead."
-            )
+            broken = 0 if group.or_none else none
+            out += found(None, what, rows=broken, of=rows, remedy="Declare at_most_one_of instead.")
         for group in self._likely:
             none, one, _ = map(int, self._counts[group])
-            key = "one_of" if one >= _NEARLY_ALL * rows else "at_most_one_of"
+            exactly = one >= _NEARLY_ALL * rows
             if rows and one and none + one >= _NEARLY_ALL * rows:
-                what = (
-                    f"{_names(group)}: {'exactly one' if key == 'one_of' else 'at most one'} is set in nearly every row"
-                )
+                what = f"{_names(group)}: {'exactly' if exactly else 'at most'} one is set in nearly every row"
+                key, obey = ("one_of", one) if exactly else ("at_most_one_of", none + one)
                 remedy = f"If that is a public rule, declare it: {key} = [...] under [dataset]."
-                share = (one if key == "one_of" else none + one) / rows
-                n_rows = round(share * rows)
-                out.append(Finding(column=None, what=what, rows=n_rows, share=share, remedy=remedy, is_fault=False))
+                facts: dict[str, Any] = {"rows": obey, "share": obey / rows, "remedy": remedy}
+                out.append(Finding(column=None, what=what, is_fault=False, **facts))
         return out
 
 
@@ -106,7 +103,6 @@ class Dependences:
     """Which coded columns are a function of another one, as far as the rows go."""
 
     def __init__(self, columns: Sequence[Column], *, target: str | None = None) -> None:
-        """Every pair may be one."""
         self._target = target
         sizes = {c.name: size for c in columns if (size := code_count(c)) is not None and size <= _MOST_VALUES}
         self._columns = {c.name: c for c in columns if c.name in sizes}
@@ -156,9 +152,8 @@ class Dependences:
             rule = f"If that is a public rule, declare it: depends_on = [{json.dumps(by[0], ensure_ascii=False)}]; or leave it out."
             if name == self._target:
                 rule = "The target is told by it: is it known at the time when a model shall predict?"
-            out.append(
-                Finding(column=name, what=f"{what}, in every row", rows=n_rows, share=1.0, remedy=rule, is_fault=False)
-            )
+            facts: dict[str, Any] = {"what": f"{what}, in every row", "rows": n_rows, "share": 1.0, "remedy": rule}
+            out.append(Finding(column=name, is_fault=False, **facts))
         return out
 
 
@@ -166,7 +161,6 @@ class Declared:
     """A dependence that the schema declares: how many rows break it."""
 
     def __init__(self, column: Column) -> None:
-        """Nothing counted yet."""
         self._column = column
         self._names = [*column.depends_on, column.name]
         self._counts: pd.Series[int] | None = None

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -119,24 +120,14 @@ def found(
     if not rows:
         return []
     share = rows / max(of, 1)
-    return [
-        Finding(
-            column=column,
-            what=what,
-            rows=rows,
-            share=share,
-            remedy=remedy,
-            is_fault=share >= LITTLE,
-            examples=tuple(examples),
-        )
-    ]
+    facts: dict[str, Any] = {"rows": rows, "share": share, "is_fault": share >= LITTLE}
+    return [Finding(column=column, what=what, remedy=remedy, examples=tuple(examples), **facts)]
 
 
 class Texts:
     """Texts that did not fit, with how often each came, as many as memory bears."""
 
     def __init__(self) -> None:
-        """Nothing seen yet."""
         self.rows = 0
         self._counts: Counter[str] = Counter()
 

@@ -3,12 +3,10 @@
 NOT private: it looks at rows outside of the doors, for the custodian alone, and writes nothing.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.lab.dry_run.dependence import Declared, Dependences, Groups
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding, found
@@ -17,7 +15,7 @@ from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.csv_file import CsvSource
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.sources import Source, open_source
-from sfumato.public.schema.schema import Column, Schema
+from sfumato.public.schema.schema import Schema
 
 #: Values that are held at once.
 _CHUNK_CELLS = 1 << 21
@@ -54,10 +52,6 @@ class DryRun:
 def dry_run(data: Any, schema: Schema) -> DryRun:
     """Read all rows once and say what a release would map, cut or leave out in silence.
 
-    Args:
-        data: what `Sensitive.read` takes.
-        schema: what is public about the data.
-
     >>> import numpy as np
     >>> from sfumato.public.schema.schema import Column
     >>> schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 110)),))
@@ -72,10 +66,13 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
     tallies = {column.name: tally_of(column, least=least) for column in columns}
     grouped = {name for group in schema.groups for name in group.members}
     dependences = Dependences([c for c in known if c.name not in grouped], target=schema.target)
-    groups, target = Groups(schema), _Target(schema)
-    declared = [Declared(column) for column in known if column.depends_on and _all_known(column, known)]
+    groups = Groups(schema)
+    target, target_values = next((column for column in known if column.name == schema.target), None), set[float]()
+    known_names = {column.name for column in known}
+    declared = [Declared(column) for column in known if column.depends_on and set(column.depends_on) <= known_names]
     names = [column.name for column in columns] or [schema.columns[0].name]
-    encoded = _encoded(schema, known) if known else None
+    alone = tuple(replace(column, depends_on=()) for column in known)
+    encoded = replace(schema, columns=alone, target=None, one_of=(), at_most_one_of=()) if known else None
     n_rows = 0
     for chunk in source.chunks(names, rows=max(1, min(1 << 16, _CHUNK_CELLS // len(names)))):
         n_rows += len(chunk[names[0]])
@@ -83,7 +80,9 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
             batch = conform(chunk, encoded)
             dependences.add(batch)
             groups.add(batch)
-            target.add(batch)
+            if target is not None and len(target_values) < 2:
+                numbers = np.nan_to_num(batch[target.name].astype(np.float64), nan=np.inf)
+                target_values.update(np.unique(numbers)[:2].tolist())
             for rule in declared:
                 rule.add(batch)
         for name, tally in tallies.items():
@@ -91,42 +90,16 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
     findings = _findings_of_lines(source, n_rows) + _findings_of_persons(source, schema, n_rows)
     if schema.unit.person is None:
         findings += _findings_of_size(n_rows, schema)
-    findings += target.findings(n_rows)
+    if target is not None and len(target_values) == 1:
+        what = "the target has one value in all rows"
+        remedy = "Is its list of categories, words or bounds that of the file? A model can learn nothing from it."
+        findings += found(target.name, what, rows=n_rows, of=n_rows, remedy=remedy)
     findings += [finding for tally in tallies.values() for finding in tally.findings(n_rows)]
     findings += groups.findings(n_rows) + dependences.findings()
     findings += [finding for rule in declared for finding in rule.findings(n_rows)]
     used = {*(column.name for column in schema.columns), schema.unit.person}
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
     return DryRun(n_rows, tuple(name for name in source.names if name not in used), tuple(ordered))
-
-
-def _encoded(schema: Schema, known: Sequence[Column]) -> Schema:
-    """The schema of those columns by themselves."""
-    alone = tuple(replace(column, depends_on=()) for column in known)
-    return replace(schema, columns=alone, target=None, one_of=(), at_most_one_of=())
-
-
-def _all_known(column: Column, known: Sequence[Column]) -> bool:
-    return set(column.depends_on) <= {other.name for other in known}
-
-
-class _Target:
-    """Whether the target has more than one value left."""
-
-    def __init__(self, schema: Schema) -> None:
-        column = schema.target_column
-        self._column = None if column is None or column.discover else column
-        self._values: set[float] = set()
-
-    def add(self, batch: Mapping[str, NDArray[np.generic]]) -> None:
-        if self._column is not None and len(self._values) < 2:
-            self._values.update(np.unique(np.nan_to_num(batch[self._column.name].astype(np.float64), nan=np.inf))[:2])
-
-    def findings(self, rows: int) -> list[Finding]:
-        if self._column is None or len(self._values) != 1:
-            return []
-        remedy = "Is its list of categories, words or bounds that of the file? A model can learn nothing from it."
-        return found(self._column.name, "the target has one value in all rows", rows=rows, of=rows, remedy=remedy)
 
 
 def _findings_of_lines(source: Source, rows: int) -> list[Finding]:

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from sfumato.lab.dry_run.finding import BAD_BYTES, Finding, Texts, counted_texts, found, look_of, may_be_thousands
-from sfumato.private.intake.conforming import coder
+from sfumato.private.intake.conforming import coder, truth_table
 from sfumato.private.intake.scalars import parse_date, parse_number
-from sfumato.private.intake.truth import truth_table
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
 from sfumato.public.budget import budget_of
 from sfumato.public.plan.discovery import plan_discovery
@@ -35,7 +34,6 @@ class Tally(ABC):
     """Counts of one column."""
 
     def __init__(self, column: Column) -> None:
-        """Nothing counted yet."""
         self._column, self._missing = column, 0
         self._unread = Texts()
 
@@ -75,7 +73,6 @@ class DiscoveredTally(Tally):
     """A text column whose categories are left to discovery: what it would not find, and which type the texts look like."""
 
     def __init__(self, column: Column, *, least: int) -> None:
-        """Nothing counted yet; texts in fewer rows than `least` are not let out."""
         super().__init__(column)
         self._least, self._counts = least, Counter[str]()
 
@@ -120,7 +117,6 @@ class NumberTally(Tally):
     """Numbers and dates: not readable, missing, beyond the bounds, not whole."""
 
     def __init__(self, column: Column) -> None:
-        """Nothing counted yet."""
         super().__init__(column)
         self._parse = parse_date if column.kind == "datetime" else parse_number
         self._below = self._above = self._broken = self._rows = self._pointed = 0
@@ -169,7 +165,6 @@ class CodedTally(Tally):
     """Categories and booleans: outside of the list, missing."""
 
     def __init__(self, column: Column) -> None:
-        """Nothing counted yet."""
         super().__init__(column)
         self._read = coder(column)
         self._folded = {category.strip().casefold() for category in column.categories}

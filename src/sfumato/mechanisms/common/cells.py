@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.public.schema.schema import Column
 
 
@@ -25,18 +25,13 @@ class Cells:
     >>> grid = Cells(Column(name="gain", kind="numeric", bounds=(-1000, 1000)))
     >>> grid.count, grid.code(np.array([-1000.0, -1e-9, 0.0, 1e-9, 1000.0])).tolist()
     (1027, [0, 512, 513, 514, 1026])
-
-    Args:
-        column: The column.
-        bend: The grid turns from even to logarithmic at one part in so many of the range.
-        turns: How many cells each of some even parts of the grid has got; of the grid that follows, the next; and so on.
-        n_places: Cells of a number that has no short list of values.
     """
 
     column: Column
-    bend: float = 2000.0
+    bend: float = 2000.0  # the grid turns from even to logarithmic at one part in so many of the range
+    #: How many cells each of some even parts of the grid has got; of the grid that follows, the next; and so on.
     turns: tuple[tuple[int, ...], ...] = ()
-    n_places: int = 1024
+    n_places: int = 1024  # cells of a number that has no short list of values
 
     def __post_init__(self) -> None:
         """Work out at once what is kept: a release must hold the same whatever was asked of its cells before."""
@@ -54,6 +49,11 @@ class Cells:
         """Whether every whole number of the range has its own cell."""
         c = self.column
         return c.kind == "integer" and 0 <= math.floor(c.high) - math.ceil(c.low) < self.n_places
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether a column lies on a grid: numbers that have no short list of values do, and most cells hold many values."""
+        return self.column.is_number and not self.whole
 
     @cached_property
     def inner(self) -> int:
@@ -75,7 +75,7 @@ class Cells:
         return not self.column.is_coded and self.column.missing
 
     @cached_property
-    def grid(self) -> NDArray[np.int64]:
+    def grid(self) -> Integers:
         """For each cell of a number its place on the grid, or -1 for one that is a single value."""
         if self.column.is_coded or self.whole:
             return np.full(self.inner, -1)
@@ -84,7 +84,7 @@ class Cells:
             places = np.insert(places, at, -1)
         return places
 
-    def code(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
+    def code(self, values: Values) -> Integers:
         """The cell of each value; each value alone decides."""
         if self.column.is_coded:
             return values.astype(np.int64)
@@ -99,7 +99,7 @@ class Cells:
                 cell = np.where(numbers == value, at, cell)
         return np.where(absent, self.inner, cell) if self.has_missing_cell else cell
 
-    def draw(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.generic]:
+    def draw(self, cells: Integers, rng: np.random.Generator) -> Values:
         """A value in each cell: evenly within it, in the bent scale."""
         if self.column.is_coded:
             return cells
@@ -112,7 +112,7 @@ class Cells:
                 values = np.where(cells == atom, value, values)
         return np.where(cells >= self.inner, np.nan, values)
 
-    def middles(self) -> NDArray[np.float64]:
+    def middles(self) -> Floats:
         """The value in the middle of each cell of a number."""
         if self.whole:
             return math.ceil(self.column.low) + np.arange(self.inner, dtype=np.float64)
@@ -120,7 +120,7 @@ class Cells:
         values[list(self._atoms)] = list(self._atoms.values())
         return values
 
-    def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ends(self) -> tuple[Floats, Floats]:
         """The values at which each cell of a number begins and ends: the same one for a single value."""
         if self.whole:
             return self.middles() - 0.5, self.middles() + 0.5
@@ -144,7 +144,7 @@ class Cells:
         return atoms | {self.n_places + len(atoms): high}
 
     @cached_property
-    def _after_atoms(self) -> NDArray[np.int64]:
+    def _after_atoms(self) -> Integers:
         return np.flatnonzero(self.grid >= 0)
 
     @property
@@ -157,25 +157,25 @@ class Cells:
     def _origin(self) -> float:
         return min(max(0.0, self.column.low), self.column.high)
 
-    def _bend(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        bent: NDArray[np.float64] = np.arcsinh((values - self._origin) / self._scale)
+    def _bend(self, values: Floats) -> Floats:
+        bent: Floats = np.arcsinh((values - self._origin) / self._scale)
         return bent
 
-    def _place_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _place_of(self, values: Floats) -> Integers:
         """Where on the grid each value lies."""
         low, high = self._range
         even = (self._bend(values) - low) / (high - low)
         place = np.searchsorted(self._edges, even, side="right") - 1 if self.turns else np.floor(even * self.n_places)
         return np.clip(place, 0, self.n_places - 1).astype(np.int64)
 
-    def _value_at(self, place: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _value_at(self, place: Floats) -> Floats:
         low, high = self._range
         even = np.interp(place, np.arange(self.n_places + 1), self._edges) if self.turns else place / self.n_places
-        values: NDArray[np.float64] = self._origin + self._scale * np.sinh(low + even * (high - low))
+        values: Floats = self._origin + self._scale * np.sinh(low + even * (high - low))
         return np.clip(values, self.column.low, self.column.high)
 
     @cached_property
-    def _edges(self) -> NDArray[np.float64]:
+    def _edges(self) -> Floats:
         """Where the cells of the grid begin and end on the even one, as parts of it."""
         edges = np.arange(self.n_places + 1) / self.n_places
         for counts in reversed(self.turns):
@@ -190,7 +190,7 @@ class Cells:
         return float(low), float(high)
 
 
-def coarse_parts(cells: Cells, *, n_parts: int) -> NDArray[np.int64]:
+def coarse_parts(cells: Cells, *, n_parts: int) -> Integers:
     """The coarse part of each cell: single values, categories and missing ones alone, the grid in even parts."""
     if cells.column.is_coded:
         return np.arange(cells.inner)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Integers
 from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
 
 
@@ -41,7 +41,7 @@ class ClassedRows:
         """The image, if the rows are images."""
         return self.schema.images[0] if self.schema.images else None
 
-    def labels(self, batch: Batch) -> NDArray[np.int64]:
+    def labels(self, batch: Batch) -> Integers:
         """The class of each row."""
         if self.target is None:
             return np.zeros(n_rows_of(batch), dtype=np.int64)

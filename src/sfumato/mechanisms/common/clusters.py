@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.shrink import shrunk_means
 from sfumato.public.machine.exact_arithmetic import squared_distances
@@ -20,8 +20,8 @@ from sfumato.public.plan.doors import Doors
 from sfumato.public.schema.encoding import one_hot
 from sfumato.public.schema.schema import Batch
 
-Vectors = NDArray[np.float64]
-Labels = Callable[[Batch], NDArray[np.int64]]
+Vectors = Floats
+Labels = Callable[[Batch], Integers]
 
 LENGTH_CELLS = 64
 _CLIP_QUANTILE = 0.95
@@ -38,19 +38,19 @@ def counts_and_sums(groups: int, width: int, *, soft: bool = False) -> tuple[Blo
     return (Hot(name="counts", width=groups, share=0.2), sums)
 
 
-def in_group(group: NDArray[np.int64], vectors: NDArray[np.generic], groups: int) -> dict[str, NDArray[np.generic]]:
+def in_group(group: Integers, vectors: Values, groups: int) -> dict[str, Values]:
     """What a row gives to `counts_and_sums`."""
     return {"counts": group, "sums": np.concatenate([one_hot(group, size=groups), vectors], axis=1)}
 
 
-def clipped(vectors: NDArray[np.generic], bound: float) -> Vectors:
+def clipped(vectors: Values, bound: float) -> Vectors:
     """Vectors no longer than the bound."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     shorter: Vectors = vectors * np.minimum(1.0, bound / np.maximum(lengths, 1e-12))
     return shorter
 
 
-def nearest_centre(vectors: NDArray[np.generic], label: NDArray[np.int64], centres: Vectors) -> NDArray[np.int64]:
+def nearest_centre(vectors: Values, label: Integers, centres: Vectors) -> Integers:
     """The nearest centre of the row's own class; `centres` holds (class, cluster, entry)."""
     nearest = np.zeros(len(vectors), dtype=np.int64)
     for c in np.unique(label):
@@ -59,7 +59,7 @@ def nearest_centre(vectors: NDArray[np.generic], label: NDArray[np.int64], centr
     return nearest
 
 
-def about_nearest(vectors: Vectors, label: NDArray[np.int64], centres: Vectors) -> Vectors:
+def about_nearest(vectors: Vectors, label: Integers, centres: Vectors) -> Vectors:
     """What is left of vectors when the nearest centre is taken off."""
     left: Vectors = vectors - centres[label, nearest_centre(vectors, label, centres)]
     return left
@@ -74,13 +74,13 @@ def public_start(classes: int, clusters: int, width: int, *, spread: float) -> V
     return centres
 
 
-def set_aside(centres: Vectors, used: NDArray[np.bool_]) -> Vectors:
+def set_aside(centres: Vectors, used: Flags) -> Vectors:
     """Centres with those that are not in use out of every row's reach."""
     return np.where(used[:, :, None], centres, _FAR)
 
 
 def responsibilities(
-    vectors: NDArray[np.generic], label: NDArray[np.int64], centres: Vectors, weights: Vectors, variance: Vectors
+    vectors: Values, label: Integers, centres: Vectors, weights: Vectors, variance: Vectors
 ) -> Vectors:
     """How much each cluster of its own class answers for a row: (row, class * cluster), each row adding up to 1.
 
@@ -106,22 +106,15 @@ def find_centres(
     vector: str,
     spread: float,
     rounds: int,
-    used: NDArray[np.bool_] | None = None,
+    used: Flags | None = None,
     energy: float | None = None,
 ) -> tuple[Vectors, Vectors]:
     """Rounds of clustering with noisy sums: centres and weights, each as (class, cluster, ...).
 
-    Args:
-        view: The doors.
-        step: A step with the blocks of `counts_and_sums`, planned for as many uses as rounds.
-        start: Where the centres begin, a public place.
-        labels: The class of each row.
-        vector: The prepared column that is clustered.
-        spread: The length that vectors are clipped to.
-        rounds: How many rounds.
-        used: Which centres are in use, if not all; the others stay empty, and their blocks hold noise.
-        energy: The mean squared length of the vectors, by an earlier noisy answer: for EM, a mixture of round Gaussians.
-            Without it every row is in one cluster (Lloyd).
+    The step has the blocks of `counts_and_sums`, and is planned for as many uses as rounds. It clusters the prepared
+    column `vector`, clipped to the length `spread`. Centres that are not `used` stay empty, and their blocks hold
+    noise. With the mean squared length of the vectors, the `energy`, clusters are a mixture of round Gaussians (EM);
+    without it every row is in one of them (Lloyd).
     """
     classes, clusters, width = start.shape
     used = np.ones((classes, clusters), dtype=bool) if used is None else used
@@ -131,7 +124,7 @@ def find_centres(
 
         def assigned(
             batch: Batch, centres: Vectors = centres, weights: Vectors = weights, variance: Vectors = variance
-        ) -> dict[str, NDArray[np.generic]]:
+        ) -> dict[str, Values]:
             label, vectors = labels(batch), batch[vector]
             if energy is None:
                 nearest = label * clusters + nearest_centre(vectors, label, centres)
@@ -161,7 +154,7 @@ def length_block(name: str = "length") -> Hot:
     return Hot(name=name, width=LENGTH_CELLS)
 
 
-def length_cell(vectors: NDArray[np.generic], longest: float) -> Vectors:
+def length_cell(vectors: Values, longest: float) -> Vectors:
     """The cell of each vector's length."""
     cells: Vectors = np.linalg.norm(vectors, axis=1) / longest * LENGTH_CELLS
     return cells
@@ -192,12 +185,12 @@ def mean_square(noisy_counts: Vectors, typical: float, *, longest: float) -> flo
     return float(max((kept * length**2).sum() / max(kept.sum(), 1.0), 0.05 * typical**2))
 
 
-def large_enough(noisy_sizes: Vectors, used: NDArray[np.bool_], least: int) -> NDArray[np.bool_]:
+def large_enough(noisy_sizes: Vectors, used: Flags, least: int) -> Flags:
     """Clusters whose noisy size reaches the least one, and the largest of each class.
 
     The rows of the others are not lost: without its centre, they are nearest to another one.
     """
     sizes = np.where(used, noisy_sizes, -np.inf)
-    kept: NDArray[np.bool_] = sizes >= least
+    kept: Flags = sizes >= least
     kept[np.arange(len(sizes)), sizes.argmax(axis=1)] = True
     return kept

@@ -6,9 +6,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
+
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def sums_at(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+def sums_at(weights: Floats, codes: Integers) -> Floats:
     """For each row of codes the sum of the weights there, by row of weights. A code without a weight is an IndexError."""
     out, width = np.zeros((len(codes), len(weights))), np.uint64(weights.shape[1])
     for i in range(codes.shape[0]):
@@ -24,7 +26,7 @@ def sums_at(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[n
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def weights_at(codes: NDArray[np.integer[Any]], weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+def weights_at(codes: NDArray[np.integer[Any]], weights: Floats, size: int) -> Floats:
     """The weight of all rows at every code below the size: `np.bincount`, which would copy codes of any other type than its own."""
     out = np.zeros(size)
     for i in range(codes.size):
@@ -33,16 +35,14 @@ def weights_at(codes: NDArray[np.integer[Any]], weights: NDArray[np.float64], si
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def scale_at(weights: NDArray[np.float64], codes: NDArray[np.integer[Any]], factors: NDArray[np.float64]) -> None:
+def scale_at(weights: Floats, codes: NDArray[np.integer[Any]], factors: Floats) -> None:
     """Multiply the weight of each row by the factor at its code."""
     for i in range(codes.size):
         weights[i] *= factors[codes[i]]
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def products_at(
-    codes: NDArray[np.int64], beyond: NDArray[np.float64], slopes: NDArray[np.float64], width: int
-) -> NDArray[np.float64]:
+def products_at(codes: Integers, beyond: Floats, slopes: Floats, width: int) -> Floats:
     """The sum over rows of x x^T times the slope: x has a one at each code (which rise along a row), and `beyond` at the end."""
     out = np.zeros((width + 1, width + 1))
     for i in range(codes.shape[0]):
@@ -60,9 +60,7 @@ def products_at(
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def codes_and_values(
-    codes: NDArray[np.int64], left_out: NDArray[np.int64], values: NDArray[np.float64], n_hot: int
-) -> NDArray[Any]:
+def codes_and_values(codes: Integers, left_out: Integers, values: Floats, n_hot: int) -> NDArray[Any]:
     """Rows of a weighted hot block: codes other than the one of each column to leave out, unused ones, and the row's value."""
     out = np.full((len(codes), n_hot + 1), -1.0)
     for i in range(codes.shape[0]):
@@ -77,14 +75,14 @@ def codes_and_values(
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
 def drawn_within(
-    upto: NDArray[np.float64],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    below: NDArray[np.float64],
-    inside: NDArray[np.float64],
+    upto: Floats,
+    first: Integers,
+    last: Integers,
+    below: Floats,
+    inside: Floats,
     bins: NDArray[np.integer[Any]],
-    uniform: NDArray[np.float64],
-) -> NDArray[np.int64]:
+    uniform: Floats,
+) -> Integers:
     """For each row a place between the first and the last of its bin, by the mass of places, which is `upto` there in all.
 
     A search by halves among the places of the bin alone: most have few, of which a search among all knows nothing.
@@ -104,13 +102,7 @@ def drawn_within(
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def halvings_of(
-    own: NDArray[np.float64],
-    reference: NDArray[np.float64],
-    spread: float,
-    singles: NDArray[np.float64],
-    most: int,
-) -> NDArray[np.int64]:
+def halvings_of(own: Floats, reference: Floats, spread: float, singles: Floats, most: int) -> Integers:
     """How often a spread can be halved and still be more than the difference, at most so often less one.
 
     -1 where one is missing, or both are the same single value.

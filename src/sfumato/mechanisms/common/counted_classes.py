@@ -3,13 +3,13 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.model import rows_counted
 from sfumato.public.plan.doors import Measured
 
 
-def class_rates(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def class_rates(counts: Floats) -> Floats:
     """What part of all rows each class seems to have; equal parts where none stands above 0."""
     kept = np.maximum(counts, 0.0)
     return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ModelError
 from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import n_channels
 from sfumato.public.machine.torch_extra import need_torch
@@ -26,10 +27,8 @@ _TRIED = 1000
 class Outputs(NamedTuple):
     """What rows are drawn from, one row each: tensors.
 
-    Attributes:
-        numbers: In [0, 1]: the middle of each number.
-        spreads: Its standard deviation; none for pixels, which are what they are.
-        probabilities: Of each code, columns side by side.
+    Numbers are the middles, in [0, 1]; pixels, which are what they are, have no spreads. Probabilities are of each
+    code, columns side by side.
     """
 
     numbers: Any
@@ -79,7 +78,7 @@ class Generator:
             signal = torch.relu(signal @ weight + bias)
         return signal @ last[0] + last[1]
 
-    def trained(self, parameters: list[Any]) -> tuple[NDArray[np.float64], ...]:
+    def trained(self, parameters: list[Any]) -> tuple[Floats, ...]:
         """Parameters as arrays; refused where training has diverged, so that no row can hold what is not a number."""
         torch = need_torch("a generator")
         latent = np.random.default_rng(0).normal(size=(_TRIED, self.latent))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.counted_classes import CountedClasses, class_rates
 from sfumato.mechanisms.common.generator import Generator, Outputs
 from sfumato.model import Synthetic, check_row_count
@@ -20,7 +21,7 @@ class GeneratorModel(CountedClasses):
     """A network, its parameters, and the noisy number of rows of each class."""
 
     generator: Generator
-    parameters: tuple[NDArray[np.float64], ...] = field(repr=False)
+    parameters: tuple[Floats, ...] = field(repr=False)
     class_counts: Measured = field(repr=False)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
@@ -32,7 +33,7 @@ class GeneratorModel(CountedClasses):
         numbers, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
         return self.generator.rows.synthetic(numbers, codes, labels)
 
-    def _drawn(self, labels: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def _drawn(self, labels: Integers, rng: np.random.Generator) -> tuple[NDArray[Any], Integers]:
         torch = need_torch("a generator")
         parameters = [torch.from_numpy(values) for values in self.parameters]
         latent = torch.from_numpy(rng.normal(size=(len(labels), self.generator.latent)))
@@ -41,9 +42,7 @@ class GeneratorModel(CountedClasses):
         return draw_rows(out, self.generator.rows.code_sizes, rng)
 
 
-def draw_rows(
-    out: Outputs, code_sizes: tuple[int, ...], rng: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def draw_rows(out: Outputs, code_sizes: tuple[int, ...], rng: np.random.Generator) -> tuple[NDArray[Any], Integers]:
     """Numbers and codes of each row, from what a generator says that they are drawn from."""
     numbers = out.numbers.numpy()
     if out.spreads is None:
@@ -52,7 +51,7 @@ def draw_rows(
     return numbers, _draw_codes(out.probabilities.numpy(), code_sizes, rng)
 
 
-def _draw_codes(probabilities: NDArray[Any], sizes: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
+def _draw_codes(probabilities: NDArray[Any], sizes: tuple[int, ...], rng: np.random.Generator) -> Integers:
     """A code of each column for each row."""
     codes = np.empty((len(probabilities), len(sizes)), dtype=np.int64)
     for at, part in enumerate(np.split(probabilities, np.cumsum(sizes)[:-1], axis=1) if sizes else []):

@@ -1,35 +1,26 @@
 """Labels by scores, at the rates that the classes should have."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.logistic import probabilities
 
 
-def balanced_intercepts(
-    scores: NDArray[np.float64], rates: NDArray[np.float64], *, rounds: int = 200
-) -> NDArray[np.float64]:
-    """What to add to each class's score so that classes come out at the given rates on average."""
-    shift = np.zeros(scores.shape[1])
-    wanted = np.maximum(rates, 1e-9)
+def expected_labels(scores: Floats, rates: Floats, *, rounds: int = 200) -> Floats:
+    """The chance of every class for each row, the rates of the classes kept; a single score is that of the second of two."""
+    if scores.shape[1] == 1:
+        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
+    # What to add to each class's score so that classes come out at the given rates on average.
+    shift, wanted = np.zeros(scores.shape[1]), np.maximum(rates, 1e-9)
     for _ in range(rounds):
         reached = probabilities(scores + shift).mean(axis=0)
         shift += np.log(wanted / np.maximum(reached, 1e-12))
         if np.abs(reached - wanted).max() < 1e-7:
             break
-    return np.asarray(shift - shift[0])
+    return probabilities(scores + (shift - shift[0]))
 
 
-def expected_labels(
-    scores: NDArray[np.float64], rates: NDArray[np.float64], *, rounds: int = 200
-) -> NDArray[np.float64]:
-    """The chance of every class for each row, the rates of the classes kept; a single score is that of the second of two."""
-    if scores.shape[1] == 1:
-        scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
-    return probabilities(scores + balanced_intercepts(scores, rates, rounds=rounds))
-
-
-def score_order(p: NDArray[np.float64]) -> NDArray[np.int64]:
+def score_order(p: Floats) -> Integers:
     """Rows in the order in which they lie along the direction in which their chances differ most.
 
     Which of its two ends comes first is for us to say: another processor may find the opposite direction.
@@ -40,7 +31,7 @@ def score_order(p: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.argsort(spread @ direction * np.sign(direction[largest]), kind="stable")
 
 
-def systematic_labels(p: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+def systematic_labels(p: Floats, rng: np.random.Generator) -> Integers:
     """A label for each row with the given chances: of any stretch of rows with like chances, as many as expected."""
     order = score_order(p)
     p = p[order]

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.compiled import sums_at
 
 
@@ -29,16 +29,16 @@ class Layout:
         return sum(self.sizes)
 
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Integers:
         """Where each table begins."""
         return np.cumsum([0, *self.sizes[:-1]])
 
-    def split(self, values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def split(self, values: Floats) -> list[Floats]:
         """The tables, along the last axis."""
         return np.split(values[..., : self.width], self.starts[1:], axis=-1)
 
 
-def side_by_side(tables: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def side_by_side(tables: Sequence[Integers]) -> Integers:
     """Tables of different lengths as the rows of one array.
 
     >>> side_by_side([np.array([3, 4]), np.array([5])]).tolist()
@@ -61,17 +61,17 @@ class BinCodes:
         """Weights of a class."""
         return self.layout.width + 1
 
-    def codes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def codes(self, rows: Integers) -> Integers:
         """The places of each row."""
         return np.concatenate([rows + self.layout.starts, np.full((len(rows), 1), self.layout.width)], axis=1)
 
-    def one_hot(self, rows: NDArray[np.int64]) -> Any:
+    def one_hot(self, rows: Integers) -> Any:
         """A sparse matrix with a one at each place."""
         codes = self.codes(rows)
         where = np.repeat(np.arange(len(codes)), codes.shape[1]), codes.ravel()
         return sparse.csr_matrix((np.ones(codes.size), where), shape=(len(codes), self.width))
 
 
-def added(weights: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+def added(weights: Floats, codes: Integers) -> Floats:
     """The sum of the weights at each row's codes, for each row of weights."""
     return np.asarray(sums_at(np.ascontiguousarray(weights), codes))

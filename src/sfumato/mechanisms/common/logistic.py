@@ -3,10 +3,11 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.arrays import Floats, Integers
 
 
-def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def probabilities(scores: Floats) -> Floats:
     """Class probabilities of scores: a sigmoid for one column of them, a softmax for several."""
     if scores.shape[1] == 1:
         return np.asarray(1 / (1 + np.exp(-np.clip(scores, -40, 40))))
@@ -14,12 +15,12 @@ def probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
-def of_all_classes(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def of_all_classes(p: Floats) -> Floats:
     """A column for each class, also where there are two and one of them was given."""
     return p if p.shape[1] > 1 else np.concatenate([1 - p, p], axis=1)
 
 
-def errors(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+def errors(p: Floats, labels: Integers) -> Floats:
     """How wrong each row's p is: 0 on average where p is right, of norm at most 1, or sqrt(2) for several classes.
 
     Plain errors p - y, clipped, would be wrong on average; unclipped, they use the bound only where p is sure of a class. So
@@ -30,7 +31,7 @@ def errors(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.floa
     return np.asarray((p - (labels[:, None] == np.arange(p.shape[1]))) * _lengthened(p))
 
 
-def _lengthened(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def _lengthened(p: Floats) -> Floats:
     """The bound over the longest error that any of several classes could make: that of the least likely one."""
     longest = np.sqrt(1 + (p**2).sum(axis=1) - 2 * p.min(axis=1))
     return np.asarray(math.sqrt(2.0) / longest)[:, None]
@@ -41,12 +42,12 @@ def error_bound(n_sets: int) -> float:
     return 1.0 if n_sets == 1 else math.sqrt(2.0)
 
 
-def error_slopes(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def error_slopes(p: Floats) -> Floats:
     """The derivative of the expected error of each class by its own score."""
     return np.minimum(p, 1 - p) if p.shape[1] == 1 else p * (1 - p) * _lengthened(p)
 
 
-def losses(p: NDArray[np.float64], labels: NDArray[np.int64], *, most: float) -> NDArray[np.float64]:
+def losses(p: Floats, labels: Integers, *, most: float) -> Floats:
     """The log-loss of each row, cut at `most`."""
     of_label = of_all_classes(p)[np.arange(len(labels)), labels]
     return np.minimum(-np.log(np.maximum(of_label, 1e-9)), most)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.classed_rows import ClassedRows, class_names
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.model import Synthetic
@@ -46,20 +47,20 @@ class MixedRows(ClassedRows):
         """Of every column of codes; then two for each number that may be missing."""
         return (*(column.size for column in self._coded), *(2 for _ in self._optional))
 
-    def numbers(self, batch: Batch) -> NDArray[np.float64]:
+    def numbers(self, batch: Batch) -> Floats:
         """Numbers by their bounds, one row each."""
         values = [batch[column.name].reshape(n_rows_of(batch), -1).astype(np.float64) for column in self._numbers]
         scaled = [(v - c.low) / (c.high - c.low) for v, c in zip(values, self._numbers, strict=True)]
         return np.nan_to_num(np.concatenate(scaled, axis=1), nan=0.5) if scaled else np.zeros((n_rows_of(batch), 0))
 
-    def codes(self, batch: Batch) -> NDArray[np.int64]:
+    def codes(self, batch: Batch) -> Integers:
         """Codes, one row each."""
         coded = [batch[column.name].astype(np.int64) for column in self._coded]
         absent = [np.where(np.isnan(batch[column.name]), _ABSENT, _PRESENT) for column in self._optional]
         columns = [*coded, *absent]
         return np.stack(columns, axis=1) if columns else np.zeros((n_rows_of(batch), 0), dtype=np.int64)
 
-    def synthetic(self, numbers: NDArray[Any], codes: NDArray[np.int64], labels: NDArray[np.int64]) -> Synthetic:
+    def synthetic(self, numbers: NDArray[Any], codes: Integers, labels: Integers) -> Synthetic:
         """Rows again."""
         if self.image is not None:
             images = in_bounds(numbers.reshape(len(numbers), *self.image.shape), self.image)

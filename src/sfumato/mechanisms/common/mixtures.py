@@ -6,15 +6,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Singles
 from sfumato.mechanisms.common.classed_rows import class_names
 from sfumato.model import Synthetic
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Schema
 
 
-def mixtures_as_synthetic(
-    features: NDArray[np.float32], labels: NDArray[Any] | None, *, schema: Schema, soft: bool
-) -> Synthetic:
+def mixtures_as_synthetic(features: Singles, labels: NDArray[Any] | None, *, schema: Schema, soft: bool) -> Synthetic:
     """Features in the unit box, one row a mixture; `labels` holds how much of each class is in it."""
     hard = None if labels is None else labels.argmax(axis=1).astype(np.int64)
     soft_labels = labels.astype(np.float32) if soft and labels is not None else None

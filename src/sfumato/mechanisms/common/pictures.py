@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms.common.arrays import Floats, Integers, Singles
 from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
 from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
 
@@ -24,14 +25,14 @@ def n_classes(schema: Schema) -> int:
     return schema.require_coded_target().size if schema.target else 1
 
 
-def labels_of(batch: Batch, schema: Schema) -> NDArray[np.int64]:
+def labels_of(batch: Batch, schema: Schema) -> Integers:
     """The class of each row; 0 where there is no target."""
     if schema.target is None:
         return np.zeros(n_rows_of(batch), dtype=np.int64)
     return batch[schema.target].astype(np.int64)
 
 
-def unit_box(images: NDArray[Any], column: Column) -> NDArray[np.float32]:
+def unit_box(images: NDArray[Any], column: Column) -> Singles:
     """Pixels scaled by their bounds."""
     return ((images.astype(np.float32) - column.low) / (column.high - column.low)).astype(np.float32)
 
@@ -55,7 +56,7 @@ def _whole_type(column: Column) -> np.dtype[Any] | None:
     return next((kind.dtype for kind in kinds if whole and kind.min <= column.low <= column.high <= kind.max), None)
 
 
-def cosine_coefficients(images: NDArray[Any], column: Column, k: int, *, about: float = 0.0) -> NDArray[np.float64]:
+def cosine_coefficients(images: NDArray[Any], column: Column, k: int, *, about: float = 0.0) -> Floats:
     """The first `k` cosine coefficients of each channel, as (n, channel, coefficient), of pictures in units of the schema.
 
     Pixels are brought to the unit box, and measured from the grey `about`.
@@ -67,5 +68,5 @@ def cosine_coefficients(images: NDArray[Any], column: Column, k: int, *, about: 
 
 
 @cache
-def _rounded_basis(height: int, width: int, k: int) -> NDArray[np.float64]:
+def _rounded_basis(height: int, width: int, k: int) -> Floats:
     return rounded_matrix(cosine_basis(height, width, k))

@@ -1,8 +1,8 @@
 """Columns that mechanisms compute once for all later doors. Their names have a space in front, as no column of a table has."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Integers, Singles
 from sfumato.public.schema.schema import Batch
 
 #: A row as a point; the same among the leading directions alone.
@@ -13,12 +13,12 @@ INPUTS = " inputs"
 CODES, BINS, RULE = " codes", " bins", " rule"
 
 
-def whole_numbers(prepared: NDArray[np.float32]) -> NDArray[np.int64]:
+def whole_numbers(prepared: Singles) -> Integers:
     """Prepared codes, which no row has below 0; what is not a number is the first one."""
     return np.fmax(prepared, 0).astype(np.int64)
 
 
-def bins_and_labels(batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def bins_and_labels(batch: Batch) -> tuple[Integers, Integers]:
     """The prepared bins of each row, and its class."""
     prepared = whole_numbers(batch[BINS])
     return prepared[:, :-1], prepared[:, -1]

@@ -1,11 +1,11 @@
-"""Settings that several mechanisms check alike."""
+"""Settings and schemas that several mechanisms check alike."""
 
 import math
 
 import numpy as np
 
-from sfumato.errors import PlanError
-from sfumato.public.schema.schema import Schema
+from sfumato.errors import PlanError, SchemaError
+from sfumato.public.schema.schema import Column, Schema
 
 #: Adam takes first steps of up to ten times its rate; a further ten, so that nobody has to know that.
 _MOST_SINGLE = float(np.finfo(np.float32).max) / 100
@@ -38,3 +38,18 @@ def require_single_precision(**settings: float) -> None:
     for name, value in settings.items():
         if value > _MOST_SINGLE:
             raise PlanError(f"{name} = {value:g} is too large: weights are numbers of single precision.")
+
+
+def require_classes(schema: Schema, learner: str) -> Column:
+    """The target, where it has at least two classes."""
+    column = schema.target_column
+    if column is None:
+        raise SchemaError(f'{learner} needs a target to predict. Set target = "NAME" under [dataset] in schema.toml.')
+    if not column.is_coded:
+        raise SchemaError(
+            f"target {column.name!r} is {column.kind}, and {learner} tells classes apart: it needs a categorical, ordinal or "
+            "boolean one."
+        )
+    if column.size < 2:
+        raise SchemaError(f"target {column.name!r} has one class alone, so {learner} has nothing to tell apart.")
+    return column

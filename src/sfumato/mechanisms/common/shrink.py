@@ -1,7 +1,8 @@
 """Take noise out of noisy means and covariances, knowing how much of it there is; and a basis that no library chooses."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.arrays import Floats
 
 _BAND = 24
 _FEWEST = 50.0  # rows of a class, however few its noisy count says
@@ -9,9 +10,7 @@ _LEAST_VARIANCE = 1e-6
 _DOUBT = 0.5  # how far the variance of a class may lie from that of all, as a part of it
 
 
-def shrunk_means(
-    noisy_sums: NDArray[np.float64], noisy_counts: NDArray[np.float64], *, stddev: float
-) -> NDArray[np.float64]:
+def shrunk_means(noisy_sums: Floats, noisy_counts: Floats, *, stddev: float) -> Floats:
     """Group means, each band of coefficients drawn towards 0 by the part of its energy that is noise.
 
     James and Stein, "Estimation with quadratic loss" (1961), with the positive part.
@@ -25,9 +24,7 @@ def shrunk_means(
     return means
 
 
-def class_covariances(
-    noisy_moments: NDArray[np.float64], noisy_counts: NDArray[np.float64], *, stddev: float
-) -> NDArray[np.float64]:
+def class_covariances(noisy_moments: Floats, noisy_counts: Floats, *, stddev: float) -> Floats:
     """For each class loadings L with L L^T its covariance.
 
     Directions in which a class varies more than noise does are its own. In all others it has the shape that the classes
@@ -43,7 +40,7 @@ def class_covariances(
     return np.stack([_loadings(m / n, shared, stddev=stddev / n) for m, n in zip(noisy_moments, counts, strict=True)])
 
 
-def _loadings(moment: NDArray[np.float64], shared: NDArray[np.float64], *, stddev: float) -> NDArray[np.float64]:
+def _loadings(moment: Floats, shared: Floats, *, stddev: float) -> Floats:
     own, out = _standing_out(moment, stddev=stddev)
     elsewhere = np.eye(len(moment)) - out
     rest = elsewhere @ shared @ elsewhere
@@ -56,7 +53,7 @@ def _loadings(moment: NDArray[np.float64], shared: NDArray[np.float64], *, stdde
     return np.asarray((vectors * np.sqrt(np.maximum(values, _LEAST_VARIANCE))) @ vectors.T)
 
 
-def _standing_out(moment: NDArray[np.float64], *, stddev: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _standing_out(moment: Floats, *, stddev: float) -> tuple[Floats, Floats]:
     """The part of a noisy moment whose eigenvalues stand out of the noise, and the projection on their directions.
 
     Symmetric noise of deviation s has eigenvalues up to 2 s sqrt(k) (Wigner's semicircle), and lifts an eigenvalue l that
@@ -70,7 +67,7 @@ def _standing_out(moment: NDArray[np.float64], *, stddev: float) -> tuple[NDArra
     return np.asarray((kept * lifted[out]) @ kept.T), np.asarray(kept @ kept.T)
 
 
-def orthonormal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def orthonormal(matrix: Floats) -> Floats:
     """The basis that Gram and Schmidt give, a smooth function of the matrix: whatever signs the library takes, the triangle's
     diagonal is positive.
     """

@@ -1,10 +1,11 @@
 """Take noise out of noisy counts: post-processing that knows only the size of the noise."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.arrays import Floats, Integers
 
 
-def haar_within(counts: NDArray[np.float64], *, noise: float, total: float, kept: float = 3.0) -> NDArray[np.float64]:
+def haar_within(counts: Floats, *, noise: float, total: float, kept: float = 3.0) -> Floats:
     """Noisy counts of ordered cells that hold `total` in all, flat wherever the noise explains the difference (Haar).
 
     A difference between two halves below `kept` standard deviations is taken for noise.
@@ -20,15 +21,11 @@ def haar_within(counts: NDArray[np.float64], *, noise: float, total: float, kept
     if abs(excess) < kept * noise * np.sqrt(half * (size - half) / size):
         excess = 0.0
     left = float(np.clip(total * half / size + excess, 0.0, total))
-    return np.concatenate(
-        [
-            haar_within(counts[:half], noise=noise, total=left, kept=kept),
-            haar_within(counts[half:], noise=noise, total=total - left, kept=kept),
-        ]
-    )
+    halves = (counts[:half], left), (counts[half:], total - left)
+    return np.concatenate([haar_within(part, noise=noise, total=rows, kept=kept) for part, rows in halves])
 
 
-def to_simplex(counts: NDArray[np.float64], *, total: float = 1.0) -> NDArray[np.float64]:
+def to_simplex(counts: Floats, *, total: float = 1.0) -> Floats:
     """The nearest nonnegative vector with the given sum: noise around zero is cut on both sides, not only below.
 
     >>> to_simplex(np.array([6.0, 3.0, -1.0]), total=9.0)
@@ -43,7 +40,7 @@ def to_simplex(counts: NDArray[np.float64], *, total: float = 1.0) -> NDArray[np
     return np.asarray(np.maximum(counts - excess[last], 0.0))
 
 
-def rows_to_simplex(counts: NDArray[np.float64], *, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+def rows_to_simplex(counts: Floats, *, totals: Floats) -> Floats:
     """The same for every row of a table of finite numbers, each with a positive sum of its own.
 
     >>> rows_to_simplex(np.array([[6.0, 3.0, -1.0], [1.0, 1.0, 2.0]]), totals=np.array([9.0, 1.0]))
@@ -56,9 +53,7 @@ def rows_to_simplex(counts: NDArray[np.float64], *, totals: NDArray[np.float64])
     return np.asarray(np.maximum(counts - np.take_along_axis(excess, last[:, None], axis=1), 0.0))
 
 
-def fit_margins(
-    table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64], *, rounds: int = 20
-) -> NDArray[np.float64]:
+def fit_margins(table: Floats, rows: Floats, columns: Floats, *, rounds: int = 20) -> Floats:
     """Scale nonnegative tables until their margins are the given ones (iterative proportional fitting).
 
     >>> fit_margins(np.array([[3.0, 1.0], [1.0, 1.0]]), np.array([0.5, 0.5]), np.array([0.5, 0.5])).round(3)
@@ -71,11 +66,11 @@ def fit_margins(
     return table
 
 
-def _ratio(wanted: NDArray[np.float64], given: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(wanted: Floats, given: Floats) -> Floats:
     return np.divide(wanted, given, out=np.zeros_like(wanted), where=given > 0)
 
 
-def draw_each(table: NDArray[np.float64], at: NDArray[np.int64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+def draw_each(table: Floats, at: Integers, uniform: Floats) -> Integers:
     """One column of the table for each row, at the quantile `uniform` of the table's row `at`."""
     upto = np.cumsum(table, axis=1)
     # Rows of the table one after another on one line, so that one sorted search serves all.

@@ -7,16 +7,15 @@ random numbers are drawn for every place, whatever the labels are.
 """
 
 import numpy as np
-from numpy.typing import NDArray
+
+from sfumato.mechanisms.common.arrays import Floats, Integers, Singles
 
 _TRIES = 8  # after so many rows that others have taken, a place repeats one
 _SHARPNESS = 64  # a class 5% less likely than the first one counts a thirtieth of it
 _LEAST = 1e-6
 
 
-def rows_with_rates(
-    soft: NDArray[np.float32], rates: NDArray[np.float64], *, n_rows: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def rows_with_rates(soft: Singles, rates: Floats, *, n_rows: int, rng: np.random.Generator) -> Integers:
     """For each of so many places a row, so that the most likely classes have these rates, up to chance.
 
     A class with too many rows leaves some of its places to rows beyond the places; one with too few repeats some. `soft` is
@@ -35,15 +34,15 @@ def rows_with_rates(
     return chosen
 
 
-def _shares(soft: NDArray[np.float32]) -> NDArray[np.float64]:
+def _shares(soft: Singles) -> Floats:
     """The part of the rows that each class has; a row between two classes counts for both, so that no rounding shows."""
     odds = np.maximum(soft, _LEAST)
     odds = (odds / odds.max(axis=1, keepdims=True)) ** _SHARPNESS
-    shares: NDArray[np.float64] = (odds / odds.sum(axis=1, keepdims=True)).mean(axis=0, dtype=np.float64)
+    shares: Floats = (odds / odds.sum(axis=1, keepdims=True)).mean(axis=0, dtype=np.float64)
     return shares
 
 
-def _rows_of(labels: NDArray[np.int64], c: int, *, n_rows: int) -> tuple[NDArray[np.int64], int]:
+def _rows_of(labels: Integers, c: int, *, n_rows: int) -> tuple[Integers, int]:
     """Rows of a class, and where among all rows they begin: beyond the places, or else anywhere. Without any, all rows."""
     for start in (n_rows, 0):
         rows = start + np.flatnonzero(labels[start:] == c)
@@ -52,7 +51,7 @@ def _rows_of(labels: NDArray[np.int64], c: int, *, n_rows: int) -> tuple[NDArray
     return np.arange(len(labels)), 0
 
 
-def _granted(wishes: NDArray[np.float64], rows: NDArray[np.int64], start: int, *, end: int) -> NDArray[np.int64]:
+def _granted(wishes: Floats, rows: Integers, start: int, *, end: int) -> Integers:
     """For each place the next of these rows after where it wishes; the next wish counts where another place was faster."""
     wished = np.searchsorted(rows, start + wishes * (end - start)) % len(rows)
     granted, is_taken = wished[0].copy(), np.zeros(len(rows), dtype=bool)
@@ -64,5 +63,5 @@ def _granted(wishes: NDArray[np.float64], rows: NDArray[np.int64], start: int, *
         granted[served] = wish[served]
         is_taken[wish[served]] = True
         waiting = np.delete(waiting, first)
-    chosen: NDArray[np.int64] = rows[granted]
+    chosen: Integers = rows[granted]
     return chosen

@@ -11,17 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.clusters import (
-    about_nearest,
-    clipped,
-    counts_and_sums,
-    find_centres,
-    in_group,
-    length_block,
-    length_cell,
-    public_start,
-    typical_length,
-)
+from sfumato.mechanisms.common import clusters
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.pictures import cosine_coefficients, labels_of, n_channels, n_classes
 from sfumato.mechanisms.common.prepared import VECTOR
@@ -52,19 +42,19 @@ class ImageDensity:
     def steps(self, schema: Schema, *, share: float) -> list[Step]:
         """Sums over everyone: lengths to clip by, means coarse to fine, and products of what these leave."""
         k, classes, means = self.width(schema), n_classes(schema), self.first_moments
-        lengths = (length_block(),)
+        lengths = (clusters.length_block(),)
         products = Outer(name="products", shape=(k, k), l2_bound=1.0, groups=classes)
         steps = [
             Step(name="lengths", blocks=lengths, share=_LENGTHS * means),
-            Step(name="mean", blocks=counts_and_sums(1, k), share=_MEAN * means),
+            Step(name="mean", blocks=clusters.counts_and_sums(1, k), share=_MEAN * means),
             Step(name="lengths about the mean", blocks=lengths, share=_LENGTHS * means),
-            Step(name="classes", blocks=counts_and_sums(classes, k), share=means),
+            Step(name="classes", blocks=clusters.counts_and_sums(classes, k), share=means),
             Step(name="lengths about classes", blocks=lengths, share=_LENGTHS * means),
         ]
         if self.clusters > 1:
-            clusters = counts_and_sums(classes * self.clusters, k)
+            blocks = clusters.counts_and_sums(classes * self.clusters, k)
             steps += [
-                Step(name="clusters", blocks=clusters, share=_CLUSTERS, uses=self.rounds),
+                Step(name="clusters", blocks=blocks, share=_CLUSTERS, uses=self.rounds),
                 Step(name="lengths about clusters", blocks=lengths, share=_LENGTHS * means),
             ]
         steps.append(Step(name="products", blocks=(products,), share=1.0))
@@ -77,31 +67,36 @@ class ImageDensity:
         per_channel = k // n_channels(image)
         view.prepare(VECTOR, lambda b: cosine_coefficients(b[image.name], image, per_channel).reshape(n_rows_of(b), k))
         radius = _length(view, "lengths", image)
-        all_rows = view.noisy_sum("mean", lambda b: in_group(np.zeros(n_rows_of(b), np.int64), b[VECTOR] / radius, 1))
+        all_rows = view.noisy_sum(
+            "mean", lambda b: clusters.in_group(np.zeros(n_rows_of(b), np.int64), b[VECTOR] / radius, 1)
+        )
         fewest = all_rows["counts"].stddev  # with fewer rows there is nothing but noise
         mean = radius * all_rows["sums"].values / max(float(all_rows["counts"].values[0]), fewest)
 
-        view.prepare(VECTOR, lambda b: clipped(b[VECTOR], radius) - mean)
+        view.prepare(VECTOR, lambda b: clusters.clipped(b[VECTOR], radius) - mean)
         width = _length(view, "lengths about the mean", image)
-        noisy = view.noisy_sum("classes", lambda b: in_group(labels_of(b, schema), b[VECTOR] / width, classes))
+        noisy = view.noisy_sum("classes", lambda b: clusters.in_group(labels_of(b, schema), b[VECTOR] / width, classes))
         counts, sums = noisy["counts"].values, scaled(noisy["sums"], width, classes, k)
         class_offsets = shrunk_means(sums.values, counts, stddev=sums.stddev)
 
-        view.prepare(VECTOR, lambda b: clipped(b[VECTOR], width) - class_offsets[labels_of(b, schema)])
+        view.prepare(VECTOR, lambda b: clusters.clipped(b[VECTOR], width) - class_offsets[labels_of(b, schema)])
         reach = _length(view, "lengths about classes", image)
         centres, weights = np.zeros((classes, 1, k)), np.ones((classes, 1))
         if self.clusters > 1:
             spread = reach
-            centres, weights = find_centres(
+            centres, weights = clusters.find_centres(
                 view,
                 "clusters",
-                public_start(classes, self.clusters, k, spread=spread),
+                clusters.public_start(classes, self.clusters, k, spread=spread),
                 labels=lambda batch: labels_of(batch, schema),
                 vector=VECTOR,
                 spread=spread,
                 rounds=self.rounds,
             )
-            view.prepare(VECTOR, lambda b: about_nearest(clipped(b[VECTOR], spread), labels_of(b, schema), centres))
+            view.prepare(
+                VECTOR,
+                lambda b: clusters.about_nearest(clusters.clipped(b[VECTOR], spread), labels_of(b, schema), centres),
+            )
             reach = _length(view, "lengths about clusters", image)
 
         def twice(batch: Batch) -> dict[str, NDArray[Any]]:
@@ -124,5 +119,5 @@ class ImageDensity:
 def _length(view: Doors, step: str, column: Column) -> float:
     """Where nearly all lengths of the vectors end."""
     longest = float(np.sqrt(np.prod(column.shape)))
-    noisy = view.noisy_sum(step, lambda batch: {"length": length_cell(batch[VECTOR], longest)})
-    return typical_length(noisy["length"].values, stddev=noisy["length"].stddev, longest=longest)
+    noisy = view.noisy_sum(step, lambda batch: {"length": clusters.length_cell(batch[VECTOR], longest)})
+    return clusters.typical_length(noisy["length"].values, stddev=noisy["length"].stddev, longest=longest)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.oriented import SIDE, resized
+from sfumato.mechanisms.common.arrays import Integers, Singles
 from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.pictures import n_channels
 from sfumato.public.schema.schema import Column, Schema
@@ -27,7 +28,7 @@ def pieces(n_rows: int, schema: Schema) -> Iterator[int]:
 
 def draw_images(
     density: Density, schema: Schema, n_rows: int, *, rng: np.random.Generator, small: bool = False
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+) -> tuple[Singles, Integers]:
     """Images in the unit box, pale and a little outside of it, with the class that each was drawn for.
 
     `small`: large images are drawn in the size that features are taken of, at a fraction of the work.
@@ -41,7 +42,7 @@ def draw_images(
     return np.clip(pixels.reshape(n_rows, *shape, *image.shape[2:]), -0.5, 1.5), label
 
 
-def _vectors(density: Density, n_rows: int, rng: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _vectors(density: Density, n_rows: int, rng: np.random.Generator) -> tuple[Singles, Integers]:
     """Cosine coefficients: a class, a cluster within it, and a Gaussian around the cluster's mean."""
     means, centres, loadings = density["means"], density["centres"], density["loadings"]
     label = rng.choice(len(means), size=n_rows, p=class_rates(density["class_counts"]))
@@ -57,7 +58,7 @@ def _vectors(density: Density, n_rows: int, rng: np.random.Generator) -> tuple[N
 
 
 @cache
-def _basis(image: Column, k: int, small: bool) -> tuple[NDArray[np.float32], tuple[int, int]]:
+def _basis(image: Column, k: int, small: bool) -> tuple[Singles, tuple[int, int]]:
     """What each coefficient adds to the pixels, and the height and width of the images that come of it."""
     height, width = image.shape[:2]
     basis = cosine_basis(height, width, k)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.augment import varied, with_contrast
+from sfumato.mechanisms.common.arrays import Integers, Singles
 from sfumato.mechanisms.common.classed_rows import class_names
 from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.pictures import in_bounds, unit_box
@@ -28,7 +29,7 @@ class _Labelled(NamedTuple):
     """Images, and how much of each class is in them."""
 
     images: NDArray[Any]
-    soft: NDArray[np.float32]
+    soft: Singles
 
 
 #: So many of them, by this randomness.
@@ -88,11 +89,11 @@ class ImageModel:
         soft = np.empty((n_rows, len(self.parts["means"])), dtype=np.float32)
         return _Labelled(np.empty((n_rows, *image.shape), dtype=nothing.dtype), soft)
 
-    def _fill(self, rows: _Labelled, places: NDArray[np.int64], piece: _Piece, rng: np.random.Generator) -> None:
+    def _fill(self, rows: _Labelled, places: Integers, piece: _Piece, rng: np.random.Generator) -> None:
         """Draw rows to these places, some at a time; each piece has randomness of its own, whoever is first."""
         ends = np.cumsum(list(pieces(len(places), self.schema)))
 
-        def draw(some: tuple[NDArray[np.int64], np.random.Generator]) -> None:
+        def draw(some: tuple[Integers, np.random.Generator]) -> None:
             mine, own = some
             rows.images[mine], rows.soft[mine] = piece(len(mine), own)
 
@@ -112,9 +113,7 @@ class ImageModel:
         images, _ = self._plain(n_rows, rng)
         return _Labelled(images, self._teach(images))
 
-    def _fill_with_rates(
-        self, rows: _Labelled, places: NDArray[np.int64], piece: _Piece, rng: np.random.Generator
-    ) -> None:
+    def _fill_with_rates(self, rows: _Labelled, places: Integers, piece: _Piece, rng: np.random.Generator) -> None:
         """The same with images whose most likely classes have the noisy class rates."""
         n_rows = len(places)
         spare = self._room(math.ceil(_SURPLUS * n_rows) - n_rows)
@@ -129,7 +128,7 @@ class ImageModel:
         images[~is_spare] = rows.images[places[taken[~is_spare]]]  # before any of them is overwritten
         rows.images[places[left]], rows.soft[places[left]] = images, soft[taken]
 
-    def _teach(self, images: NDArray[Any]) -> NDArray[np.float32]:
+    def _teach(self, images: NDArray[Any]) -> Singles:
         """How much of each class the teacher sees in released images, in multiples of 1/1024."""
         pixels = unit_box(images, self.schema.images[0])
         inputs = teacher_inputs(pixels, self.parts["feature_mean"], self.parts["whitening"])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.learn.augment import with_contrast
 from sfumato.learn.oriented import n_features, oriented_features
+from sfumato.mechanisms.common.arrays import Floats, Singles
 from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.shrink import orthonormal
@@ -33,9 +34,8 @@ _MOMENTUM = 0.8
 #: The steps together are as long as the noise allows, in units of mu n; and no longer than the curvature allows.
 _WAY, _LONGEST_WAY = 0.7, 24_000.0
 
-
 #: Told the number of a step and the rule before it.
-Watch = Callable[[int, NDArray[np.float64]], None]
+Watch = Callable[[int, Floats], None]
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,7 @@ class LinearTeacher:
     def measure(
         self, view: Doors, schema: Schema, density: Density, *, watch: Watch = lambda step, rule: None
     ) -> dict[str, NDArray[Any]]:
-        """Softmax regression by gradient steps with momentum; the second half of the steps is averaged.
-
-        `watch` is told the number of every step and the rule before it.
-        """
+        """Softmax regression by gradient steps with momentum; the second half of the steps is averaged."""
         image = schema.images[0]
         mean, matrix, rule = self._practised(schema, density)
         rounded = rounded_matrix(matrix)
@@ -82,9 +79,7 @@ class LinearTeacher:
                 total += rule / (self.n_steps - first_averaged)
         return {"feature_mean": mean, "whitening": matrix.astype(np.float32), "rule": total}
 
-    def _practised(
-        self, schema: Schema, density: Density
-    ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
+    def _practised(self, schema: Schema, density: Density) -> tuple[Singles, Floats, Floats]:
         """The mean of the features, their whitening and the rule that images drawn from the density suggest."""
         rng = np.random.default_rng(5)
         features = np.empty((self.practice, n_features(n_channels(schema.images[0]))), dtype=np.float32)
@@ -104,7 +99,7 @@ class LinearTeacher:
         return mean, matrix, fitted_rule(inputs, labels, classes=n_classes(schema))
 
 
-def whitening_of(centred: NDArray[np.float32], *, width: int) -> NDArray[np.float64]:
+def whitening_of(centred: Singles, *, width: int) -> Floats:
     """The matrix to `width` leading directions of features less their mean, each scaled to about the same variance.
 
     Gradient steps, and noise that is the same in all directions, suit features whose covariance is about the identity. The
@@ -124,7 +119,7 @@ def whitening_of(centred: NDArray[np.float32], *, width: int) -> NDArray[np.floa
     return np.asarray(basis @ root)
 
 
-def _gradient_at(rule: NDArray[np.float64], schema: Schema) -> PerRecord:
+def _gradient_at(rule: Floats, schema: Schema) -> PerRecord:
     """The gradient of each row's cross-entropy, as its error in every class and its inputs."""
     rounded = rounded_matrix(rule.T)
 
@@ -136,12 +131,8 @@ def _gradient_at(rule: NDArray[np.float64], schema: Schema) -> PerRecord:
     return gradient
 
 
-def exact_inputs(
-    images: NDArray[np.float32], mean: NDArray[np.float32], rounded: NDArray[np.float64]
-) -> NDArray[np.float32]:
+def exact_inputs(images: Singles, mean: Singles, rounded: Floats) -> Singles:
     """What the teacher sees of images in the unit box, the same bits for an image whatever others stand beside it."""
-    features = oriented_features(
-        images.astype(np.float64)
-    )  # in which other sizes are brought to that of the filters exactly
+    features = oriented_features(images.astype(np.float64))  # so that other sizes are resized exactly
     features -= mean
     return on_grid(of_norm_one(grid_products(on_grid(features), rounded)))

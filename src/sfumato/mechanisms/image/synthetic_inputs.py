@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.learn.oriented import oriented_features
 from sfumato.learn.oriented_torch import torch_features
+from sfumato.mechanisms.common.arrays import Singles
 from sfumato.public.machine.torch_extra import is_out_of_memory, torch_with_gpu
 
 #: One piece at a time: threads would wait for each other on the GPU, each holding memory there.
@@ -20,9 +21,7 @@ _GPU = threading.Lock()
 _BIAS = 0.1  # the teacher's constant input, next to features of norm 1: so small that long steps do not swing
 
 
-def teacher_inputs(
-    images: NDArray[np.float32], mean: NDArray[np.float32], matrix: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def teacher_inputs(images: Singles, mean: Singles, matrix: Singles) -> Singles:
     """Directions of norm 1 and a constant for synthetic images in the unit box, up to rounding."""
     torch = torch_with_gpu()
     if torch is not None:
@@ -37,7 +36,7 @@ def teacher_inputs(
     return of_norm_one(features @ matrix)
 
 
-def of_norm_one(directions: NDArray[Any]) -> NDArray[np.float32]:
+def of_norm_one(directions: NDArray[Any]) -> Singles:
     """Each row scaled to norm 1, and a constant beside it."""
     inputs = np.empty((len(directions), directions.shape[1] + 1), dtype=np.float32)
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
@@ -46,10 +45,8 @@ def of_norm_one(directions: NDArray[Any]) -> NDArray[np.float32]:
     return inputs
 
 
-def _on_device(
-    torch: Any, images: NDArray[np.float32], mean: NDArray[np.float32], matrix: NDArray[np.float32], *, device: str
-) -> NDArray[np.float32]:
+def _on_device(torch: Any, images: Singles, mean: Singles, matrix: Singles, *, device: str) -> Singles:
     with _GPU:
         features = torch_features(torch, images, device=device) - torch.from_numpy(mean).to(device)
-        directions: NDArray[np.float32] = (features @ torch.from_numpy(matrix).to(device)).cpu().numpy()
+        directions: Singles = (features @ torch.from_numpy(matrix).to(device)).cpu().numpy()
     return directions

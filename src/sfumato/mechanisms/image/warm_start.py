@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Singles
 from sfumato.public.schema.encoding import one_hot
 
 _STEPS, _RATE, _MOMENTUM = 100, 60.0, 0.9
@@ -10,15 +11,15 @@ _DECAY = 1e-5
 _ROWS_AT_ONCE = 512  # so few that the processor's cache keeps them for their second product
 
 
-def softmax(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+def softmax(scores: NDArray[np.floating]) -> Floats:
     """Probabilities of each row."""
-    powers: NDArray[np.float64] = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
+    powers: Floats = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
     np.exp(powers, out=powers)
     powers /= powers.sum(axis=1, keepdims=True)
     return powers
 
 
-def fitted_rule(inputs: NDArray[np.float32], label: NDArray[np.int64], *, classes: int) -> NDArray[np.float64]:
+def fitted_rule(inputs: Singles, label: Integers, *, classes: int) -> Floats:
     """Weights of each class, by gradient steps with momentum on the mean cross-entropy."""
     truth = one_hot(label, size=classes).astype(np.float32)
     rule = np.zeros((classes, inputs.shape[1]), dtype=np.float32)

@@ -1,4 +1,7 @@
-"""A rule for the classes of a table: one weight for every bin of every column, learned from the doors' answers."""
+"""A rule for the classes of a table: one weight for every bin of every column, learned from the doors' answers.
+
+Of the stages of `3a-table` it needs a few.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,18 +12,49 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.layout import BinCodes, Layout, added
 from sfumato.mechanisms.common.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.common.prepared import bins_and_labels
-from sfumato.mechanisms.learners.progress import PROGRESS, Look, Watched, judged, look_of
-from sfumato.mechanisms.learners.rule_plan import RulePlan
+from sfumato.mechanisms.learners.progress import PROGRESS, SHARE, Look, Watched, judged, look_of, progress_step
 from sfumato.mechanisms.table.columns.features import Feature
-from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.measure_classes import ClassStage
 from sfumato.mechanisms.table.measure_columns import ColumnStage
 from sfumato.mechanisms.table.measure_joint import JointStage
+from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.target.classifier import GeneratorRule
 from sfumato.mechanisms.table.target.correction import Ask, FullestBins, no_corrections, rate_corrections
 from sfumato.model import Weights
 from sfumato.public.plan.doors import Doors, Measured
+from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Batch
+
+#: Bins, what classes and correlations say of them (a first rule, and rows that stand for private ones), and gradients.
+_STAGES = ("coarse", "fine", "classes", "moments", "teacher")
+
+
+class RulePlan(TablePlan):
+    """Bins and gradients, and nothing that only rows would need; what that frees goes to the gradients."""
+
+    @property
+    def has_trees(self) -> bool:
+        """No: one weight for every bin, and nothing besides."""
+        return False
+
+    @property
+    def codes_block(self) -> None:
+        """None: a rule of bins has nothing to say of categories that share one."""
+        return None
+
+    def shares(self) -> dict[str, float]:
+        """As for rows, but for what is left out."""
+        of_rows = super().shares()
+        kept = {stage: share for stage, share in of_rows.items() if stage in _STAGES}
+        last = "teacher" if "teacher" in kept else "classes"
+        return {**kept, last: kept[last] + sum(of_rows.values()) - sum(kept.values())}
+
+    def steps(self) -> tuple[Step, ...]:
+        """The stages, and a look at how it goes."""
+        steps = super().steps()
+        looks = self.gradients + 1 if any(step.name == "teacher" for step in steps) else 1
+        share = SHARE * sum(step.share for step in steps) / self.schema.unit.max_rows
+        return (*steps, progress_step(looks=looks, share=share))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +97,8 @@ def learn_binned_rule(plan: RulePlan, view: Doors) -> BinnedRule:
     stage = _WatchedStage(plan, view, [])
     rule = stage.rule(generator, with_trees=False)
     if rule is None:  # by noisy counts there is one class: rates are all there is to know
-        weights = _rates_alone(generator, n_sets=plan.n_sets)
+        weights = np.zeros((plan.n_sets, sum(binned.sizes) + 1))
+        weights[:, -1] = rate_corrections(generator.rates)
     elif plan.has("teacher") and tables.rare(binned) is None:
         start = no_corrections(rate_corrections(generator.rate_ratios), plan.settings.target, width=rule.bins.width)
         weights = rule.additive + stage.corrections(generator, rule, start, {})[:, :-1]
@@ -75,12 +110,6 @@ def learn_binned_rule(plan: RulePlan, view: Doors) -> BinnedRule:
     stage.look(BinCodes(Layout(binned.sizes)), weights)
     bin_of = tuple(binning.bin_of for binning in binned.binnings)
     return BinnedRule(features=binned.features, bin_of=bin_of, rule=weights, joined=joined, looks=tuple(stage.looks))
-
-
-def _rates_alone(generator: Generator, *, n_sets: int) -> NDArray[np.float64]:
-    weights = np.zeros((n_sets, sum(generator.binned.sizes) + 1))
-    weights[:, -1] = rate_corrections(generator.rates)
-    return weights
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.settings import require_classes, require_positive, rows_needed
 from sfumato.mechanisms.image.warm_start import softmax
 from sfumato.mechanisms.learners.network import Arrays, Network
 from sfumato.mechanisms.learners.progress import (
@@ -21,18 +22,16 @@ from sfumato.mechanisms.learners.progress import (
     SHARE,
     Look,
     Watched,
+    Watching,
     look_of,
-    progress_reading,
     progress_step,
 )
-from sfumato.mechanisms.learners.targets import require_classes
 from sfumato.model import Classifier, Weights, refuse_diverged
 from sfumato.public.budget import Budget
 from sfumato.public.machine.hardware import GRADIENTS_ON_GPU
 from sfumato.public.machine.torch_extra import default_device, need_torch
 from sfumato.public.plan.block import Dense
 from sfumato.public.plan.doors import Doors, Loss, Measured, Tensor, Tensors
-from sfumato.public.plan.reading import Reading
 from sfumato.public.plan.step import Poisson, Step
 from sfumato.public.schema.schema import Batch, Schema
 
@@ -44,7 +43,7 @@ _IMAGES_AT_ONCE = 512
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Cnn:
+class Cnn(Watching):
     """The learner for images that gains from a GPU.
 
     Args:
@@ -107,10 +106,6 @@ class Cnn:
             raise ValueError("weights of another network")
         return CnnRule(network=network, arrays=dict(weights))
 
-    def readings(self, schema: Schema) -> tuple[Reading, ...]:
-        """What the noise means for a look at the training rows."""
-        return (progress_reading(schema),)
-
     def _moved(self, weights: Arrays, speed: Arrays, noisy: Mapping[str, Measured]) -> tuple[Arrays, Arrays]:
         """One step. The gradient is divided by public constants: the rows that are expected, each of the norm of the clip."""
         scale = 1 / (self.batch * self.clip)
@@ -122,9 +117,7 @@ class Cnn:
         if not schema.images:
             raise SchemaError("cnn is for images. Use the learner logistic for tables.")
         target = require_classes(schema, self.name)
-        for name in ("batch", "epochs", "clip", "learning_rate"):
-            if not getattr(self, name) > 0:
-                raise PlanError(f"{name} = {getattr(self, name)} must be above 0.")
+        require_positive(batch=self.batch, epochs=self.epochs, clip=self.clip, learning_rate=self.learning_rate)
         if not 0 <= self.averaged <= 1:
             raise PlanError(f"averaged = {self.averaged} must lie between 0 and 1.")
         if self.sampling != "poisson":
@@ -135,16 +128,12 @@ class Cnn:
         return Network(schema.images[0], target.size)
 
     def _rate(self, schema: Schema) -> float:
-        if schema.rows is None:
+        rows = rows_needed(schema, what=self.name)
+        if self.batch > rows:
             raise PlanError(
-                "cnn needs the approximate, public number of rows to choose its sampling rate. "
-                "Set rows = N under [dataset] in schema.toml; it need not be exact."
+                f"batch = {self.batch:,} is larger than the data: the schema declares {rows:,} rows. Use at most as many."
             )
-        if self.batch > schema.rows:
-            raise PlanError(
-                f"batch = {self.batch:,} is larger than the data: the schema declares {schema.rows:,} rows. Use at most as many."
-            )
-        return self.batch / schema.rows
+        return self.batch / rows
 
     def _n_steps(self, rate: float) -> int:
         return max(1, round(self.epochs / rate))

@@ -76,11 +76,6 @@ class ProgressMap:
         return {PROGRESS: judged(of_all_classes(probabilities(scores)), labels_of(batch, self.target))}
 
 
-def linear_rule_from(weights: Weights, plan: LinearPlan) -> LinearRule:
-    """The rule of a file of weights."""
-    return LinearRule(plan=plan, frame=Frame(weights["centre"], float(weights["unit"][0])), rule=weights["weights"])
-
-
 def learn_linear_rule(plan: LinearPlan, view: Doors) -> LinearRule:
     """The frame, the Gaussian, and weights by noisy gradients."""
     density = measure_density(plan, view)

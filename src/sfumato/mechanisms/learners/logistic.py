@@ -5,21 +5,20 @@ them; most of the budget goes to noisy gradients of the rule over all rows. Proo
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.learners.binned_rule import binned_rule_from, learn_binned_rule
-from sfumato.mechanisms.learners.linear_rule import LinearPlan, learn_linear_rule, linear_rule_from
-from sfumato.mechanisms.learners.progress import progress_reading
-from sfumato.mechanisms.learners.rule_plan import RulePlan
-from sfumato.mechanisms.learners.targets import require_classes
+from sfumato.mechanisms.common.settings import require_classes
+from sfumato.mechanisms.learners.binned_rule import RulePlan, binned_rule_from, learn_binned_rule
+from sfumato.mechanisms.learners.linear_rule import LinearPlan, LinearRule, learn_linear_rule
+from sfumato.mechanisms.learners.progress import Watching
+from sfumato.mechanisms.moments.points import Frame
 from sfumato.mechanisms.moments.settings import MomentsSettings
 from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.model import Classifier, Weights
 from sfumato.public.budget import Budget
 from sfumato.public.plan.doors import Doors
-from sfumato.public.plan.reading import Reading
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema
 from sfumato.public.schema.wide import is_wide
@@ -27,7 +26,7 @@ from sfumato.public.schema.wide import is_wide
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Logistic:
+class Logistic(Watching):
     """The learner for tables.
 
     Args:
@@ -45,23 +44,20 @@ class Logistic:
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """What the rule is to work on, and the rule."""
         plan = self._plan(schema, view.budget)
-        return {
-            "rule": learn_linear_rule(plan, view) if isinstance(plan, LinearPlan) else learn_binned_rule(plan, view)
-        }
+        if isinstance(plan, LinearPlan):
+            return {"rule": learn_linear_rule(plan, view)}
+        return {"rule": learn_binned_rule(plan, view)}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> Classifier:
         """The rule is the model."""
-        rule: Classifier = measurements["rule"]
-        return rule
+        return cast(Classifier, measurements["rule"])
 
     def classifier(self, weights: Weights, schema: Schema, budget: Budget) -> Classifier:
         """The model of a file of weights."""
         plan = self._plan(schema, budget)
-        return linear_rule_from(weights, plan) if isinstance(plan, LinearPlan) else binned_rule_from(weights, plan)
-
-    def readings(self, schema: Schema) -> tuple[Reading, ...]:
-        """What the noise means for a look at the training rows."""
-        return (progress_reading(schema),)
+        if not isinstance(plan, LinearPlan):
+            return binned_rule_from(weights, plan)
+        return LinearRule(plan=plan, frame=Frame(weights["centre"], float(weights["unit"][0])), rule=weights["weights"])
 
     def _plan(self, schema: Schema, budget: Budget) -> RulePlan | LinearPlan:
         require_classes(schema, self.name)

@@ -42,7 +42,6 @@ class Network:
 
     @property
     def _left(self) -> tuple[int, int]:
-        """What both convolutions leave of the sides."""
         return _left_of(self.image.shape[0]), _left_of(self.image.shape[1])
 
     @property

@@ -79,11 +79,13 @@ def progress_step(*, looks: int, share: float) -> Step:
     return Step(name=PROGRESS, blocks=(Dense(name=PROGRESS, width=3, l2_bound=_BOUND),), uses=looks, share=share)
 
 
-def progress_reading(schema: Schema) -> Reading:
-    """What a look tells, for `sfumato plan`: all that a model says of its rows beside its weights."""
-    target = schema.require_coded_target().name
-    what = "the share of rows that are right"
-    return Reading(column=target, what=what, step=PROGRESS, block=PROGRESS, unit="share", over=1.0)
+class Watching:
+    """A learner that looks at its training rows on the way."""
+
+    def readings(self, schema: Schema) -> tuple[Reading, ...]:
+        """What the noise means for a look: all that a model says of its rows beside its weights."""
+        target, what = schema.require_coded_target().name, "the share of rows that are right"
+        return (Reading(column=target, what=what, step=PROGRESS, block=PROGRESS, unit="share", over=1.0),)
 
 
 def judged(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from sfumato.errors import SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.pictures import labels_of, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
+from sfumato.mechanisms.common.settings import require_classes
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.image.synthetic_inputs import teacher_inputs
 from sfumato.mechanisms.image.warm_start import softmax
@@ -23,17 +24,15 @@ from sfumato.mechanisms.learners.progress import (
     SHARE,
     Look,
     Watched,
+    Watching,
     judged,
     look_of,
-    progress_reading,
     progress_step,
 )
-from sfumato.mechanisms.learners.targets import require_classes
 from sfumato.model import Classifier, Weights
 from sfumato.public.budget import Budget
 from sfumato.public.machine.exact_arithmetic import grid_products, rounded_matrix
 from sfumato.public.plan.doors import Doors
-from sfumato.public.plan.reading import Reading
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Batch, Column, Schema
 
@@ -43,7 +42,7 @@ _LOOKS = 5
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Scattering:
+class Scattering(Watching):
     """The learner for images that needs no GPU. The settings are those of `3a-image`.
 
     Args:
@@ -91,10 +90,6 @@ class Scattering:
         """The model of a file of weights."""
         return _rule(weights, schema, looks=())
 
-    def readings(self, schema: Schema) -> tuple[Reading, ...]:
-        """What the noise means for a look at the training rows."""
-        return (progress_reading(schema),)
-
     @property
     def _teaching(self) -> ThreeAImage:
         return ThreeAImage(**asdict(self))
@@ -125,13 +120,8 @@ class ScatteringRule(Watched):
 
 
 def _rule(parts: Mapping[str, Any], schema: Schema, *, looks: tuple[Look, ...]) -> ScatteringRule:
-    return ScatteringRule(
-        image=schema.images[0],
-        feature_mean=parts["feature_mean"],
-        whitening=parts["whitening"],
-        rule=parts["rule"],
-        looks=looks,
-    )
+    learned = {name: parts[name] for name in ("feature_mean", "whitening", "rule")}
+    return ScatteringRule(image=schema.images[0], looks=looks, **learned)
 
 
 def _look(view: Doors, schema: Schema, rule: NDArray[np.float64]) -> Look:

@@ -99,15 +99,14 @@ class Reporting(ABC):
 
     def _blocks(self, schema: Schema, budget: Budget) -> tuple[Block, ...]:
         label, near = label_of(schema), self._near(schema, budget)
-        row = self._vector(schema, budget) if near is None else near.block("row", share=self.row_share(schema))
+        space, share = self._space(schema, budget), self.row_share(schema)
+        row: Block = Dense(name="row", width=space.width, l2_bound=self.l2_clip or space.length, share=share)
+        if near is not None:
+            row = near.block("row", share=share)
         if label is None:
             return (row,)
         pure = near is not None
         return (row, Response(name="label", categories=label.size, share=self.label_share, pure=pure))
-
-    def _vector(self, schema: Schema, budget: Budget) -> Dense:
-        space = self._space(schema, budget)
-        return Dense(name="row", width=space.width, l2_bound=self.l2_clip or space.length, share=self.row_share(schema))
 
     def _space(self, schema: Schema, budget: Budget) -> Space:
         return self.space(schema, self.width(schema, budget))

@@ -5,7 +5,6 @@ McKenna, Mullins, Sheldon and Miklau, "AIM: an adaptive and iterative mechanism 
 earlier rounds showed; and the model is a field over bins with exact inference. Proof: docs/proofs/marginals.md.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,19 +13,10 @@ import numpy as np
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import CODES
+from sfumato.mechanisms.marginals import measuring
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table, codes_in
-from sfumato.mechanisms.marginals.candidates import codes_of, pairs_of, triples_of
-from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, Total, fitted, total_of
-from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel
-from sfumato.mechanisms.marginals.measuring import (
-    HALF_NORMAL,
-    chance,
-    chosen_tables_steps,
-    count_columns,
-    counted_tables,
-    drawn_for,
-    expected_in,
-)
+from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, fitted, total_of
+from sfumato.mechanisms.marginals.markov import Elimination
 from sfumato.public.budget import Budget
 from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.doors import Doors
@@ -62,21 +52,38 @@ class Aim:
             raise PlanError(f"rounds = {self.rounds} must lie in (0, 100].")
         check_table(schema, name=self.name)
         binned, uses = Binned(schema), self._rounds(schema)
-        return chosen_tables_steps(binned, _tables(binned), choices="choices", uses=uses, shares=_SHARES)
+        return measuring.chosen_tables_steps(binned, _tables(binned), choices="choices", uses=uses, shares=_SHARES)
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Choose, measure, fit; as often as planned."""
         binned = Binned(schema)
         candidates = _tables(binned)
         view.prepare(CODES, binned.bins)
-        codes = codes_of(binned, candidates)
-        measured = count_columns(view, binned)
+        codes = measuring.codes_of(binned, candidates)
+        measured = measuring.count_columns(view, binned)
         total, stddev = total_of(measured), view.noise_stddev("tables", "counts")
         model, potentials = fitted(binned.sizes, measured, total=total.rows, steps=0)
+        n_drawn = measuring.drawn_for(total)
+
+        def offered(use: int) -> dict[int, Expected]:
+            """What the model expects of every table that it could take up.
+
+            Less is scored what chance explains, in the rows and in those that are drawn from the model, and what the
+            noise on the table would take away.
+            """
+            known, found = {table.columns for table in measured}, {}
+            drawn = codes_in(model.draw(n_drawn, np.random.default_rng(use)), candidates, binned.sizes)
+            for at, columns in enumerate(candidates):
+                if columns not in known and Elimination.of(binned.sizes, [*known, columns]).cells > _MOST_CELLS:
+                    continue
+                counts = measuring.expected_in(drawn[:, at], binned.shape(columns), total=total)
+                offset = measuring.chance(counts, n_drawn=n_drawn) + measuring.HALF_NORMAL * stddev * counts.size
+                found[at] = Expected(counts, 1.0 if binned.target in columns else self.others, offset)
+            return found
+
         for use in range(self._rounds(schema)):
-            offered = self._offered(binned, candidates, measured, model, total=total, stddev=stddev, seed=use)
-            chosen = candidates[view.noisy_choice("choices", codes, offered)]
-            measured += counted_tables(view, "tables", [chosen], binned)
+            chosen = candidates[view.noisy_choice("choices", codes, offered(use))]
+            measured += measuring.counted_tables(view, "tables", [chosen], binned)
             model, potentials = fitted(binned.sizes, measured, total=total.rows, steps=_STEPS_BETWEEN, start=potentials)
         return {"tables": measured, "potentials": potentials}
 
@@ -84,43 +91,13 @@ class Aim:
         """The last fit, carried on until it settles."""
         binned, tables = Binned(schema), list[NoisyTable](measurements["tables"])
         total = total_of(tables[: len(binned.sizes)])
-        model, _ = fitted(
-            binned.sizes, tables, total=total.rows, steps=_STEPS_AT_LAST, start=measurements["potentials"]
-        )
-        return BinnedModel(binned, model, total)
+        start = measurements["potentials"]
+        model, _ = fitted(binned.sizes, tables, total=total.rows, steps=_STEPS_AT_LAST, start=start)
+        return BinnedModel(binned, model, total.rows, total.stddev)
 
     def _rounds(self, schema: Schema) -> int:
         return max(1, round(self.rounds * len(schema.columns)))
 
-    def _offered(
-        self,
-        binned: Binned,
-        candidates: Sequence[Columns],
-        measured: Sequence[NoisyTable],
-        model: MarkovModel,
-        *,
-        total: Total,
-        stddev: float,
-        seed: int,
-    ) -> dict[int, Expected]:
-        """What the model expects of every table that it could take up.
-
-        Less is scored what chance explains, in the rows and in those that are drawn from the model, and what the noise on
-        the table would take away.
-        """
-        known = {table.columns for table in measured}
-        n_drawn = drawn_for(total)
-        rows = model.draw(n_drawn, np.random.default_rng(seed))
-        codes = codes_in(rows, candidates, binned.sizes)
-        offered = {}
-        for at, columns in enumerate(candidates):
-            if columns not in known and Elimination.of(binned.sizes, [*known, columns]).cells > _MOST_CELLS:
-                continue
-            counts = expected_in(codes[:, at], binned.shape(columns), total=total)
-            offset = chance(counts, n_drawn=n_drawn) + HALF_NORMAL * stddev * counts.size
-            offered[at] = Expected(counts, 1.0 if binned.target in columns else self.others, offset)
-        return offered
-
 
 def _tables(binned: Binned) -> list[Columns]:
-    return [*pairs_of(binned), *triples_of(binned, around=binned.target)]
+    return [*measuring.pairs_of(binned), *measuring.triples_of(binned, around=binned.target)]

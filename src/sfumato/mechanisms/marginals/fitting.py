@@ -98,26 +98,17 @@ def _loss(model: MarkovModel, tables: Sequence[NoisyTable], *, total: float) -> 
 
 @dataclass(frozen=True)
 class BinnedModel:
-    """A model of bins, and what the bins stand for."""
+    """A model of bins, what the bins stand for, and the noisy number of private rows."""
 
     binned: Binned
     rows_of_bins: MarkovModel
-    total: Total
-
-    @property
-    def noisy_rows(self) -> float:
-        """The noisy number of private rows."""
-        return self.total.rows
-
-    @property
-    def noisy_rows_stddev(self) -> float:
-        """The standard deviation of the noise in it."""
-        return self.total.stddev
+    noisy_rows: float
+    noisy_rows_stddev: float
 
     @property
     def default_rows(self) -> int:
         """As many as there seem to be."""
-        return rows_counted(self.total.rows, stddev=self.total.stddev)
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, then a value in each bin."""

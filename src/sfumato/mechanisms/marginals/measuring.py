@@ -1,5 +1,9 @@
-"""Noisy tables of bins, asked for at the doors, and what is expected of a table before it is measured."""
+"""Tables of bins: those that may be chosen, their noisy counts, and what is expected of one before it is measured.
 
+Every pair of columns may be chosen, and triples as far as they can be counted. That is public: no row decides.
+"""
+
+import itertools
 import math
 from collections.abc import Sequence
 from functools import reduce
@@ -10,10 +14,9 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.marginals.binned import Binned, Columns, codes_in, prepared_bins
-from sfumato.mechanisms.marginals.candidates import choice_of
 from sfumato.mechanisms.marginals.fitting import NoisyTable, Total
-from sfumato.public.plan.block import Hot
-from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.block import Choice, Hot
+from sfumato.public.plan.doors import Doors, PerRecord
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Batch
 
@@ -21,6 +24,40 @@ from sfumato.public.schema.schema import Batch
 HALF_NORMAL = math.sqrt(2 / math.pi)
 #: Rows that are drawn from a model for each private one, and the fewest and the most of them.
 _DRAWN_FOR_EACH, _DRAWN = 2.0, (5_000, 100_000)
+#: Cells of a triple, and of all triples together: smaller ones come first.
+_MOST_CELLS, _MOST_IN_ALL = 2**15, 2**24
+
+
+def pairs_of(binned: Binned) -> list[Columns]:
+    """All pairs of columns."""
+    return list(itertools.combinations(range(len(binned.sizes)), 2))
+
+
+def triples_of(binned: Binned, *, around: int | None = None) -> list[Columns]:
+    """Triples of columns, all of them or those with one of the columns, if they are small enough."""
+    triples = itertools.combinations(range(len(binned.sizes)), 3)
+    small: list[Columns] = [t for t in triples if (around is None or around in t) and _cells(binned, t) <= _MOST_CELLS]
+    small.sort(key=lambda triple: (_cells(binned, triple), triple))
+    upto = np.cumsum([_cells(binned, triple) for triple in small])
+    return small[: int(np.searchsorted(upto, _MOST_IN_ALL, side="right"))]
+
+
+def choice_of(binned: Binned, tables: Sequence[Columns]) -> Choice:
+    """One of these tables."""
+    return Choice(name="tables", widths=tuple(_cells(binned, table) for table in tables))
+
+
+def codes_of(binned: Binned, tables: Sequence[Columns]) -> PerRecord:
+    """The map of a choice among these tables."""
+
+    def codes(batch: Batch) -> dict[str, NDArray[np.int64]]:
+        return {"tables": codes_in(prepared_bins(batch), tables, binned.sizes)}
+
+    return codes
+
+
+def _cells(binned: Binned, table: Columns) -> int:
+    return math.prod(binned.shape(table))
 
 
 def columns_step(binned: Binned, *, share: float = 1.0) -> Step:
@@ -34,12 +71,7 @@ def chosen_tables_steps(
 ) -> tuple[Step, Step, Step]:
     """Columns once; then, so many times, a choice among the candidates and the table that was chosen.
 
-    Args:
-        binned: The columns.
-        candidates: The tables that may be chosen.
-        choices: What the step of choices is called.
-        uses: How many tables are chosen.
-        shares: Parts of the precision: for columns, for choices, and for the tables that were chosen.
+    The shares are those of columns, of choices, and of the tables that were chosen.
     """
     tables = choice_of(binned, candidates)
     of_columns, of_choices, of_tables = shares

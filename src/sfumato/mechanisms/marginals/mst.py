@@ -10,17 +10,9 @@ from typing import ClassVar
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import CODES
+from sfumato.mechanisms.marginals import measuring
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table
-from sfumato.mechanisms.marginals.candidates import choice_of, codes_of, pairs_of
 from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, fitted, total_of
-from sfumato.mechanisms.marginals.measuring import (
-    chance,
-    columns_step,
-    count_columns,
-    counted_tables,
-    independent,
-    margins_of,
-)
 from sfumato.public.budget import Budget
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.choice import Expected
@@ -53,39 +45,39 @@ class Mst:
         # The cells of any tree: each column but one hangs on another, of which none is larger than the largest.
         width = max(binned.sizes) * sum(binned.sizes)
         return (
-            columns_step(binned),
-            Step(name="tree", blocks=(choice_of(binned, pairs_of(binned)),), uses=links),
+            measuring.columns_step(binned),
+            Step(name="tree", blocks=(measuring.choice_of(binned, measuring.pairs_of(binned)),), uses=links),
             Step(name="pairs", blocks=(Hot(name="counts", width=width, n_hot=links),)),
         )
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Count columns, choose a tree of pairs that are far from independent, count these."""
         binned = Binned(schema)
-        pairs = pairs_of(binned)
-        codes = codes_of(binned, pairs)
+        pairs = measuring.pairs_of(binned)
+        codes = measuring.codes_of(binned, pairs)
         view.prepare(CODES, binned.bins)
-        columns = count_columns(view, binned)
+        columns = measuring.count_columns(view, binned)
         total = total_of(columns)
-        margins = margins_of(columns, total=total)
+        margins = measuring.margins_of(columns, total=total)
         weights = {pair: 1.0 if binned.target in pair else self.others for pair in pairs}
-        expected = {pair: independent([margins[column] for column in pair], total=total) for pair in pairs}
+        expected = {pair: measuring.independent([margins[column] for column in pair], total=total) for pair in pairs}
 
         tree: list[Columns] = []
         part = list(range(len(binned.sizes)))  # of the forest so far that each column is in
         for _ in range(len(binned.sizes) - 1):
             offered = {
-                at: Expected(expected[pair], weights[pair], chance(expected[pair]))
+                at: Expected(expected[pair], weights[pair], measuring.chance(expected[pair]))
                 for at, pair in enumerate(pairs)
                 if part[pair[0]] != part[pair[1]]
             }
             left, right = pairs[view.noisy_choice("tree", codes, offered)]
             tree.append((left, right))
             part = [part[left] if p == part[right] else p for p in part]
-        return {"tables": [*columns, *counted_tables(view, "pairs", tree, binned)]}
+        return {"tables": [*columns, *measuring.counted_tables(view, "pairs", tree, binned)]}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> BinnedModel:
         """The tree that agrees best with all tables."""
         binned, tables = Binned(schema), list[NoisyTable](measurements["tables"])
         total = total_of(tables)
         model, _ = fitted(binned.sizes, tables, total=total.rows, steps=_STEPS)
-        return BinnedModel(binned, model, total)
+        return BinnedModel(binned, model, total.rows, total.stddev)

@@ -15,19 +15,10 @@ import numpy as np
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.prepared import CODES
+from sfumato.mechanisms.marginals import measuring
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table, codes_in
-from sfumato.mechanisms.marginals.candidates import codes_of, pairs_of, triples_of
-from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, Total, total_of
+from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, total_of
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel, Table
-from sfumato.mechanisms.marginals.measuring import (
-    chance,
-    chosen_tables_steps,
-    count_columns,
-    counted_tables,
-    drawn_for,
-    expected_in,
-    margins_of,
-)
 from sfumato.public.budget import Budget
 from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.doors import Doors
@@ -58,56 +49,47 @@ class PrivBayes:
         check_table(schema, name=self.name)
         binned = Binned(schema)
         uses = len(binned.sizes) - 1
-        return chosen_tables_steps(binned, _tables(binned), choices="parents", uses=uses, shares=_SHARES)
+        return measuring.chosen_tables_steps(binned, _tables(binned), choices="parents", uses=uses, shares=_SHARES)
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Place one column after another: choose what it hangs on, and measure it with that."""
         binned = Binned(schema)
         candidates = _tables(binned)
         view.prepare(CODES, binned.bins)
-        codes = codes_of(binned, candidates)
-        columns = count_columns(view, binned)
+        codes = measuring.codes_of(binned, candidates)
+        columns = measuring.count_columns(view, binned)
         total, stddev = total_of(columns), view.noise_stddev("tables", "counts")
-        margins = margins_of(columns, total=total)
-        network = _Network.of(binned, margins, root=binned.target or 0)
+        margins = measuring.margins_of(columns, total=total)
+        root = binned.target or 0
+        network = _Network(binned, {root: (root,)}, {root: margins[root]})
+        n_drawn = measuring.drawn_for(total)
+
+        def offered(use: int) -> dict[int, Expected]:
+            """For every table of one new column, what it would hold if that had nothing to do with its parents."""
+            rows, found = network.model().draw(n_drawn, np.random.default_rng(use)), {}
+            for at, table in enumerate(candidates):
+                new = [column for column in table if column not in network.cliques]
+                cells = math.prod(binned.shape(table))
+                if len(new) != 1 or (len(table) > 2 and total.rows < self.usefulness * stddev * cells):
+                    continue
+                parents = tuple(column for column in table if column != new[0])
+                codes = codes_in(rows, [parents], binned.sizes)[:, 0]
+                expected = measuring.expected_in(codes, binned.shape(parents), total=total)
+                counts = np.expand_dims(expected, table.index(new[0])) * _along(margins[new[0]], new[0], table)
+                found[at] = Expected(counts, offset=measuring.chance(counts, n_drawn=n_drawn))
+            return found
+
         for use in range(len(binned.sizes) - 1):
-            offered = self._offered(binned, candidates, network, margins, total=total, stddev=stddev, seed=use)
-            chosen = candidates[view.noisy_choice("parents", codes, offered)]
-            (table,) = counted_tables(view, "tables", [chosen], binned)
+            chosen = candidates[view.noisy_choice("parents", codes, offered(use))]
+            (table,) = measuring.counted_tables(view, "tables", [chosen], binned)
             network = network.grown(table, margins)
         return {"conditionals": network.conditionals, "cliques": network.cliques, "total": total}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> BinnedModel:
         """The network as it was measured."""
         binned = Binned(schema)
-        network = _Network(binned, measurements["cliques"], measurements["conditionals"])
-        return BinnedModel(binned, network.model(), measurements["total"])
-
-    def _offered(
-        self,
-        binned: Binned,
-        candidates: Sequence[Columns],
-        network: "_Network",
-        margins: Sequence[Table],
-        *,
-        total: Total,
-        stddev: float,
-        seed: int,
-    ) -> dict[int, Expected]:
-        """For every table of one new column, what it would hold if that had nothing to do with its parents."""
-        n_drawn = drawn_for(total)
-        rows = network.model().draw(n_drawn, np.random.default_rng(seed))
-        offered = {}
-        for at, table in enumerate(candidates):
-            new = [column for column in table if column not in network.cliques]
-            cells = math.prod(binned.shape(table))
-            if len(new) != 1 or (len(table) > 2 and total.rows < self.usefulness * stddev * cells):
-                continue
-            parents = tuple(column for column in table if column != new[0])
-            expected = expected_in(codes_in(rows, [parents], binned.sizes)[:, 0], binned.shape(parents), total=total)
-            counts = np.expand_dims(expected, table.index(new[0])) * _along(margins[new[0]], new[0], table)
-            offered[at] = Expected(counts, offset=chance(counts, n_drawn=n_drawn))
-        return offered
+        network, total = _Network(binned, measurements["cliques"], measurements["conditionals"]), measurements["total"]
+        return BinnedModel(binned, network.model(), total.rows, total.stddev)
 
 
 @dataclass(frozen=True)
@@ -117,10 +99,6 @@ class _Network:
     binned: Binned
     cliques: Mapping[int, Columns]
     conditionals: Mapping[int, Table]
-
-    @staticmethod
-    def of(binned: Binned, margins: Sequence[Table], *, root: int) -> "_Network":
-        return _Network(binned, {root: (root,)}, {root: margins[root]})
 
     def grown(self, table: NoisyTable, margins: Sequence[Table]) -> "_Network":
         """With one column more. Where its parents are rarer than the noise, it follows its own margin."""
@@ -141,4 +119,4 @@ def _along(margin: Table, column: int, table: Columns) -> Table:
 
 
 def _tables(binned: Binned) -> list[Columns]:
-    return [*pairs_of(binned), *triples_of(binned)]
+    return [*measuring.pairs_of(binned), *measuring.triples_of(binned)]

@@ -7,9 +7,9 @@ number say more than that: a number near a bound is skewed, and how much follows
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.moments.settings import MomentsSettings
 
 #: Quantiles are computed here, in standard deviations of a Gaussian, and interpolated between.
@@ -22,15 +22,15 @@ _LEAST_VARIANCE = 1e-12
 class Betas:
     """A Beta distribution for each entry, as its quantiles on a grid."""
 
-    quantiles: NDArray[np.float64]
+    quantiles: Floats
 
-    def of(self, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of(self, normal: Floats) -> Floats:
         """Standard normal rows, each entry moved to the same quantile of its Beta distribution."""
         columns = zip(normal.T, self.quantiles, strict=True)
         return np.column_stack([np.interp(column, _GRID, quantiles) for column, quantiles in columns])
 
 
-def fit_betas(means: NDArray[np.float64], variances: NDArray[np.float64], settings: MomentsSettings) -> Betas:
+def fit_betas(means: Floats, variances: Floats, settings: MomentsSettings) -> Betas:
     """By the method of moments, on [0, 1]. Noisy moments need not fit together: then the mean moves inward first.
 
     >>> uniform = fit_betas(np.array([0.5]), np.array([1 / 12]), MomentsSettings())

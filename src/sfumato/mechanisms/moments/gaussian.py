@@ -8,9 +8,9 @@ little noise is left in it. Where the order of the columns means nothing, nothin
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.moments.settings import MomentsSettings
 from sfumato.public.plan.doors import Measured
 
@@ -22,29 +22,29 @@ class Gaussian:
     `residual_root` is a root of the correlations of the residuals, or None where there are none.
     """
 
-    factors: NDArray[np.float64]
-    deviations: NDArray[np.float64]
-    residual_root: NDArray[np.float64] | None
+    factors: Floats
+    deviations: Floats
+    residual_root: Floats | None
 
     @property
-    def variances(self) -> NDArray[np.float64]:
+    def variances(self) -> Floats:
         """Of each entry."""
         return np.asarray((self.factors**2).sum(axis=1) + self.deviations**2)
 
-    def deviation_along(self, weights: NDArray[np.float64]) -> float:
+    def deviation_along(self, weights: Floats) -> float:
         """The standard deviation of a weighted sum of the entries; never zero."""
         residual = self.deviations * weights
         residual = residual if self.residual_root is None else self.residual_root @ (self.residual_root.T @ residual)
         product = self.deviations * residual + self.factors @ (self.factors.T @ weights)
         return float(np.sqrt(max(float(weights @ product), 1e-12)))
 
-    def draw(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw(self, n_rows: int, rng: np.random.Generator) -> Floats:
         """Vectors about 0."""
         rows = rng.standard_normal((n_rows, len(self.factors)))
         rows = self.deviations * (rows if self.residual_root is None else rows @ self.residual_root.T)
         return np.asarray(rows + rng.standard_normal((n_rows, self.factors.shape[1])) @ self.factors.T)
 
-    def draw_clipped(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_clipped(self, n_rows: int, rng: np.random.Generator) -> Floats:
         """Vectors of norm at most 1, with residuals of one size everywhere.
 
         They stand for private rows in a Hessian, and a Hessian that is too small somewhere lets noise in there.
@@ -55,19 +55,14 @@ class Gaussian:
         return rows
 
 
-def fit_gaussian(
-    moments: NDArray[np.float64], squares: NDArray[np.float64], *, noise: float, settings: MomentsSettings
-) -> Gaussian:
+def fit_gaussian(moments: Floats, squares: Floats, *, noise: float, settings: MomentsSettings) -> Gaussian:
     """Keep the eigenvalues that stand above the edge of the noise, corrected for what noise adds to them.
 
     The noise in a factor is the same for all entries. For an entry that varies little it would be all that is left, and
     a learner would take the entry for an exact copy of the factor: so each entry keeps what stands above the noise.
 
-    Args:
-        moments: The noisy mean of a a^T; off-diagonal entries have 1 / sqrt(2) of the noise of the diagonal ones.
-        squares: The mean of each entry's square, with little noise but perhaps all too small by a common factor.
-        noise: The standard deviation of a diagonal entry of the moments.
-        settings: What counts as above the noise.
+    `moments` are the noisy mean of a a^T: diagonal entries have the given noise, others 1 / sqrt(2) of it. `squares`
+    are the mean of each entry's square, with little noise but perhaps all too small by a common factor.
     """
     d = len(moments)
     values, vectors = np.linalg.eigh(moments)
@@ -89,9 +84,7 @@ def fit_gaussian(
     return Gaussian(factors, deviations, root)
 
 
-def _residual_root(
-    residual: NDArray[np.float64], deviations: NDArray[np.float64], *, noise: float, settings: MomentsSettings
-) -> NDArray[np.float64] | None:
+def _residual_root(residual: Floats, deviations: Floats, *, noise: float, settings: MomentsSettings) -> Floats | None:
     """A root of the residuals' correlations, which depend on the distance of two columns alone."""
     d = len(residual)
     by_distance = np.zeros(d)
@@ -107,17 +100,11 @@ def _residual_root(
     return np.asarray(root / np.linalg.norm(root, axis=1, keepdims=True))
 
 
-def class_means(sums: Measured, counts: NDArray[np.float64], *, n_rows: float) -> NDArray[np.float64]:
-    """The classes' means without most of the noise: a few common directions, as far as they stand above it.
-
-    Args:
-        sums: Of the vectors of each class.
-        counts: Rows of each class.
-        n_rows: Rows of all.
-    """
+def class_means(sums: Measured, counts: Floats, *, n_rows: float) -> Floats:
+    """The classes' means without most of the noise: a few common directions, as far as they stand above it."""
     sizes = np.maximum(counts, 0.05 * n_rows / len(counts))
     # In these units every entry has the same noise.
     u, s, v = np.linalg.svd(sums.values / np.sqrt(sizes)[:, None], full_matrices=False)
     edge = sums.stddev / np.sqrt(sizes.mean()) * (np.sqrt(sums.values.shape[1]) + np.sqrt(len(sizes)))
-    means: NDArray[np.float64] = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
+    means: Floats = (u * np.sqrt(np.maximum(s**2 - edge**2, 0.0))) @ v / np.sqrt(sizes)[:, None]
     return means

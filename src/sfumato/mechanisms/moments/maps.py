@@ -1,66 +1,52 @@
-"""What a row adds to each sum: small frozen maps of public facts and earlier noisy answers, which can be pickled."""
+"""What a row adds to each sum: partial functions of public facts and earlier noisy answers, which can be pickled."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.logistic import errors, probabilities
 from sfumato.mechanisms.moments.points import Points
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Batch, n_rows_of
 
-Blocks = dict[str, NDArray[np.generic]]
+Blocks = dict[str, Values]
 
 
-@dataclass(frozen=True, eq=False)
-class DistanceMap:
-    """The cell of a row's distance from a point, up to `longest`; in the first step, with its class."""
-
-    step: Literal["lengths", "spreads"]
-    encoder: Encoder
-    centre: NDArray[np.float64] | float
-    longest: float
-    cells: int
-    target: str | None
-
-    def __call__(self, batch: Batch) -> Blocks:
-        """A code for each row, or two."""
-        distance = np.linalg.norm(self.encoder(batch) - self.centre, axis=1)
-        cell = np.clip(distance / self.longest * self.cells, 0, self.cells - 1).astype(np.int64)
-        return {self.step: cell} | ({"classes": labels_of(batch, self.target)} if self.step == "lengths" else {})
+def distance_cells(
+    batch: Batch, step: str, encoder: Encoder, centre: Floats | float, longest: float, cells: int
+) -> Blocks:
+    """The cell of a row's distance from a point, up to `longest`."""
+    distance = np.linalg.norm(encoder(batch) - centre, axis=1)
+    return {step: np.clip(distance / longest * cells, 0, cells - 1).astype(np.int64)}
 
 
-@dataclass(frozen=True)
-class MeanMap:
+def with_class(batch: Batch, blocks: Callable[[Batch], Blocks], target: str | None) -> Blocks:
+    """What another map gives, and the class of a row."""
+    return blocks(batch) | {"classes": labels_of(batch, target)}
+
+
+def point_about_middle(batch: Batch, encoder: Encoder, radius: float) -> Blocks:
     """The point about the middle of the box, in units of a radius."""
-
-    encoder: Encoder
-    radius: float
-
-    def __call__(self, batch: Batch) -> Blocks:
-        """A vector for each row."""
-        return {"mean": (self.encoder(batch) - 0.5) / self.radius}
+    return {"mean": (encoder(batch) - 0.5) / radius}
 
 
-@dataclass(frozen=True, eq=False)
-class VectorMap:
-    """The squares of a row's vector; its products, as an outer block is given them; or itself in the copy of its class."""
+def squares_of(batch: Batch, points: Points) -> Blocks:
+    """The squares of a row's vector."""
+    return {"squares": points(batch) ** 2}
 
-    step: Literal["squares", "moments", "means"]
-    points: Points
-    target: str | None
 
-    def __call__(self, batch: Batch) -> Blocks:
-        """One or two vectors for each row."""
-        vectors = self.points(batch)
-        if self.step == "squares":
-            return {self.step: vectors**2}
-        if self.step == "moments":
-            return {self.step: np.tile(vectors, 2)}
-        return {self.step: np.column_stack([np.ones(len(vectors)), vectors, labels_of(batch, self.target)])}
+def products_of(batch: Batch, points: Points) -> Blocks:
+    """The products of a row's vector, as an outer block is given them."""
+    return {"moments": np.tile(points(batch), 2)}
+
+
+def vector_by_class(batch: Batch, points: Points, target: str | None) -> Blocks:
+    """A row's vector in the copy of its class."""
+    vectors = points(batch)
+    return {"means": np.column_stack([np.ones(len(vectors)), vectors, labels_of(batch, target)])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,48 +55,32 @@ class Scores:
 
     points: Points
     intercept: float
-    weights: NDArray[np.float64]
+    weights: Floats
 
-    def __call__(self, batch: Batch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def __call__(self, batch: Batch) -> tuple[Floats, Floats]:
         """The vectors with their intercept, and the scores."""
         vectors = with_intercept(self.points(batch), self.intercept)
         return vectors, exact_products(vectors, self.weights.T)
 
 
-@dataclass(frozen=True, eq=False)
-class GradientMap:
+def gradient_of(batch: Batch, scores: Scores, target: str | None) -> Blocks:
     """How wrong the classifier is about the row, times its vector."""
-
-    scores: Scores
-    target: str | None
-
-    def __call__(self, batch: Batch) -> Blocks:
-        """Two vectors for each row."""
-        vectors, scores = self.scores(batch)
-        wrong_by = errors(probabilities(scores), labels_of(batch, self.target))
-        return {"gradient": np.column_stack([wrong_by, vectors])}
+    vectors, of_rows = scores(batch)
+    wrong_by = errors(probabilities(of_rows), labels_of(batch, target))
+    return {"gradient": np.column_stack([wrong_by, vectors])}
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreMap:
+def score_cells(batch: Batch, points: Points, weights: Floats, cell_width: float, cells: int) -> Blocks:
     """The cell of a row's score without the intercept, on both sides of 0."""
-
-    points: Points
-    weights: NDArray[np.float64]
-    cell_width: float
-    cells: int
-
-    def __call__(self, batch: Batch) -> Blocks:
-        """A code for each row."""
-        scores = exact_products(self.points(batch), self.weights[:, None])[:, 0]
-        return {"scores": np.clip(scores / self.cell_width + self.cells / 2, 0, self.cells - 1).astype(np.int64)}
+    scores = exact_products(points(batch), weights[:, None])[:, 0]
+    return {"scores": np.clip(scores / cell_width + cells / 2, 0, cells - 1).astype(np.int64)}
 
 
-def labels_of(batch: Batch, target: str | None) -> NDArray[np.int64]:
+def labels_of(batch: Batch, target: str | None) -> Integers:
     """The class of each row; 0 where there is no target."""
     return np.zeros(n_rows_of(batch), dtype=np.int64) if target is None else batch[target].astype(np.int64)
 
 
-def with_intercept(vectors: NDArray[np.float64], intercept: float) -> NDArray[np.float64]:
+def with_intercept(vectors: Floats, intercept: float) -> Floats:
     """Vectors with one constant entry more."""
     return np.column_stack([vectors, np.full(len(vectors), intercept)])

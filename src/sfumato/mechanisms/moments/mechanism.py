@@ -11,6 +11,7 @@ import numpy as np
 
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.alpha import check_alpha
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.moments.gaussian import class_means
 from sfumato.mechanisms.moments.measuring import Density, measure_moments
 from sfumato.mechanisms.moments.model import MomentsModel
@@ -59,7 +60,7 @@ class Moments:
             settings=self.settings,
             frame=density.points.frame,
             gaussian=density.gaussian,
-            rates=counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts)),
+            rates=class_rates(counts),
             means=None if sums is None else class_means(sums, counts, n_rows=density.n_rows),
             weights=measurements.get("weights"),
             score_scale=measurements.get("score_scale"),

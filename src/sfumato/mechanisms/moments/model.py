@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.labels import expected_labels, systematic_labels
 from sfumato.mechanisms.moments.betas import fit_betas
 from sfumato.mechanisms.moments.gaussian import Gaussian
@@ -19,7 +19,7 @@ from sfumato.public.schema.schema import Schema
 _CHUNK = 8_192
 
 #: Vectors of the Gaussian to vectors whose points lie within the bounds.
-Bend = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Bend = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class MomentsModel:
     settings: MomentsSettings
     frame: Frame
     gaussian: Gaussian
-    rates: NDArray[np.float64]
-    means: NDArray[np.float64] | None
-    weights: NDArray[np.float64] | None
+    rates: Floats
+    means: Floats | None
+    weights: Floats | None
     score_scale: ScoreScale | None
     alpha: float
     noisy_rows: float
@@ -57,7 +57,7 @@ class MomentsModel:
             batch[self.schema.target] = self._labels(vectors, np.concatenate([c for _, c in parts]), rng)
         return Synthetic(table=self.schema.decode(batch))
 
-    def _draw(self, n_rows: int, rng: np.random.Generator, bend: Bend) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _draw(self, n_rows: int, rng: np.random.Generator, bend: Bend) -> tuple[Floats, Integers]:
         """Vectors, and the class that each was drawn for."""
         vectors = self.gaussian.draw(n_rows, rng)
         classes = rng.choice(len(self.rates), size=n_rows, p=self.rates)
@@ -72,16 +72,14 @@ class MomentsModel:
         centre, unit = self.frame.centre[at], self.frame.unit
         betas = fit_betas(centre + means * unit, (deviations * unit) ** 2, self.settings)
 
-        def bend(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        def bend(vectors: Floats) -> Floats:
             bent = vectors.copy()
             bent[:, at] = (betas.of((vectors[:, at] - means) / deviations) - centre) / unit
             return bent
 
         return bend
 
-    def _labels(
-        self, vectors: NDArray[np.float64], classes: NDArray[np.int64], rng: np.random.Generator
-    ) -> NDArray[np.int64]:
+    def _labels(self, vectors: Floats, classes: Integers, rng: np.random.Generator) -> Integers:
         """The class that a row was drawn for, or, for a part alpha of them, what the classifier says of the row.
 
         With two classes rows are drawn for none, so the classifier's labels are the only ones there are.

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Batch, Schema
 
@@ -13,14 +13,14 @@ from sfumato.public.schema.schema import Batch, Schema
 class Frame:
     """Where points are measured from, and in which unit: a point of the unit box, and a length."""
 
-    centre: NDArray[np.float64]
+    centre: Floats
     unit: float
 
-    def inward(self, box: NDArray[np.float64]) -> NDArray[np.float64]:
+    def inward(self, box: Floats) -> Floats:
         """Points of the box as vectors from the centre."""
         return (box - self.centre) / self.unit
 
-    def outward(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    def outward(self, vectors: Floats) -> Floats:
         """Vectors from the centre as points of the box."""
         return np.asarray(np.clip(self.centre + vectors * self.unit, 0.0, 1.0))
 
@@ -32,30 +32,30 @@ class Points:
     encoder: Encoder
     frame: Frame
 
-    def __call__(self, batch: Batch) -> NDArray[np.float64]:
+    def __call__(self, batch: Batch) -> Floats:
         """Each row alone decides its vector."""
         vectors = self.frame.inward(self.encoder(batch))
         return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1.0))
 
 
-def quantile_of_counts(counts: NDArray[np.float64], part: float) -> float:
+def quantile_of_counts(counts: Floats, part: float) -> float:
     """Where this part of the noisy counts lies below, as a fraction of the range; never zero."""
     upto = np.maximum.accumulate(np.cumsum(counts))
     total = max(float(upto[-1]), 1e-9)
     return float(np.searchsorted(upto, part * total) + 1) / len(counts) if upto[-1] > 0 else 1.0
 
 
-def number_entries(schema: Schema) -> NDArray[np.int64]:
+def number_entries(schema: Schema) -> Integers:
     """Which entries of a point are values of numbers: not codes, and not whether a number is missing."""
     starts = np.cumsum([0, *(Encoder((column,)).width for column in schema.features)])
     numbers = [at for at, column in zip(starts, schema.features, strict=False) if column.is_number]
     return np.array(numbers, dtype=np.int64)
 
 
-def decode(box: NDArray[np.float64], schema: Schema) -> dict[str, NDArray[np.generic]]:
+def decode(box: Floats, schema: Schema) -> dict[str, Values]:
     """Points of the unit box as encoded rows: the inverse of `Encoder`. Of a declared group the likeliest member is set."""
-    batch: dict[str, NDArray[np.generic]] = {}
-    leaning: dict[str, NDArray[np.float64]] = {}
+    batch: dict[str, Values] = {}
+    leaning: dict[str, Floats] = {}
     start = 0
     for column in schema.features:
         width = Encoder((column,)).width

@@ -4,13 +4,13 @@ The Hessian is known without asking: it is computed on rows of the fitted Gaussi
 equation for the weights, and the answer is the posterior mean of the weights given all equations (a Wiener filter).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, stats
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.logistic import error_slopes, probabilities
 from sfumato.mechanisms.common.simplex import to_simplex
 
@@ -22,8 +22,8 @@ _LOW, _HIGH = float(stats.norm.cdf(-1.0)), float(stats.norm.cdf(1.0))
 class NoisyGradient:
     """A gradient, the weights at which it was taken, and the standard deviation of the noise in each entry."""
 
-    gradient: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    gradient: Floats
+    weights: Floats
     stddev: float
 
 
@@ -31,25 +31,24 @@ class NoisyGradient:
 class Posterior:
     """What is known of the weights besides the gradients.
 
-    Args:
-        rows: Vectors that stand for the private ones, with their intercept.
-        n_rows: How many private rows they stand for.
-        prior_deviation: The standard deviation of a weight.
-        hessian_doubt: How wrong the Hessian of these rows may be, relative to itself.
+    `rows` stand for so many private ones, with their intercept. `prior_deviation` is the standard deviation of a
+    weight, `hessian_doubt` how wrong the Hessian of these rows may be, relative to itself.
     """
 
-    rows: NDArray[np.float64]
+    rows: Floats
     n_rows: float
     prior_deviation: float
     hessian_doubt: float
 
-    def mean(self, observed: Sequence[NoisyGradient], here: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean(self, observed: Sequence[NoisyGradient], here: Floats) -> Floats:
         """The weights at which, by the Hessian here, all gradients would be zero as nearly as their noise allows.
 
         The Hessian is not that of the private rows, so a gradient that was taken far from here counts for less.
         """
         means = []
-        for c, hessian in enumerate(self._hessians(here)):
+        slopes = error_slopes(probabilities(self.rows @ here.T)) * (self.n_rows / len(self.rows))
+        for c, slope in enumerate(slopes.T):
+            hessian = (self.rows.T * slope) @ self.rows
             precision, weighted = np.zeros(len(hessian)), np.zeros(len(hessian))
             for one in observed:
                 away = hessian @ (one.weights[c] - here[c])
@@ -61,17 +60,6 @@ class Posterior:
             means.append(covariance @ (hessian @ weighted))
         return np.stack(means)
 
-    def _hessians(self, weights: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """X^T diag(slopes) X for each set of weights."""
-        slopes = error_slopes(probabilities(self.rows @ weights.T)) * (self.n_rows / len(self.rows))
-        for slope in slopes.T:
-            yield (self.rows.T * slope) @ self.rows
-
-
-def no_gradient(*shape: int) -> NoisyGradient:
-    """Where the weights begin: at zero, with an equation that says next to nothing."""
-    return NoisyGradient(np.zeros(shape), np.zeros(shape), 1e6)
-
 
 @dataclass(frozen=True)
 class ScoreScale:
@@ -81,18 +69,16 @@ class ScoreScale:
     deviation: float
     predicted: float
 
-    def of(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of(self, scores: Floats) -> Floats:
         """Scores of the Gaussian's rows, moved so that they are spread as the measured ones."""
         return np.asarray(self.mean + scores * (self.deviation / self.predicted))
 
 
-def fit_score_scale(counts: NDArray[np.float64], *, predicted: float, score_range: float) -> ScoreScale:
+def fit_score_scale(counts: Floats, *, predicted: float, score_range: float) -> ScoreScale:
     """From noisy counts of the scores: from the middle two thirds of them, because the tails are mostly noise.
 
-    Args:
-        counts: Rows in cells of one width, on both sides of 0.
-        predicted: The standard deviation that the Gaussian predicts.
-        score_range: Where the cells end, in these deviations.
+    Cells have one width, on both sides of 0, and end at `score_range` of the standard deviations that the Gaussian
+    predicts.
     """
     below = np.r_[0.0, np.cumsum(to_simplex(counts, total=max(float(counts.sum()), 1.0)))]
     below = below / below[-1] + 1e-9 * np.arange(len(below))

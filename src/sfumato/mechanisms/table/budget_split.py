@@ -19,10 +19,7 @@ from sfumato.public.schema.schema import Schema
 _OF_ALL = frozenset({"coarse", "fine", "spikes"})
 #: Those before the classes can spare some, the more the more classes want tables of their own.
 _BEFORE_CLASSES = frozenset({"coarse", "fine"})
-#: Stages that say nothing, or nothing that is sure, without another.
-_NEEDS = {"triples": "cubes"}
-#: Stages that give up a part of what they have, where a column has so many categories that each has few of the rows, to tables by
-#: class: all that is known of each category.
+#: Stages that give up a part to tables by class, where a column has so many categories that each has few of the rows.
 _GIVING = frozenset({"moments", "pairs", "contrasts", "links"})
 
 
@@ -37,16 +34,6 @@ class Evidence:
     number_target: bool = False
     n_codes: int = 1
     budget: BudgetSettings = field(default_factory=BudgetSettings)
-
-    @property
-    def _little(self) -> float:
-        """The rho below which there are coarse columns and their classes and no more."""
-        return self.budget.sizes[0]
-
-    @property
-    def _much(self) -> float:
-        """The rho from which on there is everything."""
-        return self.budget.sizes[-1]
 
     @property
     def rho(self) -> float:
@@ -72,15 +59,9 @@ class Evidence:
         return self._along(self.budget.number_share)
 
     @property
-    def _of_all_rows(self) -> float:
-        """What stages that ask of all rows alike need of their share: less with more classes, if there are rows enough."""
-        power = self._by_rho(self.rho, (self._much, self.budget.ample), self.budget.spared)
-        return float(max(self.n_classes / 2, 1.0) ** power)
-
-    @property
     def is_small(self) -> bool:
         """Whether there are coarse columns and their classes and no more."""
-        return self.rho < self._little
+        return self.rho < self.budget.sizes[0]
 
     @property
     def least(self) -> float:
@@ -90,7 +71,7 @@ class Evidence:
     @property
     def bend(self) -> float:
         """How strongly grids are bent: with few rows most parts should lie where most numbers are, in round bounds."""
-        return self._by_rho(self.rho, (self._little, self._much), self.budget.bends)
+        return self._by_rho(self.rho, (self.budget.sizes[0], self.budget.sizes[-1]), self.budget.bends)
 
     def _for_number(self, shares: dict[str, float]) -> dict[str, float]:
         """With a number as target: what its counts and its corrections need more, classes have less."""
@@ -112,16 +93,16 @@ class Evidence:
     def shares(self, *, has_target: bool, pooled: float = 0.0) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones.
 
-        Args:
-            has_target: Whether there are classes.
-            pooled: How far some column has more categories than bins, from 0 to 1, where each can be counted by class.
+        `pooled` is how far some column has more categories than bins, from 0 to 1, where each can be counted by class.
         """
         shares = {
             stage: self._by_rho(self.rho if stage in _OF_ALL else self.rho_of_class, self.budget.sizes, at_sizes)
             for stage, at_sizes in _stages(self.budget).items()
         }
+        # What asks of all rows alike needs less of its share with more classes, if there are rows enough.
+        power = self._by_rho(self.rho, (self.budget.sizes[-1], self.budget.ample), self.budget.spared)
         for stage in _BEFORE_CLASSES:
-            shares[stage] = max(shares[stage] * self._of_all_rows, self.budget.least_share)
+            shares[stage] = max(shares[stage] * max(self.n_classes / 2, 1.0) ** power, self.budget.least_share)
         if self.number_target:
             shares = self._for_number(shares)
         elif has_target:
@@ -132,15 +113,9 @@ class Evidence:
         kept = {stage: share for stage, share in shares.items() if share >= self.budget.least_share}
         if self.number_target and "teacher" in kept:
             kept["residuals"] = self.budget.residual_variance
-        for stage, needed in _NEEDS.items():
-            if stage in kept:
-                kept[needed] = max(shares[needed], self.budget.least_share)
+        if "triples" in kept:  # which say nothing that is sure without their tables
+            kept["cubes"] = max(shares["cubes"], self.budget.least_share)
         return kept
-
-
-def without(shares: dict[str, float], *stages: str) -> dict[str, float]:
-    """The shares without some stages: what these had goes to the others, since only proportions count."""
-    return {stage: share for stage, share in shares.items() if stage not in stages}
 
 
 def _stages(budget: BudgetSettings) -> dict[str, tuple[float, ...]]:

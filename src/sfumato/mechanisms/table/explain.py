@@ -19,7 +19,7 @@ from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.public.budget import Budget
 from sfumato.public.plan.outline import LeftOut, Outline
 from sfumato.public.plan.reading import Reading
-from sfumato.public.schema.schema import Column, Schema
+from sfumato.public.schema.schema import Schema
 
 #: What a release lacks without a stage. Stages of one name are asked for together.
 _LACKS = {
@@ -51,7 +51,8 @@ def _path(plan: TablePlan) -> str:
 def _stages_left_out(plan: TablePlan) -> Iterator[LeftOut]:
     for stage, what in _LACKS.items():
         if not plan.has(stage) and _makes_sense(plan, stage):
-            yield LeftOut(what, _too_few_rows(plan, stage) if stage in plan.possible else _too_large(plan, stage))
+            few = f"too few rows at this budget; from about {_rows_for(plan, stage):,} on"
+            yield LeftOut(what, few if stage in plan.possible else _too_large(plan, stage))
     if plan.comparable and not plan.has("differences"):
         rows = fewest_rows(plan.evidence.mu, plan.sizes, share=plan.settings.budget.differences)
         yield LeftOut(
@@ -87,10 +88,6 @@ def _too_large(plan: TablePlan, stage: str) -> str:
         return f"{plan.k:,} columns have too many products"
     most = plan.sizes.triple_columns if stage == "cubes" else plan.sizes.most_paired
     return f"{plan.k:,} columns, and they are asked for up to {most}"
-
-
-def _too_few_rows(plan: TablePlan, stage: str) -> str:
-    return f"too few rows at this budget; from about {_rows_for(plan, stage):,} on"
 
 
 def _rows_for(plan: TablePlan, stage: str) -> int:
@@ -138,24 +135,17 @@ def _listed(names: list[str], *, most: int = 3) -> str:
 
 def table_notes(binned: BinnedTable) -> tuple[str, ...]:
     """All that is worth a sentence. Names are quoted as Python does, so that each is one printable line."""
-    return (*_joined_groups(binned), *_nearly_equal(binned), *_pooled(binned))
-
-
-def _joined_groups(binned: BinnedTable) -> Iterator[str]:
-    for feature in binned.features:
-        if feature.group is not None and not feature.declared:
-            yield (
-                f"Nearly all rows have exactly one of {_name(feature)} set, by a noisy count: so have the synthetic ones, or none."
-            )
-
-
-def _nearly_equal(binned: BinnedTable) -> Iterator[str]:
-    for feature in binned.features:
-        if feature.reference is not None:
-            yield (
-                f"Nearly all rows have {_name(feature)} close to {feature.reference.name!r}, by a noisy count: it was measured by "
-                "how far it lies from there."
-            )
+    joined = [
+        f"Nearly all rows have exactly one of {_name(f)} set, by a noisy count: so have the synthetic ones, or none."
+        for f in binned.features
+        if f.group is not None and not f.declared
+    ]
+    equal = [
+        f"Nearly all rows have {_name(f)} close to {f.reference.name!r}, by a noisy count: it was measured by how far it lies from there."
+        for f in binned.features
+        if f.reference is not None
+    ]
+    return (*joined, *equal, *_pooled(binned))
 
 
 def _pooled(binned: BinnedTable, *, most: int = 20) -> Iterator[str]:
@@ -189,22 +179,16 @@ def _name(feature: Feature) -> str:
 
 
 def table_readings(schema: Schema) -> tuple[Reading, ...]:
-    """Fine counts of every column: a count itself, and the mean that follows from all of them."""
+    """Fine counts of every column: a count itself, and the mean that follows from all of them, before they are smoothed."""
     readings = []
     for column in schema.columns:
         is_target = column.name == schema.target and column.is_number and len(schema.columns) > 1
         block = TARGET if is_target else "fine"
         readings.append(Reading(column=column.name, what="a count", step="fine", block=block, unit="rows"))
         if column.is_number:
-            readings.append(mean_of_cells(column, step="fine", block=block))
+            # An error e of a cell's count moves the mean by e (value - mean) / rows. The mean is private; the middle of the
+            # bounds stands for it.
+            per_one = float(np.linalg.norm(Cells(column).middles() - column.centre))
+            mean = Reading(column=column.name, what="the mean", step="fine", block=block, per_one=per_one, over=1.0)
+            readings.append(mean)
     return tuple(readings)
-
-
-def mean_of_cells(column: Column, *, step: str, block: str) -> Reading:
-    """The mean of a number from noisy counts of its cells, before they are smoothed.
-
-    An error e of a cell's count moves the mean by e (value - mean) / rows. The mean is private; the middle of the
-    bounds stands for it.
-    """
-    per_one = float(np.linalg.norm(Cells(column).middles() - column.centre))
-    return Reading(column=column.name, what="the mean", step=step, block=block, per_one=per_one, over=1.0)

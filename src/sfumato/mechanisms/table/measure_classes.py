@@ -2,10 +2,11 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.labels import expected_labels
 from sfumato.mechanisms.common.layout import BinCodes, Layout
 from sfumato.mechanisms.common.measured import scaled
@@ -27,7 +28,7 @@ from sfumato.mechanisms.table.target.correction import (
     stand_ins,
 )
 from sfumato.mechanisms.table.target.labels import ClassLabels, rare_scores
-from sfumato.mechanisms.table.target.maps import ErrorGradient, RuleScores
+from sfumato.mechanisms.table.target.maps import error_gradient, rule_scores
 from sfumato.public.plan.doors import Doors, Measured
 
 
@@ -41,10 +42,8 @@ class ClassStage:
     def run(self, generator: Generator, *, is_rare: bool) -> ClassLabels | None:
         """What the rule says of the population, before and after corrections; None where the generator's labels are kept.
 
-        Args:
-            generator: What all tables say together.
-            is_rare: Whether a class has too few rows for gradients: bins are all that was counted of it, the rule keeps to
-                them, and trees would learn chance.
+        Of a class that is rare, with too few rows for gradients, bins are all that was counted: the rule keeps to them,
+        and trees would learn chance.
         """
         settings = self.plan.settings.target
         is_worth = self.plan.is_worth_correcting and not is_rare
@@ -65,15 +64,14 @@ class ClassStage:
         population, settings = generator.population, self.plan.settings.target
         population = replace(population, weights=population.weights / generator.rate_ratios[population.labels])
         chosen = population.draw(min(settings.learning_rows, len(population.rows)), np.random.default_rng(2))
-        return learn_rule(
+        rows, labels, bins = (
             population.rows[chosen],
             population.labels[chosen],
-            generator.orders,
             BinCodes(Layout(generator.binned.sizes)),
-            settings,
-            n_classes=generator.binned.n_classes,
-            with_trees=with_trees,
-            trust=_trust(generator, population.labels[chosen], least=settings.least_trust),
+        )
+        trust, n_classes = _trust(generator, labels, least=settings.least_trust), generator.binned.n_classes
+        return learn_rule(
+            rows, labels, generator.orders, bins, settings, n_classes=n_classes, with_trees=with_trees, trust=trust
         )
 
     def _corrected(self, generator: Generator, rule: GeneratorRule) -> ClassLabels:
@@ -81,13 +79,13 @@ class ClassStage:
         everyone = stand_ins(rule, population.rows, np.ones(len(population.rows)))
         to_rates = rate_corrections(generator.rate_ratios)
         start = no_corrections(to_rates, self.plan.settings.target, width=rule.bins.width)
-        of_codes = self._code_scores(generator, _scores(start, everyone))
-        if not self.plan.has("teacher"):
-            return ClassLabels(_scores(start, everyone), _scores(start, everyone), of_codes)
-        better = self.corrections(generator, rule, start, of_codes)
-        return ClassLabels(_scores(start, everyone), _scores(better, everyone), of_codes)
+        before = after = _scores(start, everyone)
+        of_codes = self._code_scores(generator, before)
+        if self.plan.has("teacher"):
+            after = _scores(self.corrections(generator, rule, start, of_codes), everyone)
+        return ClassLabels(before, after, of_codes)
 
-    def _code_scores(self, generator: Generator, scores: NDArray[np.float64]) -> CodeScores:
+    def _code_scores(self, generator: Generator, scores: Floats) -> CodeScores:
         """What categories add that were counted by class, where the rule has given the population these scores."""
         binned, population, settings = generator.binned, generator.population, self.plan.settings
         if not binned.codes:
@@ -100,19 +98,14 @@ class ClassStage:
             for j, table in binned.codes.items()
         }
 
-    def corrections(
-        self, generator: Generator, rule: GeneratorRule, start: NDArray[np.float64], of_codes: CodeScores
-    ) -> NDArray[np.float64]:
+    def corrections(self, generator: Generator, rule: GeneratorRule, start: Floats, of_codes: CodeScores) -> Floats:
         """Those that noisy gradients lead to, from the ones to begin with: none."""
         binned, population, settings = generator.binned, generator.population, self.plan.settings.target
         layout = rule.bins.layout
-        self.view.prepare(RULE, RuleScores(rule, of_codes))
+        self.view.prepare(RULE, partial(rule_scores, rule=rule, of_codes=of_codes))
         chosen = population.draw(settings.hessian_rows, rng := np.random.default_rng(3))
-        runs = [
-            (int(at), int(at) + binning.ordered)
-            for at, binning in zip(layout.starts, binned.binnings, strict=True)
-            if binning.ordered
-        ]
+        columns = zip(layout.starts.tolist(), (binning.ordered for binning in binned.binnings), strict=True)
+        runs = [(at, at + ordered) for at, ordered in columns if ordered]
         fullest = fullest_bins(generator.margins, population, few=settings.fullest_few)
         each = binned.total / settings.hessian_rows  # private rows for which a row stands
         rows = population.rows[chosen]
@@ -121,30 +114,30 @@ class ClassStage:
         standing = replace(standing, additive=standing.additive + code_scores(of_codes, cells))
         unseen = np.zeros(layout.width, dtype=np.bool_)
         unseen[layout.starts + fullest.bins] = True
-        return learn_corrections(
-            self.asking(rule, len(rule.additive), fullest),
-            standing,
-            start,
-            settings,
-            prior=CorrectionPrior.of_rule(rule.additive, layout, settings, runs=runs),
-            unseen=unseen,
-            times=self.plan.gradients,
-        )
+        ask = self.asking(rule, len(rule.additive), fullest)
+        prior = CorrectionPrior.of_rule(rule.additive, layout, settings, runs=runs)
+        return learn_corrections(ask, standing, start, settings, prior=prior, unseen=unseen, times=self.plan.gradients)
 
     def asking(self, rule: GeneratorRule, n_sets: int, fullest: FullestBins) -> Ask:
         """How a noisy gradient is asked for."""
         width, n_hot = rule.bins.layout.width, self.plan.k + 1
         longest = math.sqrt(n_hot)  # a row at all codes that it may have
-        longer = math.sqrt(
-            max(fullest.fewest_others, 1)
-        )  # by so much errors alone may grow, and hardly a row is clipped
+        # By so much errors alone may grow, and hardly a row is clipped.
+        longer = math.sqrt(max(fullest.fewest_others, 1))
+        gradient = partial(
+            error_gradient,
+            bins=rule.bins,
+            fullest=fullest,
+            n_planned=self.plan.n_sets,
+            n_hot=n_hot,
+            width=self.plan.width + 1,
+            longest=longest,
+            longer=longer,
+            has_trees=self.plan.has_trees,
+        )
 
-        def ask(corrections: NDArray[np.float64]) -> tuple[Measured, Measured, Measured]:
-            gradient = ErrorGradient(
-                corrections, rule.bins, fullest, self.plan.n_sets, n_hot, self.plan.width + 1, longest, longer,
-                self.plan.has_trees,
-            )  # fmt: skip
-            noisy = self.view.noisy_sum("teacher", gradient)
+        def ask(corrections: Floats) -> tuple[Measured, Measured, Measured]:
+            noisy = self.view.noisy_sum("teacher", partial(gradient, corrections=corrections))
 
             def of_block(block: str, length: float) -> Measured:
                 one = scaled(noisy[block], 1 / length, self.plan.n_sets, -1)
@@ -157,7 +150,7 @@ class ClassStage:
         return ask
 
 
-def _trust(generator: Generator, labels: NDArray[np.int64], *, least: float) -> float:
+def _trust(generator: Generator, labels: Integers, *, least: float) -> float:
     """What a row weighs: as many real rows as would have the noise of a rare class's counts, over the rows drawn of it."""
     if generator.rare_stddev is None:
         return 1.0
@@ -166,5 +159,5 @@ def _trust(generator: Generator, labels: NDArray[np.int64], *, least: float) -> 
     return float(np.clip(counted**2 / max(int((labels == rare).sum()), 1), least, 1.0))
 
 
-def _scores(corrections: NDArray[np.float64], of: StandIns) -> NDArray[np.float64]:
+def _scores(corrections: Floats, of: StandIns) -> Floats:
     return corrected(corrections, of.codes, of.additive, of.beyond)

@@ -3,38 +3,23 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.cells import Cells, coarse_parts
 from sfumato.mechanisms.common.counting import count_codes, count_each, count_stddev
 from sfumato.mechanisms.common.layout import Layout, side_by_side
 from sfumato.mechanisms.common.prepared import BINS, CODES
+from sfumato.mechanisms.table.columns import maps
 from sfumato.mechanisms.table.columns.adaptive_grid import Coarse, Counted, fine_leaves, number_of_parts
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.binning import Binning, bin_column, level_cut
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
-from sfumato.mechanisms.table.columns.differences import comparable, difference, nearly_equal, to_compare
+from sfumato.mechanisms.table.columns.differences import comparable, difference, nearly_equal, scale_codes, to_compare
 from sfumato.mechanisms.table.columns.features import Feature, exactly_one
-from sfumato.mechanisms.table.columns.maps import (
-    BinMap,
-    CategoryMap,
-    CellMap,
-    ClassMap,
-    GroupMap,
-    PlaceMap,
-    ScaleMap,
-    ZoomMap,
-)
-from sfumato.mechanisms.table.columns.point_masses import (
-    PointMasses,
-    heavy_cells,
-    may_have_point_masses,
-    split_by_column,
-    with_round_values,
-    zoom_width,
-)
+from sfumato.mechanisms.table.columns.point_masses import PointMasses, heavy_cells, with_round_values, zoom_width
 from sfumato.mechanisms.table.columns.shortened_persons import regained, rows_of
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Doors, Measured
@@ -59,50 +44,39 @@ class ColumnStage:
         masses = [one.mass(settings, total=total) for one in counted]
         points = self._point_masses(every, masses) if self.plan.has("spikes") else [PointMasses()] * len(every)
         dates = {column.name for column in self.plan.schema.columns if column.kind == "datetime"}  # no round seconds
-        points = [
-            known
-            if f.cells.column.name in dates
-            else with_round_values(f.cells, mass, known, settings, stddev=one.leaf_stddev)
-            for f, mass, known, one in zip(every, masses, points, counted, strict=True)
-        ]
+        for j, (f, one) in enumerate(zip(every, counted, strict=True)):
+            if f.cells.column.name not in dates:
+                points[j] = with_round_values(f.cells, masses[j], points[j], settings, stddev=one.leaf_stddev)
         class_stddev = self._class_stddev(len(features))
+        least, kept = self.plan.evidence.least * class_stddev, settings.category_kept
         binnings = tuple(
-            bin_column(
-                f.cells,
-                mass,
-                of_column,
-                least=self.plan.evidence.least * class_stddev,
-                most=self.plan.most_bins(f),
-                category_kept=settings.category_kept,
-            )
+            bin_column(f.cells, mass, of_column, least=least, most=self.plan.most_bins(f), category_kept=kept)
             for f, mass, of_column in zip(features, masses, points, strict=False)
         )
         target = None
         if self.plan.target is not None:
-            target = self._classes_of(
-                every[-1].cells, masses[-1], points[-1], least=settings.level_least * class_stddev
-            )
+            least = settings.level_least * class_stddev
+            target = self._classes_of(every[-1].cells, masses[-1], points[-1], least=least)
         bin_of = tuple(b.bin_of for b in (*binnings, *(() if target is None else (target,))))
-        self.view.prepare(BINS, BinMap(bin_of, target is not None))
+        self.view.prepare(BINS, partial(maps.bins_of, bin_of=bin_of, has_target=target is not None))
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
-        n_classes = 1 if target is None else target.size
-        in_full = self._sizes(n_classes) if self.plan.has("sizes") else None
+        in_full = self._sizes(1 if target is None else target.size) if self.plan.has("sizes") else None
         return BinnedTable(features, binnings, target, total, total_stddev, cell_stddev, in_full, by_class)
 
     def _codes(self, features: Sequence[Feature]) -> dict[int, CodeTable]:
         """Rows of each class at every category of columns that have too many of them for bins, by their places."""
-        long = [j for j, feature in enumerate(features) if self.plan.is_long(feature)]
+        long = [j for j, feature in enumerate(features) if self.plan.pooled(feature) > 0]
         if not long:
             return {}
         layout, n_classes = Layout(tuple(features[j].cells.count for j in long)), self.plan.n_classes
-        codes = CategoryMap(tuple(long), layout)
-        counts = count_codes(self.view, "codes", self.plan.hot("codes"), codes, n_codes=len(long))
+        codes = partial(maps.categories_by_class, columns=tuple(long), layout=layout)
+        counts = count_codes(self.view, self.plan.hot("codes"), codes, n_codes=len(long))
         tables = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
         return {j: CodeTable(Measured(t, counts.stddev)) for j, t in zip(long, layout.split(tables), strict=True)}
 
     def _sizes(self, n_classes: int) -> Measured:
         """Rows of each class, every one of them counted."""
-        sizes = self.view.noisy_sum("sizes", ClassMap())["sizes"]
+        sizes = self.view.noisy_sum("sizes", maps.class_of)["sizes"]
         return Measured(sizes.values[:n_classes], sizes.stddev)
 
     def _features(self) -> tuple[Feature, ...]:
@@ -110,8 +84,8 @@ class ColumnStage:
         candidates = self.plan.groups
         if not candidates:
             return self.plan.plain
-        codes = GroupMap(tuple(candidates))
-        counts = count_codes(self.view, "groups", self.plan.hot("groups"), codes, n_codes=len(candidates))
+        codes = partial(maps.groups_of, groups=tuple(candidates))
+        counts = count_codes(self.view, self.plan.hot("groups"), codes, n_codes=len(candidates))
         is_group = exactly_one(counts.values, least=self.plan.settings.columns.group_rows)
         kept = [g for g, is_one in zip(candidates, is_group, strict=True) if is_one]
         return self.plan.features(kept, bend=self.plan.evidence.bend)
@@ -159,17 +133,11 @@ class ColumnStage:
         pairs = to_compare(first, comparable(columns, sizes), settings, most=self.plan.most_compared)
         if not pairs:
             return closer
-        block = self.plan.hot("differences")
-        codes = ScaleMap(tuple(columns), tuple(pairs), sizes.difference_scales)
-        counts = count_codes(self.view, "differences", block, codes, n_codes=len(pairs))
+        codes = partial(scale_codes, columns, pairs, scales=sizes.difference_scales)
+        counts = count_codes(self.view, self.plan.hot("differences"), codes, n_codes=len(pairs))
         rows = rows_of([one.counts for one in first[: len(columns)]], stddev=first[0].stddev)
         equal = nearly_equal(
-            pairs,
-            counts.values,
-            settings,
-            scales=sizes.difference_scales,
-            stddev=counts.stddev,
-            rows=rows.value,
+            pairs, counts.values, settings, scales=sizes.difference_scales, stddev=counts.stddev, rows=rows.value
         )
         return [
             difference(columns[equal[j][0]], columns[j], spread=equal[j][1]) if j in equal else feature
@@ -184,29 +152,25 @@ class ColumnStage:
     def _prepare(self, every: Sequence[Feature], *, before: Sequence[Feature] = ()) -> None:
         """The cell of each row in every column; where a column is what it was `before`, the cell that it had then."""
         if not before:
-            self.view.prepare(CODES, CellMap(tuple(every)))
+            self.view.prepare(CODES, partial(maps.cells_of, features=tuple(every)))
             return
         fresh = tuple(j for j, (new, old) in enumerate(zip(every, before, strict=True)) if new != old)
         if fresh:
-            self.view.prepare(CODES, CellMap(tuple(every), fresh))
+            self.view.prepare(CODES, partial(maps.cells_of, features=tuple(every), fresh=fresh))
 
-    def _count_by(
-        self, stage: str, places: Sequence[NDArray[np.int64]]
-    ) -> tuple[list[NDArray[np.float64]], list[float]]:
+    def _count_by(self, stage: str, places: Sequence[Integers]) -> tuple[list[Floats], list[float]]:
         """Counts of all columns, each by the places of its cells; and the noise in each."""
         together = [places[:-1], places[-1:]] if self.plan.number_target else [places]
-        firsts = np.cumsum([0, *(len(some) for some in together)])
-        blocks = [
-            (block, PlaceMap(side_by_side(some), _layout(some).starts, int(first)), len(some))
-            for block, some, first in zip(self.plan.hots(stage), together, firsts[:-1], strict=True)
-        ]
-        measured = count_each(self.view, stage, blocks)
-        tables = [
-            table
-            for some, counts in zip(together, measured, strict=True)
-            for table in _layout(some).split(counts.values)
-        ]
-        return tables, [m.stddev for some, m in zip(together, measured, strict=True) for _ in some]
+        blocks, first = [], 0
+        for block, some in zip(self.plan.hots(stage), together, strict=True):
+            of_cell, starts = side_by_side(some), _layout(some).starts
+            blocks.append((block, partial(maps.places_of, of_cell=of_cell, starts=starts, first=first), len(some)))
+            first += len(some)
+        tables, stddevs = [], []
+        for some, counts in zip(together, count_each(self.view, stage, blocks), strict=True):
+            tables += _layout(some).split(counts.values)
+            stddevs += [counts.stddev] * len(some)
+        return tables, stddevs
 
     def _stddevs(self, stage: str, n_columns: int) -> list[float]:
         """The noise that the counts of each column will have."""
@@ -223,24 +187,24 @@ class ColumnStage:
             return self.view.noise_stddev("classes", "classes") * math.sqrt(n_columns)
         return self._stddev("classes", n_columns)
 
-    def _point_masses(self, every: Sequence[Feature], masses: Sequence[NDArray[np.float64]]) -> list[PointMasses]:
+    def _point_masses(self, every: Sequence[Feature], masses: Sequence[Floats]) -> list[PointMasses]:
         """Point masses of every column, looked for where there are heavy cells at all."""
         settings, sizes = self.plan.settings.columns, self.plan.sizes
-        spiky = [i for i, feature in enumerate(every) if may_have_point_masses(feature.cells)]
+        spiky = [i for i, feature in enumerate(every) if feature.cells.on_grid]
         stddev = self._stddev("spikes", len(spiky))
         zooms = {i: heavy_cells(every[i].cells, masses[i], settings, sizes, stddev=stddev) for i in spiky}
         zooms = {i: zoom for i, zoom in zooms.items() if len(zoom.heavy)}
         for _ in range(sizes.zoom_looks if zooms else 0):
-            codes = ZoomMap(tuple(every), zooms, zoom_width(1, sizes))
-            counts = count_codes(self.view, "spikes", self.plan.hot("spikes"), codes, n_codes=len(zooms))
-            parts = split_by_column(counts, len(zooms), sizes)
+            codes = partial(maps.zoomed, features=tuple(every), zooms=zooms, width=zoom_width(1, sizes))
+            counts = count_codes(self.view, self.plan.hot("spikes"), codes, n_codes=len(zooms))
+            parts = counts.values[: zoom_width(len(zooms), sizes)].reshape(len(zooms), -1)
             zooms = {
                 i: zoom.narrowed(part, settings, stddev=counts.stddev)
                 for (i, zoom), part in zip(zooms.items(), parts, strict=True)
             }
         return [zooms[i].point_masses(settings) if i in zooms else PointMasses() for i in range(len(every))]
 
-    def _classes_of(self, cells: Cells, mass: NDArray[np.float64], points: PointMasses, *, least: float) -> Binning:
+    def _classes_of(self, cells: Cells, mass: Floats, points: PointMasses, *, least: float) -> Binning:
         """Categories as they are; a number in levels."""
         if cells.column.is_coded:
             return Binning(cells, cells.count, np.arange(cells.count), mass, points)
@@ -254,7 +218,7 @@ class ColumnStage:
         return count_stddev(self.view, stage, self.plan.hot(stage), n_codes=n_codes)
 
 
-def _layout(places: Sequence[NDArray[np.int64]]) -> Layout:
+def _layout(places: Sequence[Integers]) -> Layout:
     """A table for each column."""
     return Layout(tuple(int(place.max()) + 1 for place in places))
 

@@ -3,29 +3,21 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.counting import count_codes, count_stddev
+from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.counting import count_codes, count_stddev, weight_of
 from sfumato.mechanisms.common.layout import BinCodes, Layout, side_by_side
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.shortened_persons import Number, classes_regained, regained, rows_of
+from sfumato.mechanisms.table.joint import maps
 from sfumato.mechanisms.table.joint.class_tables import ClassTable, joint_tables
 from sfumato.mechanisms.table.joint.copula import correlations, scores_of
 from sfumato.mechanisms.table.joint.generator import Generator
-from sfumato.mechanisms.table.joint.maps import (
-    BinsByClass,
-    CentredBins,
-    HalfSigns,
-    LevelCodes,
-    LinkCodes,
-    RareCounts,
-    ScoreProducts,
-    TripleProducts,
-)
 from sfumato.mechanisms.table.joint.ordering import Line, bin_lines, class_line, halves, levels_of, most_levels
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels, PairSums, all_pairs, residual_goals
 from sfumato.mechanisms.table.joint.population import (
@@ -36,8 +28,8 @@ from sfumato.mechanisms.table.joint.population import (
     raked,
     with_links,
 )
-from sfumato.mechanisms.table.joint.spanning_tree import Link, LinkCoder, fine_link, link_layout, strongest_tree
-from sfumato.mechanisms.table.joint.triples import sign_tables, strongest_triples
+from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, link_layout, strongest_tree
+from sfumato.mechanisms.table.joint.triples import products_of_rows, sign_tables, strongest_triples
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.plan.doors import Doors
@@ -62,18 +54,10 @@ class JointStage:
         if binned.target is not None and not binned.target.cells.is_ordered and len(rates) > 2:
             line = class_line(joints, rates)
         lines = bin_lines(binned.binnings, joints, line)
-        half = halves(line, rates)
-        levels = Levels(
-            [
-                levels_of(
-                    j.sum(axis=0),
-                    along.order,
-                    most=most_levels(b.cells, self.plan.sizes.pair_levels, of_categories=self.plan.category_levels),
-                )
-                for b, j, along in zip(binned.binnings, joints, lines, strict=True)
-            ],
-            half,
-        )
+        of_numbers, of_categories = self.plan.sizes.pair_levels, self.plan.category_levels
+        most = [most_levels(b.cells, of_numbers, of_categories=of_categories) for b in binned.binnings]
+        columns = zip(joints, lines, most, strict=True)
+        levels = Levels([levels_of(j.sum(axis=0), at.order, most=m) for j, at, m in columns], halves(line, rates))
         correlation = self._correlation(joints, lines, per_class)
         n_rows = population_rows(self.plan.evidence.rows, self._settings)
         population = first_population(rates, joints, lines, correlation, n_rows=n_rows, seed=0)
@@ -93,7 +77,7 @@ class JointStage:
         weights = population.weights * (rates / np.maximum(reached, 1e-300))[population.labels]
         return replace(generator, population=replace(population, weights=weights / weights.sum()))
 
-    def _joints(self, binned: BinnedTable) -> tuple[NDArray[np.float64], list[NDArray[np.float64]], float | None]:
+    def _joints(self, binned: BinnedTable) -> tuple[Floats, list[Floats], float | None]:
         """Rows of each class, the probabilities of (class, bin), and the noise in a count of a class that was counted again."""
         if not self.plan.has("classes"):
             rows = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
@@ -113,27 +97,16 @@ class JointStage:
             rare_stddev = (float(tables[0].stddev[rare]) ** -2 + self._recount_stddev(binned) ** -2) ** -0.5
             tables, per_class = self._counted_again(binned, tables, per_class, margins, rare=rare)
         ordered = 0 if binned.target is None else binned.target.ordered
-        # Very many classes have nothing to gain by it, and columns lose.
-        few_classes = binned.n_classes <= self.plan.settings.target.tree_classes
-        joints = joint_tables(
-            tables,
-            binned.binnings,
-            margins,
-            per_class,
-            self._settings,
-            ordered=ordered,
-            lengthened=not self.plan.number_target and few_classes,
-        )
+        joints = joint_tables(tables, binned.binnings, margins, per_class, self._settings, ordered=ordered)
         return per_class, joints, rare_stddev
 
-    def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], NDArray[np.float64]]:
+    def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], Floats]:
         """The centred table of every column, and rows of each class."""
         layout, n_classes = Layout(binned.sizes), binned.n_classes
-        own, cells_of_class = binned.target_margin, np.maximum(binned.cells_of_class, 1)
+        own = np.array([binned.total]) if binned.target is None else binned.target.margin
         if not self.plan.centred:
-            counts = count_codes(
-                self.view, "classes", self.plan.hot("classes"), BinsByClass(layout), n_codes=len(binned.sizes)
-            )
+            codes = partial(maps.bins_by_class, layout=layout)
+            counts = count_codes(self.view, self.plan.hot("classes"), codes, n_codes=len(binned.sizes))
             values = counts.values[: n_classes * layout.width].reshape(n_classes, layout.width)
             of_all = layout.split(values.sum(axis=0))
             gain = self._regained(binned, rows_of(of_all, stddev=counts.stddev * math.sqrt(n_classes)))
@@ -144,13 +117,14 @@ class JointStage:
         else:
             norm = math.sqrt(sum(1 - 1 / size for size in binned.sizes) + 1)
             width = self.plan.width
-            noisy = self.view.noisy_sum("classes", CentredBins(layout, width, norm))["classes"]
+            centred = partial(maps.centred_bins, layout=layout, width=width, norm=norm)
+            noisy = self.view.noisy_sum("classes", centred)["classes"]
             noisy = scaled(noisy, norm, self.plan.n_classes, width + 1)
             rows = Number(float(noisy.values[:n_classes, -1].sum()), noisy.stddev * math.sqrt(n_classes))
             gain = self._regained(binned, rows)
             values, stddev = gain * noisy.values[:n_classes], gain * noisy.stddev
             tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values[:, :-1])]
-            first = binned.cell_stddev**-2 / cells_of_class
+            first = binned.cell_stddev**-2 / np.maximum(binned.cells_of_class, 1)
             per_class = (own * first + values[:, -1] * stddev**-2) / (first + stddev**-2)
         possible = binned.cells_of_class > 0
         per_class = to_simplex(np.where(possible, per_class, -np.inf), total=binned.total)
@@ -158,92 +132,79 @@ class JointStage:
             per_class, 1e-6 * binned.total * possible
         )
 
-    def _correlation(
-        self, joints: Sequence[NDArray[np.float64]], lines: Sequence[Line], per_class: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _correlation(self, joints: Sequence[Floats], lines: Sequence[Line], per_class: Floats) -> Floats:
         k, n_classes = len(joints), len(per_class)
         if not self.plan.has("moments") or k < 2:
             return np.broadcast_to(np.eye(k), (n_classes, k, k))
         scores = scores_of(joints, lines, per_class / per_class.sum(), self._settings)
         by_class, most = self.plan.moments_by_class and self.plan.n_classes > 1, self.plan.k
-        noisy = self.view.noisy_sum("moments", ScoreProducts(scores, most, by_class))["moments"]
-        moments = noisy.values.reshape(-1, most, most)[:n_classes, :k, :k]
+        products = partial(maps.score_products, scores=scores, width=most, by_class=by_class)
+        noisy = self.view.noisy_sum("moments", products)["moments"]
+        moments, unit = noisy.values.reshape(-1, most, most)[:n_classes, :k, :k], self.plan.schema.unit
         return correlations(
-            moments,
-            scores,
-            per_class,
-            self._settings,
-            stddev=noisy.stddev,
-            by_class=by_class,
-            unit=self.plan.schema.unit,
+            moments, scores, per_class, self._settings, stddev=noisy.stddev, by_class=by_class, unit=unit
         )
 
     def _with_pairs(self, generator: Generator) -> tuple[Generator, list[Table]]:
         """Pairs that depart from the population so far, and fine tables for a tree of the strongest."""
         binned, levels, population = generator.binned, generator.levels, generator.population
         pairs = all_pairs(len(binned.sizes))
-
         sums, shares = self._pair_sums(binned, levels, pairs), self._shares_of(generator, pairs)
         goals = residual_goals(levels, pairs, sums, shares, self._settings, total=binned.total)
-        chosen = strongest_tree([goal.pair for goal in goals], n_columns=len(binned.sizes))
+        chosen = strongest_tree([(goal.columns[0], goal.columns[1]) for goal in goals], n_columns=len(binned.sizes))
         chosen = chosen if self.plan.has("links") else []
         links = self._links(generator, {goal.columns: goal for goal in goals}, chosen) if chosen else []
         if links:
             population = with_links(
-                population,
-                links,
-                generator.joints,
-                generator.lines,
-                generator.correlation,
-                levels,
-                self._settings,
+                population, links, generator.joints, generator.lines, generator.correlation, levels, self._settings
             )
         rest = goals[: self._settings.pair_goals * len(binned.sizes)]
         levelled = levels.of_rows(population.rows, population.labels)
         tables: list[Table] = [(levelled.code(goal.columns), goal.table) for goal in rest]
-        tables += [
-            (
-                population.rows[:, link.left] * binned.sizes[link.right] + population.rows[:, link.right],
-                link.table.ravel(),
-            )
-            for link in links
-        ]
+        for link in links:
+            left, right = population.rows[:, link.left], population.rows[:, link.right]
+            tables.append((left * binned.sizes[link.right] + right, link.table.ravel()))
         return replace(generator, population=population), tables
 
     def _pair_sums(self, binned: BinnedTable, levels: Levels, pairs: Sequence[tuple[int, int]]) -> PairSums:
         """Tables of all rows, and of the second half of the classes less the first: two sums, the second of signed rows."""
         together = levels.of_all()
-        codes = LevelCodes(together.coder(pairs))
-        counts = count_codes(self.view, "pairs", self.plan.hot("pairs"), codes, n_codes=len(pairs))
+        codes = partial(maps.level_codes, coder=together.coder(pairs))
+        counts = count_codes(self.view, self.plan.hot("pairs"), codes, n_codes=len(pairs))
         gain = self._regained(binned, rows_of(together.layout(pairs).split(counts.values), stddev=counts.stddev))
         if levels.n_halves == 1 or not self.plan.has("contrasts"):
             return PairSums(scaled(counts, gain), None)
-        block = self.plan.hot("contrasts")
-        signs = HalfSigns(levels.of_class)
-        contrast = count_codes(self.view, "contrasts", block, codes, n_codes=len(pairs), signs=signs)
+        signs = partial(maps.half_signs, of_class=levels.of_class)
+        contrast = count_codes(self.view, self.plan.hot("contrasts"), codes, n_codes=len(pairs), signs=signs)
         return PairSums(scaled(counts, gain), scaled(contrast, gain))
 
     def _links(
         self, generator: Generator, goals: dict[tuple[int, ...], Goal], chosen: list[tuple[int, int]]
     ) -> list[Link]:
-        binned, population = generator.binned, generator.population
-        layout, codes = link_layout(chosen, binned.sizes), LinkCodes(LinkCoder(tuple(chosen), binned.sizes))
-        counts = count_codes(self.view, "links", self.plan.hot("links"), codes, n_codes=len(chosen))
+        binned, levels, population = generator.binned, generator.levels, generator.population
+        layout, codes = link_layout(chosen, binned.sizes), partial(maps.link_codes, pairs=chosen, sizes=binned.sizes)
+        counts = count_codes(self.view, self.plan.hot("links"), codes, n_codes=len(chosen))
         rows = rows_of(layout.split(counts.values), stddev=counts.stddev)
         counts = scaled(counts, self._regained(binned, rows))
         links, margins = [], generator.margins
         for (i, j), flat in zip(chosen, layout.split(counts.values), strict=True):
             shape = binned.sizes[i], binned.sizes[j]
             shares = population.share_of(population.rows[:, i] * shape[1] + population.rows[:, j], shape[0] * shape[1])
-            links.append(
-                fine_link(
-                    goals[i, j], generator.levels, flat.reshape(shape), shares.reshape(shape), (margins[i], margins[j]),
-                    self._settings, total=binned.total, stddev=counts.stddev,
-                )
-            )  # fmt: skip
+            counted, expected, of_bins = flat.reshape(shape), shares.reshape(shape), (margins[i], margins[j])
+            link = fine_link(
+                goals[i, j],
+                levels,
+                counted,
+                expected,
+                of_bins,
+                self._settings,
+                total=binned.total,
+                stddev=counts.stddev,
+            )
+            links.append(link)
         return links
 
-    def _shares_of(self, generator: Generator, groups: Sequence[tuple[int, ...]]) -> list[NDArray[np.float64]]:
+    def _shares_of(self, generator: Generator, groups: Sequence[tuple[int, ...]]) -> list[Floats]:
         """What the population has in the table of each group."""
         population, levels = generator.population, generator.levels
         levelled = levels.of_rows(population.rows, population.labels)
@@ -257,30 +218,21 @@ class JointStage:
         binned, levels, population = generator.binned, generator.levels, generator.population
         k, most = len(binned.sizes), self.plan.k
         signs = tuple(sign_tables(generator.margins, generator.orders))
-        products = TripleProducts(signs, levels.of_class, most)
         n_pairs, most_pairs = len(all_pairs(k)), len(all_pairs(most))
+        products = partial(maps.triple_products, signs=signs, of_class=levels.of_class, n_columns=most)
         noisy = self.view.noisy_sum("triples", products)["triples"]
         sums = noisy.values.reshape(most_pairs, most)[:n_pairs, :k]
         some = population.draw(self._settings.triple_rows, np.random.default_rng(4))
-        both = products.of_rows(population.rows[some], population.labels[some])
+        both = products_of_rows(population.rows[some], population.labels[some], signs, levels.of_class)
         expected = binned.total / len(some) * both[:, :n_pairs].T @ both[:, n_pairs:]
-        triples = strongest_triples(
-            sums,
-            expected,
-            stddev=noisy.stddev,
-            total=binned.total,
-            most=self.plan.sizes.most_cubes,
-            sure=self._settings.triple_sure,
-        )
+        most, sure = self.plan.sizes.most_cubes, self._settings.triple_sure
+        triples = strongest_triples(sums, expected, stddev=noisy.stddev, total=binned.total, most=most, sure=sure)
         if not triples:
             return []
-        most_of_cube = self.plan.sizes.cube_levels
-        coarse = Levels(
-            [levels_of(m, o, most=most_of_cube) for m, o in zip(generator.margins, generator.orders, strict=True)],
-            levels.of_class,
-        )
-        codes = LevelCodes(coarse.coder(triples))
-        counts = count_codes(self.view, "cubes", self.plan.hot("cubes"), codes, n_codes=len(triples))
+        columns, most = zip(generator.margins, generator.orders, strict=True), self.plan.sizes.cube_levels
+        coarse = Levels([levels_of(margin, order, most=most) for margin, order in columns], levels.of_class)
+        codes = partial(maps.level_codes, coder=coarse.coder(triples))
+        counts = count_codes(self.view, self.plan.hot("cubes"), codes, n_codes=len(triples))
         rows = rows_of(coarse.layout(triples).split(counts.values), stddev=counts.stddev)
         counts = scaled(counts, self._regained(binned, rows))
         shares = self._shares_of(replace(generator, levels=coarse), triples)
@@ -293,11 +245,11 @@ class JointStage:
         self,
         binned: BinnedTable,
         tables: Sequence[ClassTable],
-        per_class: NDArray[np.float64],
-        margins: Sequence[NDArray[np.float64]],
+        per_class: Floats,
+        margins: Sequence[Floats],
         *,
         rare: int,
-    ) -> tuple[list[ClassTable], NDArray[np.float64]]:
+    ) -> tuple[list[ClassTable], Floats]:
         """The class tables and the rows of both classes, with the rarer counted again as often as gradients were planned.
 
         A class with few rows teaches nothing by gradients. Some of the counts are of bins, some of intervals of a number. What
@@ -336,11 +288,19 @@ class JointStage:
         ]
         return again, per_class
 
-    def _count_class(self, of_bin: Sequence[NDArray[np.int64]], *, rare: int, uses: int) -> "_Recount":
+    def _count_class(self, of_bin: Sequence[Integers], *, rare: int, uses: int) -> "_Recount":
         """Rows of a class in every column, its bins joined as `of_bin` says, and all of them: several counts averaged."""
         layout, block = Layout(tuple(int(joined.max()) + 1 for joined in of_bin)), self.plan.hot("teacher")
-        weight = math.sqrt(block.n_hot / (len(of_bin) + 1))
-        counts = RareCounts(side_by_side(of_bin), BinCodes(layout), rare, block.n_hot, weight, self.plan.has_trees)
+        weight = weight_of(block, len(of_bin) + 1)
+        counts = partial(
+            maps.rare_counts,
+            of_bin=side_by_side(of_bin),
+            codes=BinCodes(layout),
+            rare=rare,
+            block=block,
+            weight=weight,
+            has_trees=self.plan.has_trees,
+        )
         again = [self.view.noisy_sum("teacher", counts)["bins"] for _ in range(uses)]
         mean = np.mean([one.values for one in again], axis=0) / weight
         stddev = again[0].stddev / weight / math.sqrt(uses)
@@ -370,7 +330,7 @@ class JointStage:
 class _Recount:
     """A table of each column, and all rows of the class; its noise is that of every count."""
 
-    tables: list[NDArray[np.float64]]
+    tables: list[Floats]
     rows: Number
 
     def times(self, gain: float) -> "_Recount":
@@ -378,7 +338,7 @@ class _Recount:
         return _Recount([gain * t for t in self.tables], Number(gain * self.rows.value, gain * self.rows.stddev))
 
 
-def _class_goals(population: Population, binned: BinnedTable, joints: Sequence[NDArray[np.float64]]) -> list[Table]:
+def _class_goals(population: Population, binned: BinnedTable, joints: Sequence[Floats]) -> list[Table]:
     """Every column by class, as the population is to have it."""
     return [
         (population.labels * size + population.rows[:, j], joint.ravel())
@@ -386,12 +346,12 @@ def _class_goals(population: Population, binned: BinnedTable, joints: Sequence[N
     ]
 
 
-def _shares(mass: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(mass: Floats) -> Floats:
     rows = np.maximum(mass, 1e-9)
     return np.asarray(rows / rows.sum())
 
 
-def _better_margins(binned: BinnedTable, tables: Sequence[ClassTable]) -> list[NDArray[np.float64]]:
+def _better_margins(binned: BinnedTable, tables: Sequence[ClassTable]) -> list[Floats]:
     """The probability of each bin, from its cells and from the sum of its class tables."""
     out = []
     for binning, table in zip(binned.binnings, tables, strict=True):

@@ -7,17 +7,18 @@ with finer cells of the few pairs that stood out. Then the size of what is left 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import RULE
 from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.joint.pairs import all_pairs
 from sfumato.mechanisms.table.plan import LONG_PARTS, PAIRS, PARTS, TablePlan
 from sfumato.mechanisms.table.target.effects import Effects, column_parts, pair_cells
-from sfumato.mechanisms.table.target.maps import EffectBlock, NumberErrors, NumberPrediction, SquaredErrors
+from sfumato.mechanisms.table.target.maps import EffectBlock, number_errors, predicted_number, squared_errors
 from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, NumberRule, ranks_of
 from sfumato.mechanisms.table.target.residuals import ResidualSums, learn_effects
 from sfumato.public.plan.doors import Doors
@@ -36,7 +37,7 @@ class NumberStage:
         rule = NumberRule.of(generator, settings)
         if rule is None:
             return None
-        self.view.prepare(RULE, NumberPrediction(rule.trees, ranks_of(generator)))
+        self.view.prepare(RULE, partial(predicted_number, trees=rule.trees, ranks=ranks_of(generator)))
         number = replace(rule.uncorrected(generator, settings), is_all=self.plan.evidence.is_small)
         binnings = generator.binned.binnings
         columns = column_parts(binnings, most=self.plan.most_parts)
@@ -67,19 +68,22 @@ class NumberStage:
 
     def _with_spread(self, number: CorrectedNumber, rule: NumberRule, *, total: float) -> CorrectedNumber:
         """With the size of private rows' errors, relative to those of the population; shrunk to 1 by its noise."""
-        noisy = self.view.noisy_sum("residuals", SquaredErrors(number, self.plan.schema.target or ""))["residuals"]
+        squares = partial(squared_errors, number=number, target=self.plan.schema.target or "")
+        noisy = self.view.noisy_sum("residuals", squares)["residuals"]
         own = max(float(np.mean(np.clip(rule.errors / number.unit, -1.0, 1.0) ** 2)), 1e-12)
         noise = noisy.stddev / total
         variance = (float(noisy.values[0]) / total * own**2 + own * noise**2) / (own**2 + noise**2)
         least = self.plan.settings.target.least_spread
         return replace(number, spread=math.sqrt(min(max(variance / own, least**2), 1.0)))
 
-    def _ask(self, number: CorrectedNumber, effects: Effects, is_long: NDArray[np.bool_]) -> ResidualSums:
+    def _ask(self, number: CorrectedNumber, effects: Effects, is_long: Flags) -> ResidualSums:
         """One look: the errors of the rule as it is now."""
         of_pairs = np.arange(len(effects.columns), len(effects.columns) + len(effects.pairs))
         tables = {PARTS: np.flatnonzero(~is_long), LONG_PARTS: np.flatnonzero(is_long), PAIRS: of_pairs}
         blocks = tuple(EffectBlock.of(block, effects, tables[block.name]) for block in self.plan.hots("teacher"))
-        noisy = self.view.noisy_sum("teacher", NumberErrors(number, effects, blocks, self.plan.schema.target or ""))
+        target = self.plan.schema.target or ""
+        errors = partial(number_errors, number=number, target=target, effects=effects, blocks=blocks)
+        noisy = self.view.noisy_sum("teacher", errors)
         values, stddevs = np.full((2, effects.layout.width), np.nan)  # every table is in one of the blocks
         for one in blocks:
             sums = scaled(noisy[one.block.name], 1 / one.weight)
@@ -98,7 +102,7 @@ def _standing_out(effects: Effects, sums: ResidualSums, *, most: int, least: flo
     return [int(at) for at in np.argsort(-far, kind="stable")[:most] if far[at] > least]
 
 
-def _departure(table: NDArray[np.float64]) -> float:
+def _departure(table: Floats) -> float:
     """Squares beyond those of rows and columns, in standard deviations of what noise of size one has."""
     rows, columns = table.shape
     beyond = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
@@ -111,7 +115,7 @@ def _only(effects: Effects, sums: ResidualSums, kept: Sequence[int]) -> tuple[Ef
     n_columns = len(effects.columns)
     tables = [*range(n_columns), *(n_columns + at for at in kept)]
 
-    def cut(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cut(values: Floats) -> Floats:
         split = effects.layout.split(values)
         return np.concatenate([split[at] for at in tables])
 

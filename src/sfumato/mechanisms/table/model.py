@@ -5,10 +5,11 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.calendar import with_rhythm
+from sfumato.mechanisms.table.columns.code_tables import code_scores
 from sfumato.mechanisms.table.columns.differences import added_up
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.mechanisms.table.columns.shortened_persons import classes_regained
@@ -28,7 +29,7 @@ class FittedTable:
     """What was measured, as a generator: all of it noisy numbers and what follows from them."""
 
     binned: BinnedTable
-    rates: NDArray[np.float64]
+    rates: Floats
     population: Population | None = field(repr=False)
     labels: ClassLabels | None = field(default=None, repr=False)
     numbers: CorrectedNumber | None = field(default=None, repr=False)
@@ -41,16 +42,6 @@ class FittedTable:
             rows = rows * classes_regained(unit, rows, stddev=binned.cell_stddev, in_full=binned.in_full)
         return FittedTable(binned, rows / rows.sum(), None)
 
-    def scores(self, alpha: float) -> NDArray[np.float64] | None:
-        """Scores by which classes are drawn anew: the generator's (alpha 0: none), the corrected ones (1), or between.
-
-        The rule averages out what is chance in the generator's own labels.
-        """
-        labels = self.labels
-        if alpha == 0 or labels is None:
-            return None
-        return (1 - alpha) * labels.generator + alpha * labels.corrected
-
 
 @dataclass(frozen=True)
 class TableModel:
@@ -62,9 +53,15 @@ class TableModel:
     settings: SamplingSettings = field(default_factory=SamplingSettings)
 
     @cached_property
-    def scores(self) -> NDArray[np.float64] | None:
-        """By which classes are drawn; without them they are the population's own."""
-        return self.fitted.scores(self.alpha)
+    def scores(self) -> Floats | None:
+        """By which classes are drawn anew, from the rule's (alpha near 0) to the corrected ones (1); 0: the population's own.
+
+        The rule averages out what is chance in the generator's own labels.
+        """
+        labels = self.fitted.labels
+        if self.alpha == 0 or labels is None:
+            return None
+        return (1 - self.alpha) * labels.generator + self.alpha * labels.corrected
 
     @property
     def noisy_rows(self) -> float:
@@ -90,8 +87,8 @@ class TableModel:
         """Draw rows of bins, a label for each, and a value in every bin."""
         check_row_count(n_rows)
         (rng, of_labels), fitted = np.random.default_rng(seed).spawn(2), self.fitted
-        values: dict[str, NDArray[np.generic]] = {}
-        chosen, cells = np.zeros(0, dtype=np.int64), list[NDArray[np.int64]]()
+        values: dict[str, Values] = {}
+        chosen, cells = np.zeros(0, dtype=np.int64), list[Integers]()
         if fitted.population is None:
             labels = rng.choice(len(fitted.rates), size=n_rows, p=fitted.rates)
         else:
@@ -113,7 +110,7 @@ class TableModel:
                 )
             values |= Feature(target.cells).decode(at, drawn)
         differing = {f.cells.column.name for f in fitted.binned.features if f.reference is not None}
-        hours: dict[str, NDArray[np.float64]] = {}
+        hours: dict[str, Floats] = {}
         for column in self.schema.columns:
             rhythms = {
                 f.rhythm: values.pop(f.cells.column.name).astype(np.float64)
@@ -131,7 +128,7 @@ class TableModel:
 
     def _drawn(
         self, population: Population, n_rows: int, rng: np.random.Generator, of_labels: np.random.Generator
-    ) -> tuple[NDArray[np.int64], list[NDArray[np.int64]], NDArray[np.int64]]:
+    ) -> tuple[Integers, list[Integers], Integers]:
         """Which rows of the population, the cells of each column and the labels.
 
         Where more rows are asked for than there were private ones, a row is drawn several times with the same cells, about
@@ -141,20 +138,20 @@ class TableModel:
         copies = 1 if self.scores is None or n_rows <= self.noisy_rows else copies_for(rates, n_rows, self.settings)
         row = np.arange(n_rows) // copies
         chosen = population.draw_balanced(-(-n_rows // copies), rng, self.settings)
-        cells, alike = list[NDArray[np.int64]](), np.empty((len(chosen), len(binnings)), dtype=np.int32)
+        cells, alike = list[Integers](), np.empty((len(chosen), len(binnings)), dtype=np.int32)
         for j, binning in enumerate(binnings):
             bins = np.ascontiguousarray(population.rows[:, j])[chosen]
             cells.append(binning.cells_in(bins, rng))
             alike[:, j] = cells[-1] if binning.cells.column.is_coded else bins
         if self.scores is None or self.fitted.labels is None:
             return chosen, cells, population.labels[chosen]
-        scores = self.scores[chosen] + self.fitted.labels.of_codes(cells)
+        scores = self.scores[chosen] + code_scores(self.fitted.labels.codes, cells)
         labels = draw_labels(scores[row], rates, of_labels, alike=alike[row], same=row, settings=self.settings)
         mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
         return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]
 
 
-def copies_for(rates: NDArray[np.float64], n_rows: int, settings: SamplingSettings) -> int:
+def copies_for(rates: Floats, n_rows: int, settings: SamplingSettings) -> int:
     """How often a row is drawn: about once for the rarest class, as long as enough rows differ.
 
     >>> [copies_for(np.array([1 - rate, rate]), 300_000, SamplingSettings()) for rate in (0.5, 0.07, 0.01)]

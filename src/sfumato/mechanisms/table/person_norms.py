@@ -19,7 +19,9 @@ def norm_of(stage: str, unit: PrivacyUnit, norms: PersonNorms) -> float:
     >>> [norm_of("triples", PrivacyUnit(person="patient", max_rows=rows), PersonNorms()) for rows in (1, 4, 25)]
     [1.0, 2.0, 5.0]
     """
-    factor, power = norms.of(stage)
+    factor: float
+    power: float
+    factor, power = getattr(norms, stage)
     # Powers differ in their last digits from one processor to another, and a receiver makes the plan again.
     return min(float(unit.max_rows), max(1.0, round(factor * math.pow(unit.max_rows, power), 4)))
 

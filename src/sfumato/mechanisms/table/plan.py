@@ -7,10 +7,10 @@ from functools import cached_property
 
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.logistic import error_bound
-from sfumato.mechanisms.table.budget_split import Evidence, evidence_of, without
+from sfumato.mechanisms.table.budget_split import Evidence, evidence_of
 from sfumato.mechanisms.table.columns.differences import comparable, most_compared, widest
 from sfumato.mechanisms.table.columns.features import Feature, candidate_groups, features_of
-from sfumato.mechanisms.table.columns.point_masses import may_have_point_masses, zoom_width
+from sfumato.mechanisms.table.columns.point_masses import zoom_width
 from sfumato.mechanisms.table.joint.ordering import category_levels, most_levels
 from sfumato.mechanisms.table.joint.pairs import all_pairs
 from sfumato.mechanisms.table.person_norms import planned
@@ -87,9 +87,8 @@ class TablePlan:
     def most_compared(self) -> int:
         """How many of them can be compared at this budget."""
         share = self.settings.budget.differences
-        return most_compared(
-            len(self.comparable), self.sizes, share=share, rows=self.evidence.rows, mu=self.evidence.mu
-        )
+        rows, mu = self.evidence.rows, self.evidence.mu
+        return most_compared(len(self.comparable), self.sizes, share=share, rows=rows, mu=mu)
 
     @cached_property
     def n_classes(self) -> int:
@@ -141,7 +140,7 @@ class TablePlan:
         return max(plain, sum(self._bins(feature) for feature in self.joined))
 
     def pooled(self, feature: Feature) -> float:
-        """How far a column has more categories than bins, from 0 to 1."""
+        """How far a column has more categories than bins, from 0 to 1: above 0 each is counted by class."""
         if not feature.cells.column.is_coded:
             return 0.0
         fewest, most = self.sizes.categories_per_bin
@@ -149,23 +148,17 @@ class TablePlan:
             max(math.log(feature.cells.count / self.most_bins(feature) / fewest) / math.log(most / fewest), 0.0), 1.0
         )
 
-    def is_long(self, feature: Feature) -> bool:
-        """Whether a column has so many more categories than bins that each is counted by class."""
-        return self.pooled(feature) > 0
-
     @cached_property
     def codes_block(self) -> Hot | None:
         """Counts of every category of long columns by class; None where there is none, or too much of it."""
         # Of persons with several rows gradients have less noise than tables.
         if not self.sizes.counts_codes or self.number_target or self.n_classes < 2 or self.schema.unit.max_rows > 1:
             return None
-        long = [[f.cells.count for f in features if self.is_long(f)] for features in (self.plain, self.joined)]
+        long = [[f.cells.count for f in features if self.pooled(f) > 0] for features in (self.plain, self.joined)]
         width = self.n_classes * max(map(sum, long))
-        return (
-            self._counts("codes", width=width, n_hot=max(map(len, long)))
-            if 0 < width <= self.sizes.most_numbers
-            else None
-        )
+        if not 0 < width <= self.sizes.most_numbers:
+            return None
+        return self._counts("codes", width=width, n_hot=max(map(len, long)))
 
     def _bins(self, feature: Feature) -> int:
         return min(feature.cells.inner, self.most_bins(feature)) + int(feature.cells.has_missing_cell)
@@ -189,8 +182,8 @@ class TablePlan:
     def spiky(self) -> tuple[Feature, ...]:
         """Columns that may have single heavy values."""
         every = (*self.plain, *(() if self.target is None else (self.target,)))
-        wide = {feature.cells.column.name for feature in self._widest if may_have_point_masses(feature.cells)}
-        return tuple(f for f in every if may_have_point_masses(f.cells) or f.cells.column.name in wide)
+        wide = {feature.cells.column.name for feature in self._widest if feature.cells.on_grid}
+        return tuple(f for f in every if f.cells.on_grid or f.cells.column.name in wide)
 
     def steps(self) -> tuple[Step, ...]:
         """Every sum that is asked for."""
@@ -206,16 +199,18 @@ class TablePlan:
             sizes = Hot(name="sizes", width=self.n_classes)
             steps.append(planned("sizes", unit, norms, sizes, share=budget.person_sizes))
         shares = self.shares()
+        uses = {"coarse": self.sizes.coarse_looks, "spikes": self.sizes.zoom_looks, "teacher": self.gradients}
         for name, blocks in self._blocks().items():
             if name in shares and blocks:
-                steps.append(planned(name, unit, norms, *blocks, share=shares[name], uses=self.uses_of(name)))
+                steps.append(planned(name, unit, norms, *blocks, share=shares[name], uses=uses.get(name, 1)))
         return tuple(steps)
 
     def shares(self) -> dict[str, float]:
-        """What each stage gets of the precision."""
+        """What each stage gets of the precision; what those had that are left out goes to the others."""
         target = self.settings.target
-        left_out = [] if target.corrections else ["teacher", "residuals"]
-        return without(self._worthwhile, *left_out, *([] if target.scales_errors else ["residuals"]))
+        left_out = [] if target.corrections else ["teacher"]
+        left_out += [] if target.corrections and target.scales_errors else ["residuals"]
+        return {stage: share for stage, share in self._worthwhile.items() if stage not in left_out}
 
     @cached_property
     def _worthwhile(self) -> dict[str, float]:
@@ -227,12 +222,6 @@ class TablePlan:
     def is_worth_correcting(self) -> bool:
         """Whether there are rows enough for gradients, and so for trees: switching corrections off leaves the trees."""
         return self.has_rule and "teacher" in self._worthwhile
-
-    def uses_of(self, stage: str) -> int:
-        """How often a stage asks."""
-        return {"coarse": self.sizes.coarse_looks, "spikes": self.sizes.zoom_looks, "teacher": self.gradients}.get(
-            stage, 1
-        )
 
     @cached_property
     def possible(self) -> frozenset[str]:
@@ -276,7 +265,9 @@ class TablePlan:
                 Hot(name="spikes", width=zoom_width(n_spiky, self.sizes), n_hot=n_spiky, weighted=True),
             )
         if self.n_classes > 1 and self.k:
-            blocks["classes"] = (self._class_tables(),)
+            centred = Outer(name="classes", shape=(1, self.width + 1), l2_bound=1.0, groups=self.n_classes)
+            counts = self._counts("classes", width=self.n_classes * self.width, n_hot=self.k)
+            blocks["classes"] = (centred if self.centred else counts,)
         if self.k >= 2 and self.k**2 <= self.sizes.most_numbers:
             groups = self.n_classes if self.moments_by_class else 1
             blocks["moments"] = (Outer(name="moments", shape=(self.k, self.k), l2_bound=1.0, groups=groups),)
@@ -333,11 +324,6 @@ class TablePlan:
     def _counts(self, name: str, *, width: int, n_hot: int) -> Hot:
         # Where groups may be joined there will be fewer codes than columns.
         return Hot(name=name, width=max(width, n_hot), n_hot=n_hot, weighted=bool(self.groups))
-
-    def _class_tables(self) -> Block:
-        if self.centred:
-            return Outer(name="classes", shape=(1, self.width + 1), l2_bound=1.0, groups=self.n_classes)
-        return self._counts("classes", width=self.n_classes * self.width, n_hot=self.k)
 
     @property
     def most_parts(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.errors import ContractError, PlanError
 from sfumato.private.doors.program import Program, repeatable
-from sfumato.private.kernel.arrays import Integers, Values
+from sfumato.private.kernel.arrays import Integers
 from sfumato.private.rows.prepared import regrouped
 from sfumato.public.machine.torch_extra import is_out_of_memory, need_torch
 from sfumato.public.plan import gradient_words as words
@@ -56,12 +56,12 @@ class GradientSum:
                 change = self._change()
             except (RuntimeError, ValueError, IndexError, ArithmeticError, MemoryError) as error:
                 if not is_out_of_memory(error):
-                    raise ContractError(words.not_of_one_example(self._step, error)) from error
+                    raise ContractError(words.NOT_OF_ONE_EXAMPLE.format(step=self._step.name, error=error)) from error
                 if self.rows == 1:
-                    raise PlanError(words.does_not_fit(self._step, self._device)) from None
+                    raise PlanError(words.DOES_NOT_FIT.format(step=self._step.name, device=self._device)) from None
                 change = math.nan
             if change > _CLOSE or (change > 0 and self.rows == 1):  # a single row that is asked again
-                raise ContractError(words.mixes_rows(self._step))
+                raise ContractError(words.MIXES_ROWS.format(step=self._step.name))
             if change == 0:
                 return
             self.rows //= 2
@@ -77,7 +77,7 @@ class GradientSum:
         self._settled = ({name: values.clone() for name, values in self._parameters.items()}, first)
         two = self._integers(take(self._public, moved))[: len(kept)].double()
         if not self._is_as_at_first(self._written_down()[1]):
-            raise ContractError(words.mixes_rows(self._step))
+            raise ContractError(words.MIXES_ROWS.format(step=self._step.name))
         one = self._clip(first)[kept].double()
         size = self._torch.maximum(one.norm(dim=1), two.norm(dim=1)) + math.sqrt(self._width)
         return float(((one - two).norm(dim=1) / size).max())
@@ -96,27 +96,23 @@ class GradientSum:
             program = Program(function, self._inputs(take(self._public, np.arange(self.rows))))
             return program, self._flat(program.result)
 
-    def _gives_the_same(self) -> bool:
-        """Whether what was written down, and from the second pass on the loss itself, still give what they gave at first."""
-        now, self._parameters = self._parameters, self._settled[0]
-        same = self._is_as_at_first(self._gradients(take(self._public, np.arange(self.rows))))
-        same = same and (self._passes == 1 or self._is_as_at_first(self._written_down()[1]))
-        self._parameters = now
-        return same
-
     def _is_as_at_first(self, gradients: Tensor) -> bool:
         """Bit by bit."""
         one, two = (values.view(self._torch.uint8) for values in (self._settled[1], gradients))
         return bool(self._torch.equal(one, two))
 
     def _stays_the_same(self) -> None:
-        """Ask once more after a pass over private rows. What the loss raises then stays inside."""
+        """Ask once more after a pass over private rows, from the second one on the loss itself. What it raises stays inside."""
+        now, self._parameters = self._parameters, self._settled[0]
         try:
-            same: bool | None = self._gives_the_same()
+            same: bool | None = self._is_as_at_first(self._gradients(take(self._public, np.arange(self.rows))))
+            same = same and (self._passes == 1 or self._is_as_at_first(self._written_down()[1]))
         except (Exception, SystemExit):  # noqa: BLE001 - its message may hold private values, if others have met them
             same = None
         if not same:
-            raise ContractError((words.fails_on_public_rows if same is None else words.mixes_rows)(self._step))
+            said = words.FAILS_ON_PUBLIC_ROWS if same is None else words.MIXES_ROWS
+            raise ContractError(said.format(step=self._step.name))
+        self._parameters = now
 
     def over(self, private_batches: Iterable[Batch]) -> Integers:
         """The exact sum over all rows of their clipped gradients. Whatever the rows hold, it gives one."""
@@ -146,7 +142,7 @@ class GradientSum:
             if private_sum is not None:
                 yield private_sum
             elif self._attempt(take(self._public, np.arange(1))) is None:
-                raise ContractError(words.fails_on_public_rows(self._step))
+                raise ContractError(words.FAILS_ON_PUBLIC_ROWS.format(step=self._step.name))
 
     def _integers(self, rows: Batch) -> Tensor:
         """Clipped gradients of a full microbatch, one a row."""
@@ -160,9 +156,7 @@ class GradientSum:
         return self._torch.cat([values.reshape(self.rows, -1) for values in gradients], dim=1).detach()
 
     def _inputs(self, rows: Batch) -> list[Tensor]:
-        return [*self._parameters.values(), *(self._tensor(rows[name]) for name in self._public)]
-
-    def _tensor(self, values: Values) -> Tensor:
-        tensor = self._torch.tensor(values)  # a copy: the rows themselves may not be written into
         kind = next(iter(self._parameters.values())).dtype
-        return tensor.to(self._device, kind if tensor.is_floating_point() else self._torch.int64)
+        columns = (self._torch.tensor(rows[name]) for name in self._public)  # copies: rows may not be written into
+        kinds = ((column, kind if column.is_floating_point() else self._torch.int64) for column in columns)
+        return [*self._parameters.values(), *(column.to(self._device, to) for column, to in kinds)]

@@ -35,11 +35,7 @@ class Program:
     """The operations of a function of tensors. `result` is what the function gave when it was written down."""
 
     def __init__(self, function: Callable[..., Sequence[Tensor]], inputs: Sequence[Tensor]) -> None:
-        """Run the function once, and write down what it does.
-
-        Raises:
-            RuntimeError: an operation is not one of torch's own, draws at random, or hands a value to Python.
-        """
+        """Run the function once, and write it down. RuntimeError: it draws, hands out a value, or is not of torch alone."""
         torch = need_torch("noisy_gradients")
         slots = _Slots(inputs)
 
@@ -57,10 +53,15 @@ class Program:
         with torch.autograd.set_multithreading_enabled(False), Recorder():  # in this thread, where all of it is seen
             self.result = list(function(*inputs))
         self._outputs: list[_Slot] = slots.of(self.result)
-        self._n_inputs, self._n_slots = len(inputs), slots.count
+        self._n_inputs, self._n_slots = len(inputs), len(slots.alive)
         self._constants = {number: tensor.detach().clone() for number, tensor in slots.constants.items()}
         self._operations = slots.operations
-        self._forget_early()
+        # After which operation is a tensor needed no more? Then its memory is free for the next ones.
+        needed = {slot.number for slot in self._outputs}
+        for operation in reversed(self._operations):
+            used = {slot.number for slot in _slots_in((operation.arguments, operation.options, operation.results))}
+            operation.done_with.extend(used - needed)
+            needed |= used
 
     def __call__(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The same operations on other tensors of the same shapes. Each time they start from the same constants."""
@@ -74,14 +75,6 @@ class Program:
                 values[number] = None
         return [values[slot.number] for slot in self._outputs]
 
-    def _forget_early(self) -> None:
-        """Note after which operation a tensor is needed no more, so that memory is free for the next ones."""
-        needed = {slot.number for slot in self._outputs}
-        for operation in reversed(self._operations):
-            used = {slot.number for slot in _slots_in((operation.arguments, operation.options, operation.results))}
-            operation.done_with.extend(used - needed)
-            needed |= used
-
 
 class _Slots:
     """Slots for tensors in the order in which they appear. What no operation gave is a constant, or an input."""
@@ -89,15 +82,11 @@ class _Slots:
     def __init__(self, inputs: Sequence[Tensor]) -> None:
         self._tensor = need_torch("noisy_gradients").Tensor
         self._numbers: dict[int, int] = {}
-        self._alive: list[Tensor] = []  # so that no id is used twice
+        self.alive: list[Tensor] = []  # so that no id is used twice
         self.constants: dict[int, Tensor] = {}
         self.operations: list[_Operation] = []
         for tensor in inputs:
             self._slot(tensor)
-
-    @property
-    def count(self) -> int:
-        return len(self._alive)
 
     def of(self, value: Any, *, new: bool = False) -> Any:
         """The value with a slot in the place of every tensor; `new` if an operation has just made it."""
@@ -111,8 +100,8 @@ class _Slots:
 
     def _slot(self, tensor: Tensor) -> _Slot:
         if id(tensor) not in self._numbers:
-            self._numbers[id(tensor)] = len(self._alive)
-            self._alive.append(tensor)
+            self._numbers[id(tensor)] = len(self.alive)
+            self.alive.append(tensor)
         return _Slot(self._numbers[id(tensor)])
 
 

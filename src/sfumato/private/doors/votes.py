@@ -3,7 +3,8 @@
 Teachers are made here, asked here and forgotten here. Proof: docs/proofs/noisy-votes.md.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 from sfumato.errors import ContractError, PlanError
 from sfumato.private.kernel.arrays import Integers
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.rows.prepared import Piece, PreparedRows
-from sfumato.private.rows.row_alone import frozen
+from sfumato.private.rows.prepared import PreparedRows
+from sfumato.private.rows.row_alone import Columns, frozen
 from sfumato.public.plan.doors import Queries, Train
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.probe import take
@@ -83,46 +84,25 @@ def parts(rows: PreparedRows, *, step: Step, teachers: int, primitives: Primitiv
     units = np.concatenate([piece.units for piece in private_pieces])
     _, firsts, unit_of_row = np.unique(units, return_index=True, return_inverse=True)
     private_teachers = np.concatenate(dice)[firsts][unit_of_row]
-    private_rows = _Joined(private_pieces)
     order = np.argsort(private_teachers, kind="stable")
     ends = np.searchsorted(private_teachers[order], np.arange(teachers), side="right")
+
+    @cache  # made when it is first asked for: there are many teachers, and they read few columns
+    def whole(name: str) -> NDArray[Any]:
+        return np.concatenate([piece.batch[name][: piece.n_rows] for piece in private_pieces])
+
+    private_rows = Columns(private_pieces[0].batch, whole)
     for private_part in np.split(order, ends[:-1]):
         if len(private_part):  # who has no rows has no say
-            yield _Part(private_rows, private_part)
+            yield _part(private_rows, private_part)
 
 
-class _Joined(Mapping[str, NDArray[Any]]):
-    """All private rows, a column when it is first asked for: there are many teachers, and they read few columns."""
-
-    def __init__(self, private_pieces: Sequence[Piece]) -> None:
-        self._pieces = private_pieces
-        self._kept: dict[str, NDArray[Any]] = {}
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._kept:
-            self._kept[name] = np.concatenate([piece.batch[name][: piece.n_rows] for piece in self._pieces])
-        return self._kept[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._pieces[0].batch)
-
-    def __len__(self) -> int:
-        return len(self._pieces[0].batch)
-
-
-class _Part(Mapping[str, NDArray[Any]]):
+def _part(private_rows: Columns, private_part: Integers) -> Columns:
     """The rows of one teacher: a column is a copy of these rows alone, which nobody may write into."""
 
-    def __init__(self, private_rows: Batch, private_part: Integers) -> None:
-        self._rows, self._part = private_rows, private_part
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        private_column = self._rows[name][self._part]
+    def column(name: str) -> NDArray[Any]:
+        private_column = private_rows[name][private_part]
         private_column.flags.writeable = False
         return private_column
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+    return Columns(private_rows, column)

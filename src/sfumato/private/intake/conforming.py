@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.scalars import MISSING_TEXTS, number_of, parse_date, parse_number
-from sfumato.private.intake.truth import truth_table
+from sfumato.private.intake.scalars import FALSE_WORDS, MISSING_TEXTS, TRUE_WORDS, number_of, parse_date, parse_number
 from sfumato.private.intake.values import UnreadableTypeError, Values, to_numbers, to_texts
 from sfumato.public.schema.column import Column, plain_word
 from sfumato.public.schema.schema import Schema
@@ -105,6 +104,19 @@ def coder(column: Column) -> Callable[[str | None], int | None]:
 
 
 @lru_cache(maxsize=1024)
+def truth_table(column: Column) -> Mapping[str, int]:
+    """The code (0: false, 1: true) of every word that a boolean column understands; declared words go before the usual ones.
+
+    >>> table = truth_table(Column(name="ill", kind="boolean", true_words=("Krank",), false_words=("N", "no news")))
+    >>> table["krank"], table["no news"], table["ja"], table["non"]
+    (1, 0, 1, 0)
+    """
+    usual = {word: code for code, words in enumerate((FALSE_WORDS, TRUE_WORDS)) for word in words}
+    declared = (column.false_words, column.true_words)
+    return usual | {plain_word(word): code for code, words in enumerate(declared) for word in words}
+
+
+@lru_cache(maxsize=1024)
 def _code_table(column: Column) -> dict[str, int]:
     """Every accepted spelling of a category; a declared spelling always goes before a derived one."""
     table = {category: code for code, category in enumerate(column.categories)}
@@ -139,9 +151,7 @@ def _spellings(text: str) -> Iterator[str]:
 def _discoverable_texts(values: Values, column: Column) -> NDArray[Any]:
     private_texts = to_texts(values)
     kept = [_known_text(text, column) for text in private_texts.private_values]
-    table = np.empty(len(kept) + 1, dtype=object)  # the last entry stays None, for code -1
-    table[: len(kept)] = kept
-    return table[private_texts.private_codes]
+    return np.fromiter([*kept, None], object, count=len(kept) + 1)[private_texts.private_codes]  # None for code -1
 
 
 def _known_text(text: str | None, column: Column) -> str | None:
@@ -153,17 +163,14 @@ def _known_text(text: str | None, column: Column) -> str | None:
 
 def _conform_images(values: Values, column: Column) -> NDArray[np.float32]:
     pixels = _pixels(values, column)
-    low, high = _float32_within(column)
+    low, high = np.float32(column.low), np.float32(column.high)
     if pixels.dtype.kind != "u":
         # Clipping comes before the narrowing to float32, where a huge number would overflow with a warning.
         pixels = np.clip(np.where(np.isnan(pixels), column.low, pixels), column.low, column.high)
-    return np.clip(pixels.astype(np.float32), low, high).reshape(len(pixels), *column.shape)
-
-
-def _float32_within(column: Column) -> tuple[np.float32, np.float32]:
-    low, high = np.float32(column.low), np.float32(column.high)
+    # The bounds themselves, narrowed, may lie just outside.
     low = np.nextafter(low, np.float32(np.inf)) if float(low) < column.low else low
-    return low, np.nextafter(high, np.float32(-np.inf)) if float(high) > column.high else high
+    high = np.nextafter(high, np.float32(-np.inf)) if float(high) > column.high else high
+    return np.clip(pixels.astype(np.float32), low, high).reshape(len(pixels), *column.shape)
 
 
 def _pixels(values: Values, column: Column) -> NDArray[Any]:
@@ -210,22 +217,18 @@ def _pixels_from_lists(values: Values, column: Column) -> NDArray[Any]:
     if pa.types.is_nested(kind.value_type):
         # Rows of rows: the same as lists of lists in an object array. Of numbers only, because Python has not every
         # date and text that Arrow has: one of those in one row would raise.
-        _require_lists_of_numbers(kind)
+        inner, types = kind, pa.types
+        while types.is_list(inner) or types.is_large_list(inner) or types.is_fixed_size_list(inner):
+            inner = inner.value_type
+        is_of = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        if not any(is_kind(inner) for is_kind in is_of):
+            raise UnreadableTypeError(kind)
         return _pixels_from_objects(np.fromiter(values.to_pylist(), object, count=len(values)), column)
     # Here the length of a list belongs to its row, so a wrong one makes a blank picture and no error.
     right = pc.fill_null(pc.equal(pc.list_value_length(values), n_pixels), False)
     out = np.full((len(values), n_pixels), np.nan)
     out[right.to_numpy(zero_copy_only=False)] = to_numbers(values.filter(right).flatten()).reshape(-1, n_pixels)
     return out
-
-
-def _require_lists_of_numbers(kind: Any) -> None:
-    inner = kind
-    while pa.types.is_list(inner) or pa.types.is_large_list(inner) or pa.types.is_fixed_size_list(inner):
-        inner = inner.value_type
-    types = pa.types
-    if not (types.is_integer(inner) or types.is_floating(inner) or types.is_boolean(inner) or types.is_decimal(inner)):
-        raise UnreadableTypeError(kind)
 
 
 def _pixels_from_objects(values: NDArray[Any], column: Column) -> NDArray[np.float64]:
@@ -249,16 +252,11 @@ def _leaves(part: Any, *, depth: int) -> Iterator[Any]:
     if not _is_nested(part) or not depth:
         yield None if _is_nested(part) else part
         return
-    for inner in _parts(part):
+    is_array, base = issubclass(type(part), np.ndarray), list if issubclass(type(part), list) else tuple
+    for inner in np.asarray(part).flat if is_array else base.__iter__(part):
         yield from _leaves(inner, depth=depth - 1)
 
 
 def _is_nested(part: Any) -> bool:
     # By its type, as in `scalars`: what an object says of itself may be anybody's code.
     return issubclass(type(part), np.ndarray | list | tuple)
-
-
-def _parts(part: Any) -> Iterator[Any]:
-    if issubclass(type(part), np.ndarray):
-        return iter(np.asarray(part).flat)
-    return list.__iter__(part) if issubclass(type(part), list) else tuple.__iter__(part)

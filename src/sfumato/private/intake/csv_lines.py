@@ -6,7 +6,7 @@ be as many as the header's; otherwise it is left out, and nothing else is.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,25 +22,18 @@ Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
 
-class Records(NamedTuple):
-    """The wanted fields of some lines, by column; and how many lines were left out."""
+def records_of(private_lines: bytes, *, mark: str, n_fields: int, wanted: list[int]) -> tuple[list[Any], int]:
+    r"""The wanted fields of some whole lines, by column, and how many lines are left out. Empty lines are none.
 
-    private_columns: list[Any]
-    private_odd_lines: int
-
-
-def records_of(private_lines: bytes, *, mark: str, n_fields: int, wanted: list[int]) -> Records:
-    r"""The records of some whole lines. Empty lines are none.
-
-    >>> records = records_of(b'a,"b, ""c"" d"\n"e,f\ng,h\n', mark=",", n_fields=2, wanted=[1])
-    >>> records.private_columns[0].to_pylist(), records.private_odd_lines
+    >>> columns, n_odd = records_of(b'a,"b, ""c"" d"\n"e,f\ng,h\n', mark=",", n_fields=2, wanted=[1])
+    >>> columns[0].to_pylist(), n_odd
     (['b, "c" d', 'h'], 1)
     """
     text = np.frombuffer(private_lines, dtype=np.uint8)
     slot_of = np.full(n_fields, -1)
     slot_of[wanted] = np.arange(len(wanted))
     spans, n_odd = _spans(text, ord(mark), slot_of, len(wanted), LONGEST_LINE)
-    return Records([_column(text, spans[:, slot]) for slot in range(len(wanted))], int(n_odd))
+    return [_column(text, spans[:, slot]) for slot in range(len(wanted))], int(n_odd)
 
 
 @compile_kernel

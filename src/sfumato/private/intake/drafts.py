@@ -43,20 +43,15 @@ relation = "add_or_remove"         # or replace_one: then the number of rows is 
 {person:<34} # the column that says whose row it is, if a person can have several;
 {max_rows:<34} # remove that column below
 """
-_HINTS: dict[str, str] = {
-    "numeric": "bounds = [?, ?]",
-    "integer": "bounds = [?, ?]",
-    "datetime": "bounds = [????-01-01, ????-01-01]",
-    "categorical": 'categories = ["?", "?"]',
-    "ordinal": 'categories = ["?", "?"]',
-}
+_HINTS = {"numeric": "bounds = [?, ?]", "integer": "bounds = [?, ?]", "datetime": "bounds = [????-01-01, ????-01-01]"}
+_HINTS |= {"categorical": 'categories = ["?", "?"]', "ordinal": 'categories = ["?", "?"]'}
 #: Whose identifiers tell persons apart.
-_PERSONS = frozenset(
-    """
-    patient person subject customer client user member pupil student employee passenger respondent
-    """.split()  # noqa: SIM905  a list of quoted words is harder to read
-)
+_PERSONS = {"patient", "person", "subject", "customer", "client", "user", "member", "pupil", "student", "employee"}
+_PERSONS |= {"passenger", "respondent"}
 _LINE = 100
+#: What a draft says of NumPy's types, by the letter of each.
+_KINDS: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "numeric", "M": "datetime"}
+_KINDS |= {"U": "categorical", "S": "categorical", "O": "categorical", "T": "categorical"}
 
 
 @dataclass(frozen=True)
@@ -88,15 +83,15 @@ def draft_schema(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = 
         return draft_of(proposals, shown=shown)
     if isinstance(source, NpzSource):
         return _draft(*_entries_of_arrays(source))
-    entries = [_entry_of_image("image", source.shapes["image"][1:])] if isinstance(source, IdxSource) else []
-    if isinstance(source, FolderSource):
-        # The size of a picture belongs to its row.
+    if isinstance(source, IdxSource):
+        entry = _entry_of_image("image", source.shapes["image"][1:])
+    else:  # of a folder: the size of a picture belongs to its row
         note = "# or [H, W, 3] for colour. Choose a size: every picture is brought to it"
         sound = "# For recordings (.wav): sound = [1.0, 4000], their seconds and highest pitch, and bounds = [-80, 0]"
-        entries = [f"{_entry_of_image('image', (28, 28), note=note)}{sound}\n"]
+        entry = f"{_entry_of_image('image', (28, 28), note=note)}{sound}\n"
     if "label" not in source.names:
-        return _draft(entries, "shapes")
-    return _draft([*entries, entry_of(Proposal(name="label", kind="categorical"))], "shapes", Answers(target="label"))
+        return _draft([entry], "shapes")
+    return _draft([entry, entry_of(Proposal(name="label", kind="categorical"))], "shapes", Answers(target="label"))
 
 
 def proposals_for(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = False) -> tuple[list[Proposal], str]:
@@ -134,9 +129,7 @@ def _draft(entries: Sequence[str], shown: str, answers: Answers | None = None, *
         shown=shown,
         target='# target = "NAME"' if said.target is None else f"target = {_quoted(said.target)}",
         rows="# rows = 10000" if said.rows is None else f"rows = {said.rows}",
-        person=f"# person = {_quoted(next(iter(person), 'NAME'))}"
-        if said.person is None
-        else f"person = {_quoted(said.person)}",
+        person=f"{'# ' * (said.person is None)}person = {_quoted(said.person or next(iter(person), 'NAME'))}",
         max_rows="# max_rows = 1" if said.person is None else f"max_rows = {said.max_rows}",
     )
     return top + "".join("\n" + entry for entry in entries)
@@ -153,10 +146,6 @@ def _require_header(names: Sequence[str], path: object, *, header: bool) -> None
         )
 
 
-def _section(name: str) -> str:
-    return f"[columns.{_quoted(name)}]"
-
-
 def _quoted(name: str) -> str:
     # A JSON string is a TOML string, but for the delete character.
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -164,7 +153,7 @@ def _quoted(name: str) -> str:
 
 def entry_of(proposal: Proposal) -> str:
     """A column of the draft; one that is dropped is a comment that a person can undo."""
-    section = _section(proposal.name)
+    section = f"[columns.{_quoted(proposal.name)}]"
     if proposal.kind is None:
         # Commented out: a schema has no type for it.
         return f"# {section}   # a type that no column can have: split it, or leave it out\n"
@@ -212,17 +201,17 @@ def _wrapped(begin: str, values: Iterable[str]) -> list[str]:
 def _entry_of_image(name: str, shape: Sequence[int], *, note: str = "", fractions: bool = False) -> str:
     size = f"shape = {list(map(int, shape))}"
     bounds = f"{'bounds = [0, 1]':<34} # or [0, 255], or what the pixels are" if fractions else "bounds = [0, 255]"
-    return f'{_section(name)}\ntype = "image"\n{f"{size:<34} {note}" if note else size}\n{bounds}\n'
+    size = f"{size:<34} {note}" if note else size
+    return f'[columns.{_quoted(name)}]\ntype = "image"\n{size}\n{bounds}\n'
 
 
 def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, Answers | None]:
     """The entries, what they were made of, and the target: the labels beside pictures, where there is one such array."""
-    shown = "names, types and shapes"
-    headers = source.headers
+    shown, headers = "names, types and shapes", source.headers
     pictures = [name for name, (shape, _, _) in headers.items() if len(shape) in (3, 4)]
     if not pictures:
         kinds = {
-            name: _kind_of_numpy(dtype) if len(shape) == 1 else None for name, (shape, dtype, _) in headers.items()
+            name: _KINDS.get(dtype.kind) if len(shape) == 1 else None for name, (shape, dtype, _) in headers.items()
         }
         return [entry_of(propose(name, kind)) for name, kind in kinds.items()], shown, None
     # Beside a picture a schema holds coded columns only, and one picture.
@@ -236,21 +225,11 @@ def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, Answers | Non
     return entries, shown, Answers(target=labels[0]) if len(labels) == 1 else None
 
 
-def _kind_of_numpy(dtype: np.dtype[Any]) -> Kind | None:
-    kinds: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "numeric", "M": "datetime"}
-    kinds |= {"U": "categorical", "S": "categorical", "O": "categorical", "T": "categorical"}
-    return kinds.get(dtype.kind)
-
-
 def _kind_of_pandas(dtype: Any) -> Kind | None:
-    if isinstance(dtype, np.dtype):
-        return _kind_of_numpy(dtype)
     if isinstance(dtype, pd.ArrowDtype):
         return _kind_of_arrow(dtype.pyarrow_dtype)
-    if isinstance(dtype, pd.CategoricalDtype | pd.StringDtype):
-        return "categorical"
-    kinds: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "numeric", "M": "datetime"}
-    return kinds.get(dtype.kind)
+    is_plain = isinstance(dtype, np.dtype | pd.CategoricalDtype | pd.StringDtype)
+    return _KINDS.get(dtype.kind) if is_plain or dtype.kind in "biufM" else None  # periods and intervals are none
 
 
 def _kind_of_arrow(kind: Any) -> Kind | None:

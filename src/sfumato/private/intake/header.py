@@ -10,8 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sfumato.private.intake.scalars import MISSING_TEXTS, parse_date, parse_number
-from sfumato.private.intake.truth import FALSE_WORDS, TRUE_WORDS
+from sfumato.private.intake.scalars import FALSE_WORDS, MISSING_TEXTS, TRUE_WORDS, parse_date, parse_number
 from sfumato.public.schema.spelling import words_of
 
 #: A letter, then letters, digits, spaces and the marks that names have.
@@ -58,8 +57,8 @@ def looks_like_names(cells: Sequence[str]) -> bool:
     if not cells or len(set(cells)) != len(cells) or not all(_could_be_a_name(cell) for cell in cells):
         return False
     numbered = _numbered_names(cells)
-    n_usual = sum(cell in numbered or _has_a_usual_word(cell) for cell in cells)
-    return n_usual * _ONE_IN >= len(cells)
+    named = [cell for cell in cells if any(word.rstrip("0123456789") in _USUAL for word in words_of(cell))]
+    return len(numbered.union(named)) * _ONE_IN >= len(cells)
 
 
 def _could_be_a_name(cell: str) -> bool:
@@ -72,19 +71,11 @@ def _could_be_a_name(cell: str) -> bool:
     )
 
 
-def _has_a_usual_word(cell: str) -> bool:
-    return any(word.rstrip("0123456789") in _USUAL for word in words_of(cell))
-
-
 def _numbered_names(cells: Sequence[str]) -> set[str]:
     """Names such as x1, x2, x3: three or more of one stem, numbered without a gap."""
     series: dict[str, dict[int, str]] = defaultdict(dict)
     for cell in cells:
-        parts = _NUMBERED.fullmatch(cell)
-        if parts is not None:
+        if (parts := _NUMBERED.fullmatch(cell)) is not None:
             series[parts[1]][int(parts[2])] = cell
-    found: set[str] = set()
-    for members in series.values():
-        if len(members) >= 3 and max(members) - min(members) == len(members) - 1:
-            found.update(members.values())
-    return found
+    without_gap = [m for m in series.values() if len(m) >= 3 and max(m) - min(m) == len(m) - 1]
+    return {cell for members in without_gap for cell in members.values()}

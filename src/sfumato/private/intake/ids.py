@@ -22,16 +22,13 @@ _DEPTH = 4
 
 
 def to_ids(values: Values) -> Coded:
-    """Every distinct id of a column, and for every row the place of its own (-1, or None there: nobody).
-
-    Raises:
-        UnreadableTypeError: by the type of the column, which is public, it holds no ids.
-    """
+    """Every distinct id of a column, and for every row the place of its own (-1, or None there: nobody)."""
     kind = _type_of(values)
     if pa.types.is_null(kind) or pa.types.is_time(kind) or getattr(values, "ndim", 1) != 1:
-        raise UnreadableTypeError(kind)
+        raise UnreadableTypeError(kind)  # the type of a column is public
     is_words = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    return to_texts(values, write=_id_of_words if is_words else id_of)
+    # The bytes of a text may be no valid UTF-8.
+    return to_texts(values, write=(lambda value: id_of(value.strip(_BLANKS))) if is_words else id_of)
 
 
 def _type_of(values: Values) -> Any:
@@ -44,21 +41,12 @@ def _type_of(values: Values) -> Any:
     return kind
 
 
-def id_of(value: Any) -> bytes | None:
+def id_of(value: Any, depth: int = _DEPTH) -> bytes | None:
     r"""The id as bytes, None where it is nobody's.
 
     >>> id_of(" 7"), id_of(7.0), id_of(b"7\xff"), id_of(float("nan")), id_of(("a", 7))
     (b'=7', b'=7', b'=7\xff', None, b'(2:=a,2:=7,)')
     """
-    return _id_of(value, _DEPTH)
-
-
-def _id_of_words(value: bytes) -> bytes | None:
-    """The same for the bytes of a text, which may be no valid UTF-8."""
-    return id_of(value.strip(_BLANKS))
-
-
-def _id_of(value: Any, depth: int) -> bytes | None:
     if issubclass(type(value), tuple):
         return _joined(tuple.__iter__(value), b"(%b)", depth)
     if issubclass(type(value), frozenset):
@@ -69,7 +57,7 @@ def _id_of(value: Any, depth: int) -> bytes | None:
 
 def _joined(values: Iterable[Any], brackets: bytes, depth: int) -> bytes | None:
     """Each part with its length before it, so that no two lists are written the same way."""
-    parts = [_id_of(value, depth - 1) for value in values] if depth else [None]
+    parts = [id_of(value, depth - 1) for value in values] if depth else [None]
     known = [part for part in parts if part is not None]
     ordered = sorted(known) if brackets == b"{%b}" else known
     return brackets % b"".join(b"%d:%b," % (len(part), part) for part in ordered) if len(known) == len(parts) else None

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
@@ -27,17 +28,10 @@ class LimitedSource:
     """
 
     def __init__(self, source: Source, *, person: str, max_rows: int, randomness: NoiseSource | None = None) -> None:
-        """Wrap a source; nothing is read yet."""
-        self._source = source
-        self._person = person
-        self._max_rows = max_rows
+        self._source, self.names = source, source.names
+        self._person, self._max_rows = person, max_rows
         self._randomness = randomness or NoiseSource()
         self._private_numbers: NDArray[np.int64] | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the wrapped source."""
-        return self._source.names
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The wrapped source's chunks, less the rows that are over the limit."""
@@ -90,31 +84,16 @@ class LimitedSource:
         kept = (place < self._max_rows) & ordered.any(axis=1)  # a row of nobody is dropped
         numbers = np.full(len(order), -1)
         numbers[order[kept]] = run[kept]
-        return _in_order_of_appearance(numbers)
-
-
-def _in_order_of_appearance(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Other numbers for the same persons: 0 for whoever comes first. What is -1 stays so.
-
-    >>> _in_order_of_appearance(np.array([7, -1, 2, 7, 0])).tolist()
-    [0, -1, 1, 0, 2]
-    """
-    there = np.flatnonzero(numbers >= 0)
-    _, first, again = np.unique(numbers[there], return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    out = np.full(len(numbers), -1)
-    out[there] = rank[again]
-    return out
+        # Other numbers for the same persons, in the order of their first rows: 0 for whoever comes first.
+        there = numbers >= 0
+        numbers[there] = pd.factorize(numbers[there])[0]
+        return numbers
 
 
 def _hashes(values: Values, key: bytes) -> NDArray[np.uint64]:
     """128 bits for every row, equal for equal ids; 0 for nobody."""
     private_ids = to_ids(values)
-    table = [bytes(16) if id is None else _hash(id, key) for id in [*private_ids.private_values, None]]
+    ids = [*private_ids.private_values, None]
+    table = [bytes(16) if id is None else hashlib.blake2b(id, key=key, digest_size=16).digest() for id in ids]
     hashes: NDArray[np.uint64] = np.frombuffer(b"".join(table), dtype=np.uint64).reshape(-1, 2)
     return np.take(hashes, private_ids.private_codes, axis=0)
-
-
-def _hash(private_id: bytes, key: bytes) -> bytes:
-    return hashlib.blake2b(private_id, key=key, digest_size=16).digest()

@@ -11,7 +11,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 
 import numpy as np
 
@@ -67,7 +67,12 @@ def _no_logging() -> Iterator[None]:
 
 @contextmanager
 def _outputs_to(nowhere: int) -> Iterator[None]:
-    closed = [output for output in _OUTPUTS if not _is_open(output)]
+    closed = []
+    for output in _OUTPUTS:
+        try:
+            os.fstat(output)
+        except OSError:
+            closed.append(output)
     # A closed output is filled first, so that none of the copies below lands in its place.
     for output in closed:
         os.dup2(nowhere, output)
@@ -86,23 +91,10 @@ def _outputs_to(nowhere: int) -> Iterator[None]:
             os.close(output)
 
 
-def _is_open(descriptor: int) -> bool:
-    try:
-        os.fstat(descriptor)
-    except OSError:
-        return False
-    return True
-
-
-def _find_flush() -> Callable[[None], object] | None:
-    try:
-        flush: Callable[[None], object] = ctypes.CDLL(None).fflush
-    except (OSError, TypeError, AttributeError):
-        return None  # no way to ask C; decoders write to stderr, which keeps nothing back
-    return flush
-
-
-_FLUSH = _find_flush()
+#: None where there is no way to ask C; decoders write to stderr, which keeps nothing back.
+_FLUSH: Callable[[None], object] | None = None
+with suppress(OSError, TypeError, AttributeError):
+    _FLUSH = ctypes.CDLL(None).fflush
 
 
 def _flush_c() -> None:

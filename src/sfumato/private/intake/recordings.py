@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.public.spectrogram import RATES, Spectrogram
 
-SUFFIXES = (".wav", ".wave")
+RECORDINGS = (".wav", ".wave")
 _PLAIN, _FLOATS, _EXTENDED = 1, 3, 0xFFFE
 _MOST_CHANNELS = 64
 #: Of samples by format and bytes, and the number that stands for full scale.

@@ -23,6 +23,10 @@ Parser = Callable[[str], float]
 MISSING_TEXTS = frozenset(
     ["", "?", "NA", "N/A", "n/a", "nan", "NaN", "-nan", "None", "none", "null", "NULL", "Null", "<NA>", "NaT"]
 )
+#: Words for true and false as `plain_word` writes them: lower case, no spaces around, 1.0 as 1. A word has one meaning whatever
+#: language a file is in: "no" is false in English, Spanish and Italian, and no language here has it for true.
+TRUE_WORDS = ("true", "t", "yes", "y", "on", "1", "ja", "wahr", "oui", "vrai", "si", "sí", "sì")
+FALSE_WORDS = ("false", "f", "no", "n", "off", "0", "nein", "falsch", "non", "faux")
 #: How a count of a time unit becomes seconds: (multiply by, divide by).
 _SECONDS: dict[str, tuple[float, float]] = {
     "W": (604800.0, 1.0), "D": (86400.0, 1.0), "h": (3600.0, 1.0), "m": (60.0, 1.0), "s": (1.0, 1.0),
@@ -129,9 +133,7 @@ def text_of(value: Any) -> str | None:
         return None
     if issubclass(kind, datetime):
         return _text_of_datetime(value)
-    if issubclass(kind, date):
-        return _plain_date(value).isoformat()
-    return None
+    return _plain_date(value).isoformat() if issubclass(kind, date) else None
 
 
 def _plain_text(value: str | bytes) -> str:
@@ -190,17 +192,14 @@ def _offset(value: datetime) -> timedelta | None:
     zone: tzinfo | None = datetime.tzinfo.__get__(value)
     if zone is None:
         return None
-    if type(zone) not in _ZONES and _package_of(zone) not in _ZONE_PACKAGES:
+    module = type(zone).__module__
+    package = module.partition(".")[0] if type(module) is str else ""
+    if type(zone) not in _ZONES and package not in _ZONE_PACKAGES:
         raise ValueError("a time zone of an unknown make")
     try:
         return _plain_datetime(value).replace(tzinfo=zone).utcoffset()
     except (ArithmeticError, AttributeError, LookupError, OSError, TypeError):
         raise ValueError("a time zone that cannot say") from None
-
-
-def _package_of(zone: tzinfo) -> str:
-    module = type(zone).__module__
-    return module.partition(".")[0] if type(module) is str else ""
 
 
 def _seconds_of_datetime(value: datetime) -> float:

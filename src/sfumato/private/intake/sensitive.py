@@ -157,11 +157,7 @@ def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:
 
 
 def count_rows(sensitive: Sensitive) -> int:
-    """The number of rows, where it is public: under `replace_one`, after the limit of rows for each person.
-
-    Raises:
-        PrivacyError: under `add_or_remove`, where the number of rows is private.
-    """
+    """The number of rows, where it is public: under `replace_one`, after the limit of rows for each person."""
     schema = sensitive.schema
     if schema.unit.relation != "replace_one":
         raise PrivacyError(

@@ -48,14 +48,9 @@ class Renamed:
 
     def __init__(self, source: Source, *, names: Mapping[str, str]) -> None:
         """Take {schema's name: source's name}; the columns that are not named keep theirs."""
-        self._source = source
-        self._renamed = dict(names)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The schema's names, where there is one."""
-        back = {theirs: ours for ours, theirs in self._renamed.items()}
-        return tuple(back.get(name, name) for name in self._source.names)
+        self._source, self._renamed = source, dict(names)
+        back = {theirs: ours for ours, theirs in names.items()}
+        self.names = tuple(back.get(name, name) for name in source.names)
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The source's chunks, renamed."""
@@ -87,13 +82,11 @@ def open_source(data: Any, schema: Schema) -> Source:
 def open_path(path: Path, schema: Schema | None) -> Source:
     """Open a file or folder by what its name says; without a schema only its structure may be asked for."""
     if path.is_dir():
-        if schema is None:
-            return FolderSource(path, shape=(1, 1))
-        if not schema.images:
+        if schema is not None and not schema.images:
             raise SourceError(
                 f"{path} is a folder, and the schema declares no image column. Declare one, or give a file."
             )
-        return FolderSource(path, shape=schema.images[0].shape, sound=schema.images[0].spectrogram)
+        return FolderSource(path, None if schema is None else schema.images[0])
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -124,7 +117,12 @@ def _open_object(data: Any, schema: Schema) -> Source:
     if isinstance(data, pa.Table):
         return TableSource(data)
     if hasattr(data, "__arrow_c_stream__"):  # polars, DuckDB and whoever else speaks Arrow
-        return TableSource(_arrow_of(data))
+        try:
+            table = pa.table(data)
+        except Exception:  # noqa: BLE001 - whatever a library of any make raises over private rows would be an output
+            way = "cannot be read by way of Arrow. Give it as a pandas frame or an Arrow table."
+            raise SourceError(f"data of type {type(data).__name__} {way}") from None
+        return TableSource(table)
     if isinstance(data, Mapping):
         if not data:
             raise SourceError("the data has no arrays. Give one array for each column of the schema.")
@@ -144,15 +142,6 @@ def _open_object(data: Any, schema: Schema) -> Source:
     raise SourceError(f"data of type {type(data).__name__} is not known. Give a path, a frame, or a dict of arrays.")
 
 
-def _arrow_of(data: Any) -> Any:
-    try:
-        return pa.table(data)
-    except Exception:  # noqa: BLE001 - whatever a library of any make raises over private rows would be an output
-        raise SourceError(
-            f"data of type {type(data).__name__} cannot be read by way of Arrow. Give it as a pandas frame or an Arrow table."
-        ) from None
-
-
 def _image_names(source: Source, schema: Schema) -> dict[str, str]:
     """Pictures and labels go to the columns of their kind, whatever the schema calls them."""
     renamed = {}
@@ -169,16 +158,14 @@ def _image_names(source: Source, schema: Schema) -> dict[str, str]:
 
 def _picture_and_label(source: Source) -> tuple[str | None, str | None]:
     """What holds the pictures and what the labels; in an npz file the shapes tell, where only one array has each."""
-    plain = ("image" if "image" in source.names else None, "label" if "label" in source.names else None)
-    if not isinstance(source, NpzSource):
-        return plain
-    shapes = {name: shape for name, (shape, _, _) in source.headers.items()}
-    pictures = [name for name, shape in shapes.items() if len(shape) in (3, 4)]
-    labels = [name for name, shape in shapes.items() if len(shape) == 1]
-    return (
-        plain[0] or (pictures[0] if len(pictures) == 1 else None),
-        plain[1] or (labels[0] if len(labels) == 1 else None),
+    headers = source.headers if isinstance(source, NpzSource) else {}
+    pictures = [name for name, (shape, _, _) in headers.items() if len(shape) in (3, 4)]
+    labels = [name for name, (shape, _, _) in headers.items() if len(shape) == 1]
+    picture, label = (
+        name if name in source.names else by_shape[0] if len(by_shape) == 1 else None
+        for name, by_shape in (("image", pictures), ("label", labels))
     )
+    return picture, label
 
 
 def _needed(schema: Schema) -> list[str]:
@@ -196,7 +183,8 @@ def _require_columns(names: Sequence[str], needed: Sequence[str], schema: Schema
     role = "the target " if name == schema.target else "the person column " if name == schema.unit.person else ""
     more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
     # A name that is in the schema but for capitals or spaces is public; whatever else a first line holds may be a row.
-    alike = next((theirs for theirs in names if _folded(theirs) == _folded(name) != ""), None)
+    words = "".join(words_of(name))
+    alike = next((theirs for theirs in names if "".join(words_of(theirs)) == words != ""), None)
     if alike is not None:
         has = f"It has {alike!r}: names must agree to the letter."
     elif len(missing) == len(needed) and may_show_a_row:
@@ -209,7 +197,3 @@ def _require_columns(names: Sequence[str], needed: Sequence[str], schema: Schema
     if schema.images and name not in {column.name for column in schema.images}:
         has += f" {_WHERE_LABELS}"
     raise SourceError(f"the data has no column for {role}{name!r} of the schema{more}. {has}")
-
-
-def _folded(name: str) -> str:
-    return "".join(words_of(name))

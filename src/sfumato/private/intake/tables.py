@@ -6,50 +6,35 @@ row holds, how many rows there are, or which of them is odd; Arrow's own message
 
 import gzip
 import math
-import struct
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from lzma import LZMAError
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.errors import SourceError
+from sfumato.errors import DAMAGED, SourceError
 from sfumato.private.intake.values import Coded, UnreadableTypeError, Values
-
-#: What readers raise for a damaged file. Their messages may quote rows.
-BROKEN = (
-    pa.ArrowException, ArithmeticError, BadZipFile, EOFError, LookupError, LZMAError, MemoryError, OSError, RuntimeError,
-    SyntaxError, TokenError, TypeError, ValueError, struct.error, zlib.error,
-)  # fmt: skip
 
 
 class ArraySource:
     """Columns that are already in memory."""
 
     def __init__(self, columns: Mapping[str, Values]) -> None:
-        """Take arrays of one length by name."""
         self._columns = {str(name): _as_values(str(name), values) for name, values in columns.items()}
+        self.names = tuple(self._columns)
         if len({len(values) for values in self._columns.values()}) > 1:
             raise SourceError("the arrays have different lengths. Give one value for each row in every array.")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names that were given."""
-        return tuple(self._columns)
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """Slices of the arrays."""
         n_rows = len(next(iter(self._columns.values()), ()))
         for start in range(0, n_rows, rows):
-            yield {name: _settle(_slice(self._columns[name], start, start + rows)) for name in names}
+            yield {name: _settle(self._columns[name], slice(start, start + rows)) for name in names}
 
 
 def frame_source(frame: pd.DataFrame) -> ArraySource:
@@ -72,10 +57,7 @@ def _as_values(name: str, values: Any) -> Any:
         raise SourceError(f"column {name!r} is no array. Give an array with one value for each row.")
     if isinstance(values, Sequence) and not hasattr(values, "__array__"):
         # As objects: a common type for all would let one row change how another is read.
-        array = np.empty(len(values), dtype=object)
-        for at, value in enumerate(values):
-            array[at] = value
-        return array
+        return np.fromiter(values, object, count=len(values))
     try:
         array = np.asarray(values)
     except (TypeError, ValueError):
@@ -85,15 +67,11 @@ def _as_values(name: str, values: Any) -> Any:
     return array
 
 
-def _slice(values: Any, start: int, stop: int) -> Any:
-    """Rows by their place: before pandas 3, a plain slice of a column goes by the labels of a fractional index."""
-    return values.iloc[start:stop] if isinstance(values, pd.Series) else values[start:stop]
-
-
-def _settle(values: Any) -> Values:
-    """A slice of a pandas column as NumPy or Arrow values, without looking at what it holds."""
+def _settle(values: Any, rows: slice = slice(None)) -> Values:
+    """Some rows of a column as NumPy or Arrow values, without looking at what it holds."""
     if not isinstance(values, pd.Series):
-        return values
+        return values[rows]
+    values = values.iloc[rows]  # before pandas 3, a plain slice goes by the labels of a fractional index
     kind = values.dtype
     if isinstance(kind, pd.PeriodDtype | pd.IntervalDtype):
         raise UnreadableTypeError(kind)
@@ -111,24 +89,16 @@ class TableSource:
     """An Arrow table in memory, or a Parquet file: typed columns, read batch by batch."""
 
     def __init__(self, table: pa.Table | Path) -> None:
-        """Look at the header only."""
         self._table = table
         if isinstance(table, Path):
             with no_details(table, "a Parquet file"):
-                self._schema = pq.read_schema(table)
+                schema = pq.read_schema(table)
         else:
-            self._schema = table.schema
-        require_distinct(self._schema.names, "the table")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the top-level columns."""
-        return tuple(self._schema.names)
-
-    @property
-    def types(self) -> dict[str, Any]:
-        """The declared Arrow type of each column: public structure."""
-        return dict(zip(self._schema.names, self._schema.types, strict=True))
+            schema = table.schema
+        require_distinct(schema.names, "the table")
+        self.names = tuple(schema.names)
+        #: The declared Arrow type of each column: public structure.
+        self.types: dict[str, Any] = dict(zip(schema.names, schema.types, strict=True))
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """Batches of the table; texts stay dictionaries, which are cheap to map."""
@@ -148,7 +118,6 @@ class NpzSource:
     """The arrays of a .npz file, streamed member by member."""
 
     def __init__(self, path: Path) -> None:
-        """Read the arrays' headers."""
         self._path = path
         self.headers: dict[str, tuple[tuple[int, ...], np.dtype[Any], bool]] = {}
         try:
@@ -156,30 +125,24 @@ class NpzSource:
                 for member in archive.namelist():
                     with archive.open(member) as stream:
                         self.headers[member.removesuffix(".npy")] = _npy_header(stream)
-        except BROKEN:
+        except DAMAGED:
             raise SourceError(f"{path} is not a .npz file of plain arrays. Write it with numpy.savez.") from None
+        self.names = tuple(self.headers)
         for name, (shape, dtype, _) in self.headers.items():
             if dtype.hasobject:
                 raise SourceError(f"array {name!r} of {path} holds Python objects. Save it as numbers or texts.")
             if not shape:
                 raise SourceError(f"array {name!r} of {path} has no rows: it is a single value. Remove it.")
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The arrays' names."""
-        return tuple(self.headers)
-
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """Slices of the arrays, read as they are needed."""
         self.require_one_length(names)
-        n_rows = self.headers[names[0]][0][0]
         with no_details(self._path, "a readable .npz file"), ZipFile(self._path) as archive:
             streams = {name: archive.open(name + ".npy") for name in names}
             for stream in streams.values():
                 _npy_header(stream)
-            parts = {name: self._slices(streams[name], name, rows) for name in names}
-            for _ in range(0, n_rows, rows):
-                yield {name: next(parts[name]) for name in names}
+            for parts in zip(*(self._slices(streams[name], name, rows) for name in names), strict=True):
+                yield dict(zip(names, parts, strict=True))
 
     def require_one_length(self, names: Sequence[str]) -> None:
         """Refuse arrays that cannot be columns of one table."""
@@ -218,7 +181,7 @@ def no_details(path: Path, what: str) -> Iterator[None]:
     """Replace a reader's message, which may quote rows, by one about the file."""
     try:
         yield
-    except BROKEN:
+    except DAMAGED:
         raise SourceError(f"{path} is not {what}: it is damaged, or not what its name says.") from None
 
 
@@ -228,10 +191,6 @@ def require_distinct(names: Sequence[str], where: str) -> None:
         raise SourceError(f"{where} names a column twice in its header. Give each column its own name.")
 
 
-def _compression(path: Path) -> str | None:
-    return "gzip" if path.name.lower().endswith(".gz") else None
-
-
 def open_binary(path: Path) -> Any:
     """The bytes of a file, unpacked where its name ends in .gz."""
-    return gzip.open(path, "rb") if _compression(path) else path.open("rb")
+    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")

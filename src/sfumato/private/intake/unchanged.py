@@ -18,12 +18,7 @@ class Unchanged:
 
     def __init__(self, source: Source, *, path: Path, seen: str) -> None:
         """Take what `fingerprint` gave before the source was opened."""
-        self._source, self._path, self._seen = source, path, seen
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the wrapped source."""
-        return self._source.names
+        self._source, self._path, self._seen, self.names = source, path, seen, source.names
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The wrapped source's chunks, between two looks at the file."""
@@ -45,9 +40,8 @@ def fingerprint(path: Path) -> str:
     try:
         for file in _files(path):
             stat = file.stat()
-            digest.update(
-                repr((str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino)).encode("utf-8", "surrogateescape")
-            )
+            facts = repr((str(file), stat.st_size, stat.st_mtime_ns, stat.st_ino))
+            digest.update(facts.encode("utf-8", "surrogateescape"))
         if path.is_file():
             with path.open("rb") as stream:
                 digest.update(stream.read(_EDGE_BYTES))

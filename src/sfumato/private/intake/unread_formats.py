@@ -4,6 +4,8 @@ from pathlib import Path
 
 _FRAME = "hand the frame to sfumato in Python"
 _SHEET = f"Save the sheet as CSV UTF-8, or read it with pandas.read_excel and {_FRAME}."
+_UNPACK = "Unpack it; a CSV file may be packed as .csv.gz."
+_LINES = "If it has a header line and separators, name it .csv or .tsv."
 _UTF8 = "Save it as UTF-8, for instance with: iconv -f utf-16 -t utf-8 OLD > NEW"
 
 _BY_SUFFIX: dict[tuple[str, ...], tuple[str, str]] = {
@@ -16,14 +18,8 @@ _BY_SUFFIX: dict[tuple[str, ...], tuple[str, str]] = {
     (".rds", ".rda", ".rdata"): ("an R file", "Write it in R with write.csv or arrow::write_parquet."),
     (".sqlite", ".db", ".mdb", ".accdb", ".sql"): ("a database", "Export the table as CSV or Parquet."),
     (".pkl", ".pickle", ".joblib"): ("a pickle", "Write it as Parquet: a pickle can run code when it is opened."),
-    (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst"): (
-        "packed",
-        "Unpack it; a CSV file may be packed as .csv.gz.",
-    ),
-    (".txt", ".dat", ".tab"): (
-        "a text of unknown form",
-        "If it has a header line and separators, name it .csv or .tsv.",
-    ),
+    (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst"): ("packed", _UNPACK),
+    (".txt", ".dat", ".tab"): ("a text of unknown form", _LINES),
 }
 _BY_BYTES: dict[bytes, tuple[str, str]] = {
     b"PK\x03\x04": ("a spreadsheet or an archive", _SHEET),

@@ -6,6 +6,7 @@ for each distinct value of a chunk, and from Arrow where its answer is the same 
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,6 @@ class UnreadableTypeError(SourceError):
     """A column's type (public structure, not a value) is neither numbers nor texts."""
 
     def __init__(self, kind: object) -> None:
-        """Say which type."""
         super().__init__(
             f"values of type {kind} cannot be read as numbers or texts. Split them into columns, or write them as texts."
         )
@@ -48,7 +48,6 @@ class Coded:
     private_codes: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """How many rows."""
         return len(self.private_codes)
 
     def compact(self) -> "Coded":
@@ -173,23 +172,15 @@ def _numbers_from_texts(values: Values, parse: Parser) -> NDArray[np.float64]:
     # Where Arrow reads a whole chunk it reads each text as float() does: which way is taken changes no value.
     # A text it cannot read sends the chunk the slow way; the usual words for "missing" must not.
     trimmed = pc.ascii_trim_whitespace(values.view(pa.string()))
-    try:
-        return _cast(trimmed)
-    except pa.ArrowInvalid:
-        pass
-    absent = pc.is_in(trimmed, value_set=pa.array(sorted(MISSING_TEXTS)))
-    try:
-        return _cast(pc.if_else(absent, pa.scalar(None, pa.string()), trimmed))
-    except pa.ArrowInvalid:
-        pass
+    for missing in ([], sorted(MISSING_TEXTS)):
+        if missing:
+            absent = pc.is_in(trimmed, value_set=pa.array(missing))
+            trimmed = pc.if_else(absent, pa.scalar(None, pa.string()), trimmed)
+        with suppress(pa.ArrowInvalid):
+            return np.asarray(trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     coded = _texts_from_arrow(values, text_of)
     table = [parse(text) for text in coded.private_values]
     return np.array([*table, np.nan], dtype=np.float64)[coded.private_codes]
-
-
-def _cast(texts: Values) -> NDArray[np.float64]:
-    numbers = texts.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return np.asarray(numbers, dtype=np.float64)
 
 
 def _texts_from_arrow(values: Values, write: Callable[[Any], Any]) -> Coded:
@@ -201,7 +192,8 @@ def _texts_from_arrow(values: Values, write: Callable[[Any], Any]) -> Coded:
     if pa.types.is_floating(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind)):
         # By way of NumPy: Python's dates end at the year 9999, where they raise.
         return to_texts(values.to_numpy(zero_copy_only=False), write=write)
-    if not (_is_text(kind) or _is_exact(kind)):
+    is_exact = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+    if not (_is_text(kind) or is_exact):
         raise UnreadableTypeError(kind)
     if pa.types.is_decimal(kind) and kind.bit_width < 128:
         values = values.cast(pa.decimal128(kind.precision, kind.scale))  # Arrow has no dictionaries of short ones
@@ -212,16 +204,8 @@ def _texts_from_arrow(values: Values, write: Callable[[Any], Any]) -> Coded:
 
 
 def _is_text(kind: Any) -> bool:
-    types = pa.types
-    return bool(
-        types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-        or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
-        or types.is_fixed_size_binary(kind)
-    )  # fmt: skip
-
-
-def _is_exact(kind: Any) -> bool:
-    return bool(pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+    texts = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view", "fixed_size_binary")
+    return any(getattr(pa.types, f"is_{name}")(kind) for name in texts)
 
 
 def _objects(values: NDArray[Any]) -> NDArray[Any]:

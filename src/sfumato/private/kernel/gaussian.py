@@ -82,9 +82,8 @@ def _decide(cell: int, word: int, *, source: NoiseSource) -> bool:
 @partial(compile_kernel, inline="always")
 def _value(cell: np.int64, word: np.uint64) -> np.int64:
     fine = np.int64((word >> np.uint64(_COMPARE_BITS)) & _FINE_MASK)
-    return ((cell << _FINE_BITS) + fine) ^ -np.int64(
-        (word >> np.uint64(31)) & np.uint64(1)
-    )  # floor(-x) = -floor(x) - 1, almost surely
+    sign = (word >> np.uint64(31)) & np.uint64(1)
+    return ((cell << _FINE_BITS) + fine) ^ -np.int64(sign)  # floor(-x) = -floor(x) - 1, almost surely
 
 
 @partial(compile_kernel, inline="always")

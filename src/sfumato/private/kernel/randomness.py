@@ -61,7 +61,6 @@ class NoiseSource:
         self._process = os.getpid()
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be copied: a copied stream would repeat its noise."""
         raise TypeError("a NoiseSource cannot be copied or pickled: two copies would draw the same noise.")
 
 

@@ -1,7 +1,7 @@
 """Private rows as the doors read them: in batches of one public shape, kept in memory where they fit."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.private.intake.sensitive import Sensitive, open_persons
-from sfumato.private.rows.row_alone import RowMap, frozen
+from sfumato.private.rows.row_alone import Columns, RowMap, frozen
 from sfumato.public.plan.doors import GroupOf, PerRecord
 from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
@@ -37,11 +37,6 @@ class Piece:
     def units(self) -> NDArray[np.int64]:
         """The number of each private row's unit: ascending, so that the rows of a person stand side by side."""
         return np.arange(self.first, self.first + self.n_rows) if self.numbers is None else self.numbers
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes in memory."""
-        return sum(values.nbytes for values in (*self.batch.values(), self.numbers) if values is not None)
 
 
 def batch_rows(schema: Schema) -> int:
@@ -76,7 +71,7 @@ class PreparedRows:
 
     def prepare(self, name: str, per_record: GroupOf) -> None:
         """Add a column, or work on from one of that name. Rows that are kept get it at once."""
-        row_map = self.row_map(lambda batch: {name: _narrow(per_record(batch))})
+        row_map = self.row_map(lambda batch: {name: np.asarray(per_record(batch), dtype=np.float32)})
         halves = (np.arange(self.rows), np.arange(self.rows, 2 * self.rows))
         prepared = [_prepared(row_map, name, take(self.public, half), self.rows) for half in halves]
         self.public = frozen({**self.public, name: np.concatenate(prepared)})
@@ -88,17 +83,16 @@ class PreparedRows:
     def __iter__(self) -> Iterator[Piece]:
         """All batches, from memory if an earlier pass could keep them there."""
         if self._private_kept is not None:
-            for private_packed in self._private_kept:
-                yield self._unpacked(private_packed)
+            yield from map(self._unpacked, self._private_kept)
             return
-        private_kept: list[Piece] = []
-        n_bytes, first = 0, 0
+        private_kept, n_bytes, first = list[Piece](), 0, 0
         for private_rows in regrouped(open_persons(self._data, rows=_READ_AT_ONCE), rows=self.rows):
             private_piece = self._completed(private_rows, first=first)
             first += private_piece.n_rows
             if n_bytes <= self._most_bytes:
                 private_packed = self._packed(private_piece)
-                n_bytes += private_packed.nbytes
+                held = (*private_packed.batch.values(), private_packed.numbers)
+                n_bytes += sum(values.nbytes for values in held if values is not None)
                 private_kept.append(private_packed)
             else:
                 private_kept.clear()
@@ -131,26 +125,14 @@ class PreparedRows:
     def _unpacked(self, piece: Piece) -> Piece:
         """As they were: a mechanism sees the same types on every pass."""
         kinds = {name: np.dtype(np.int64 if kind.kind == "u" else np.float64) for name, kind in self._small.items()}
-        return replace(piece, batch=_Unpacked(piece.batch, kinds))
 
+        def column(name: str) -> NDArray[Any]:
+            private_values = piece.batch[name]
+            private_values = private_values.astype(kinds.get(name, private_values.dtype), copy=False)
+            private_values.flags.writeable = False
+            return private_values
 
-class _Unpacked(Mapping[str, NDArray[Any]]):
-    """Packed columns in the types that they had, each when it is asked for: most maps read few of them."""
-
-    def __init__(self, packed: Batch, kinds: Mapping[str, np.dtype[Any]]) -> None:
-        self._packed, self._kinds = packed, kinds
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        private_values = self._packed[name]
-        private_values = private_values.astype(self._kinds.get(name, private_values.dtype), copy=False)
-        private_values.flags.writeable = False
-        return private_values
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
+        return replace(piece, batch=Columns(piece.batch, column))
 
 
 def regrouped(batches: Iterable[Batch], *, rows: int) -> Iterator[Batch]:
@@ -159,18 +141,16 @@ def regrouped(batches: Iterable[Batch], *, rows: int) -> Iterator[Batch]:
     >>> [len(b["x"]) for b in regrouped([{"x": np.arange(3)}, {"x": np.arange(4)}], rows=5)]
     [5, 2]
     """
-    held: list[Batch] = []
-    n_held = 0
+    held, n_held = list[Batch](), 0
     for batch in batches:
         held.append(batch)
         n_held += n_rows_of(batch)
-        if n_held < rows:
-            continue
-        joined = {name: np.concatenate([part[name] for part in held]) for name in batch}
-        full = n_held - n_held % rows
-        for start in range(0, full, rows):
-            yield {name: values[start : start + rows] for name, values in joined.items()}
-        held, n_held = [{name: values[full:] for name, values in joined.items()}], n_held - full
+        if n_held >= rows:
+            joined = {name: np.concatenate([part[name] for part in held]) for name in batch}
+            full = n_held - n_held % rows
+            for start in range(0, full, rows):
+                yield {name: values[start : start + rows] for name, values in joined.items()}
+            held, n_held = [{name: values[full:] for name, values in joined.items()}], n_held - full
     if n_held:
         yield {name: np.concatenate([part[name] for part in held]) for name in held[0]}
 
@@ -180,10 +160,6 @@ def _prepared(row_map: RowMap, name: str, batch: Batch, n_rows: int) -> NDArray[
     private_values, counts = row_map(batch, n_rows=n_rows)
     column: NDArray[np.float32] = private_values[name]
     return column if counts.all() else np.where(counts[:, None], column, np.float32(np.nan))
-
-
-def _narrow(values: NDArray[Any]) -> NDArray[np.float32]:
-    return np.asarray(values, dtype=np.float32)
 
 
 def _filled(private_values: NDArray[Any], public_values: NDArray[Any]) -> NDArray[Any]:

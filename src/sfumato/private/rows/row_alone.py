@@ -7,7 +7,7 @@ tried on public ones: the same row at another place, among other rows, must give
 are halved until it does; a single row has one place and no neighbours.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,8 @@ class RowMap:
     """A map with the one batch size that it is used with."""
 
     def __init__(self, per_record: PerRecord, *, public_rows: Batch, rows: int) -> None:
-        """Try the map on public rows, at least twice as many as a batch holds.
-
-        Raises:
-            ContractError: the map gives a row another value when other rows stand beside it.
-        """
-        self._per_record = per_record
-        self._public = public_rows
-        self.rows = rows
+        """Try the map on public rows, at least twice as many as a batch holds."""
+        self._per_record, self._public, self.rows = per_record, public_rows, rows
         self._tried = self._try()
 
     @property
@@ -49,7 +43,7 @@ class RowMap:
         """
         private_pieces = []
         for start in range(0, max(n_rows, 1), self.rows):
-            private_piece = _Slice(private_batch, slice(start, start + self.rows))
+            private_piece = _some_rows(private_batch, slice(start, start + self.rows))
             private_pieces.append(self._values_or_nothing(private_piece, n_rows=min(n_rows - start, self.rows)))
         if len(private_pieces) == 1:
             return private_pieces[0]
@@ -64,7 +58,9 @@ class RowMap:
         out = {name: np.zeros((n_rows, *v.shape[1:]), dtype=v.dtype) for name, v in self._tried.items()}
         for at in range(n_rows):
             # At its own place, among public rows.
-            mixed = {name: _with_row(self._public[name][: self.rows], v, at) for name, v in private_piece.items()}
+            mixed = {name: self._public[name][: self.rows].copy() for name in private_piece}
+            for name, column in mixed.items():
+                column[at] = private_piece[name][at]
             private_values = self._attempt(frozen(mixed))
             if private_values is None:
                 self._must_work_on_public_rows()
@@ -87,7 +83,7 @@ class RowMap:
 
     def _values(self, batch: Batch) -> Values:
         # Of one type, whoever they are: a map must not be able to tell private rows from those that it is tried on.
-        given = self._per_record(batch if isinstance(batch, _Slice) else _Slice(batch, slice(None)))
+        given = self._per_record(batch if isinstance(batch, Columns) else _some_rows(batch, slice(None)))
         values = {name: np.asarray(v) for name, v in given.items()}
         return {name: v[:, None] if v.ndim == 1 else v for name, v in values.items()}
 
@@ -116,7 +112,7 @@ class RowMap:
                 )
             if one.keys() == two.keys() and all(_same(one[name][kept], two[name][places]) for name in one):
                 return one
-            close = one.keys() == two.keys() and all(_close(one[name][kept], two[name][places]) for name in one)
+            close = one.keys() == two.keys() and all(is_close(one[name][kept], two[name][places]) for name in one)
             if not close or n == 1:
                 raise ContractError(
                     "a per_record map gives a row another value when other rows stand beside it, or when it is asked "
@@ -126,20 +122,24 @@ class RowMap:
             self.rows = n // 2
 
 
-class _Slice(Mapping[str, NDArray[Any]]):
-    """Some rows of a batch, a column when it is asked for: most maps read few of them."""
+class Columns(Mapping[str, NDArray[Any]]):
+    """A batch whose columns are made when they are asked for: most maps read few of them."""
 
-    def __init__(self, batch: Batch, rows: slice) -> None:
-        self._batch, self._rows = batch, rows
+    def __init__(self, names: Batch, column: Callable[[str], NDArray[Any]]) -> None:
+        self._names, self._column = names, column
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._batch[name][self._rows]
+        return self._column(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._batch)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._batch)
+        return len(self._names)
+
+
+def _some_rows(batch: Batch, rows: slice) -> Columns:
+    return Columns(batch, lambda name: batch[name][rows])
 
 
 def frozen(batch: Batch) -> Batch:
@@ -147,12 +147,6 @@ def frozen(batch: Batch) -> Batch:
     for values in batch.values():
         values.flags.writeable = False
     return batch
-
-
-def _with_row(public_values: NDArray[Any], private_values: NDArray[Any], at: int) -> NDArray[Any]:
-    mixed = public_values.copy()
-    mixed[at] = private_values[at]
-    return mixed
 
 
 def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
@@ -164,6 +158,7 @@ def _is_plain(kind: np.dtype[Any]) -> bool:
     return kind.isnative and (kind.kind in "biu" or kind in (np.float32, np.float64))
 
 
-def _close(a: NDArray[Any], b: NDArray[Any]) -> bool:
+def is_close(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Whether two values differ by no more than arithmetic in another order explains."""
     numbers = a.dtype.kind in "biuf" and a.dtype == b.dtype and a.shape == b.shape
     return numbers and bool(np.allclose(a, b, equal_nan=True, **_CLOSE))

@@ -25,12 +25,10 @@ _calibrated: dict[str, tuple[float, str]] = {}
 
 @dataclass(frozen=True)
 class Spent:
-    """What a tree of events costs.
+    """What a tree of events costs: an upper bound on epsilon, infinity if some step is not private.
 
-    Attributes:
-        epsilon: An upper bound; infinity if some step is not private.
-        accountant: ``"gdp"`` (exact), ``"pld"`` (tight, pessimistic grid), ``"rdp"`` or ``"none"``.
-        numeric_error: The part of delta that was set aside for rounding; epsilon holds with it included.
+    The accountant is ``"gdp"`` (exact), ``"pld"`` (tight, pessimistic grid), ``"rdp"`` or ``"none"``. `numeric_error` is the
+    part of delta that was set aside for rounding; epsilon holds with it included.
     """
 
     epsilon: float
@@ -46,16 +44,8 @@ _MOST_KNOWN = 256
 def epsilon_of(event: dp_event.DpEvent, *, delta: float, relation: str) -> Spent:
     """The cost of an event tree by the tightest accountant that covers it.
 
-    The deltas of (epsilon, delta) steps are taken off that of the claim first. A relation is ``"add_or_remove"`` or
-    ``"replace_one"``.
-
-    Raises:
-        AccountingError: An event is unknown or without meaning under the relation, or the failure
-            probabilities use up delta.
-
-    >>> event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(7.4613), 4)
-    >>> round(epsilon_of(event, delta=1e-5, relation="add_or_remove").epsilon, 2)
-    1.0
+    The deltas of (epsilon, delta) steps are taken off that of the claim first; where they use it up, or where an event is
+    unknown or without meaning under the relation, it is refused.
     """
     leaves = flatten(event, relation=relation)
     if not leaves.sampled:
@@ -102,13 +92,6 @@ def calibrate(make_event: Callable[[float], dp_event.DpEvent], *, epsilon: float
 
     `make_event` gives the tree for a scale s > 0; a larger s must cost less. Returned is s with `epsilon_of(make_event(s))` in
     (0.999, 1] times epsilon; never above it.
-
-    Raises:
-        AccountingError: No scale meets the budget, or the tree is refused.
-
-    >>> scale = calibrate(dp_event.GaussianDpEvent, epsilon=1.0, delta=1e-5, relation="add_or_remove")
-    >>> round(scale, 4)
-    3.7306
     """
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise AccountingError(f"epsilon is {epsilon!r}. It must be finite and above 0.")

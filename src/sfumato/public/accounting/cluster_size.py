@@ -7,6 +7,7 @@ here it is the smallest whole number on the right one.
 """
 
 import math
+from bisect import bisect_left
 
 from sfumato.errors import AccountingError
 from sfumato.public.accounting.gdp import delta_of_mu
@@ -24,9 +25,6 @@ def least_cluster_size(
     by bisection over whole numbers, of which the end that keeps the budget is returned. The sensitivity is how far one unit
     of privacy moves the sum of a cluster: the norm of a row about the point that sums are measured from (add-or-remove), twice
     that for replace-one, times the rows of a person. The share is the part of the precision that the means get.
-
-    >>> least_cluster_size(epsilon=1.0, delta=1e-5, sigma_max=0.2, sensitivity=14.0, share=0.5)
-    370
     """
     for name, value in (("sigma_max", sigma_max), ("sensitivity", sensitivity)):
         if not (math.isfinite(value) and value > 0):
@@ -40,24 +38,14 @@ def least_cluster_size(
         mu = sensitivity / (rows * sigma_max * math.sqrt(share)) * (1 + _SAFE_STEP)
         return delta_of_mu(epsilon, mu=mu) <= delta
 
-    high = 1
-    while not is_enough(high):
-        high *= 2
-        if high > _MOST:
-            raise AccountingError(f"no cluster is large enough for sigma_max = {sigma_max:g}. Raise epsilon or it.")
-    low = high // 2  # too few, or 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+    rows = 1 + bisect_left(range(1, _MOST + 1), True, key=is_enough)
+    if rows > _MOST:
+        raise AccountingError(f"no cluster is large enough for sigma_max = {sigma_max:g}. Raise epsilon or it.")
+    return rows
 
 
 def rows_within(noise_stddev: float, *, sigma_max: float) -> int:
-    """The same for noise that a plan has settled: the smallest l with noise_stddev / l <= sigma_max.
-
-    >>> rows_within(10.0, sigma_max=0.25), rows_within(10.1, sigma_max=0.25)
-    (40, 41)
-    """
+    """The same for noise that a plan has settled: the smallest l with noise_stddev / l <= sigma_max."""
     rows = max(1, math.ceil(noise_stddev / sigma_max))
     while noise_stddev / rows > sigma_max:  # where the division was rounded down
         rows += 1

@@ -1,9 +1,10 @@
 """Random mixing (DPMix) by every accountant that applies, and the class-wise generator as it was run."""
 
 import math
+from functools import partial
 from typing import Any
 
-import dp_accounting
+import dp_accounting as dpa
 import numpy as np
 from mpmath import mp, mpf
 
@@ -15,6 +16,7 @@ from sfumato.public.accounting.rdp import rdp_epsilon
 # B is an alternating sum whose terms exceed it by hundreds of orders of magnitude when the noise is large.
 _DIGITS = 400
 _LARGEST_ORDER = 100
+_CENTRED = "features centred at 1/2 before mixing: half the norm, the same noise"
 
 
 def dpmix_epsilons(
@@ -35,24 +37,18 @@ def dpmix_epsilons(
     Parameters are those of `published_dpmix_epsilon`; for Poisson sampling the degree is the expected number of rows. There is
     one dict per accountant: accountant, sampling, relation, epsilon and sometimes a note.
     """
+    counts = {"records": records, "degree": degree, "mixtures": mixtures}
     published = published_dpmix_epsilon(
-        records=records,
-        degree=degree,
-        mixtures=mixtures,
-        noise_stddev=noise_stddev,
-        features=features,
-        classes=classes,
-        delta=delta,
+        **counts, noise_stddev=noise_stddev, features=features, classes=classes, delta=delta
     )
     label = 1.0 if classes else 0.0
     noise_of_sum = degree * noise_stddev
-    noise = noise_of_sum / math.sqrt(
-        features + 2 * label
-    )  # two one-hot labels are sqrt(2) apart, whatever their length
-    fixed = _fixed_size(records=records, degree=degree, mixtures=mixtures, noise_multiplier=noise)
+    noise = noise_of_sum / math.sqrt(features + 2 * label)  # two one-hot labels are sqrt(2) apart
+    fixed = _fixed_size(**counts, noise_multiplier=noise)
+    gaussians = [dpa.GaussianDpEvent(noise_of_sum / math.sqrt(square + label)) for square in (features, features / 4)]
     uncentred, centred = (
-        _poisson(q=degree / records, mixtures=mixtures, noise_multiplier=noise_of_sum / math.sqrt(square + label))
-        for square in (features, features / 4)
+        dpa.SelfComposedDpEvent(dpa.PoissonSampledDpEvent(degree / records, gaussian), mixtures)
+        for gaussian in gaussians
     )
     wor, poisson = "without_replacement", "poisson"
     replace, add = "replace_one", "add_or_remove"
@@ -61,13 +57,7 @@ def dpmix_epsilons(
         _entry("pld", wor, replace, epsilon_of(fixed, delta=delta, relation=replace).epsilon),
         _entry("rdp", wor, replace, rdp_epsilon(fixed, delta=delta, relation=replace)),
         _entry("pld", poisson, add, epsilon_of(uncentred, delta=delta, relation=add).epsilon),
-        _entry(
-            "pld",
-            poisson,
-            add,
-            epsilon_of(centred, delta=delta, relation=add).epsilon,
-            note="features centred at 1/2 before mixing: half the norm, the same noise",
-        ),
+        _entry("pld", poisson, add, epsilon_of(centred, delta=delta, relation=add).epsilon, note=_CENTRED),
         _entry("rdp", poisson, add, rdp_epsilon(uncentred, delta=delta, relation=add)),
     ]
 
@@ -77,15 +67,9 @@ def _entry(accountant: str, sampling: str, relation: str, epsilon: float, *, not
     return entry if note is None else {**entry, "note": note}
 
 
-def _fixed_size(*, records: int, degree: int, mixtures: int, noise_multiplier: float) -> dp_accounting.DpEvent:
-    gaussian = dp_accounting.GaussianDpEvent(noise_multiplier)
-    sample = dp_accounting.SampledWithoutReplacementDpEvent(records, degree, gaussian)
-    return dp_accounting.SelfComposedDpEvent(sample, mixtures)
-
-
-def _poisson(*, q: float, mixtures: int, noise_multiplier: float) -> dp_accounting.DpEvent:
-    gaussian = dp_accounting.GaussianDpEvent(noise_multiplier)
-    return dp_accounting.SelfComposedDpEvent(dp_accounting.PoissonSampledDpEvent(q, gaussian), mixtures)
+def _fixed_size(*, records: int, degree: int, mixtures: int, noise_multiplier: float) -> dpa.DpEvent:
+    sample = dpa.SampledWithoutReplacementDpEvent(records, degree, dpa.GaussianDpEvent(noise_multiplier))
+    return dpa.SelfComposedDpEvent(sample, mixtures)
 
 
 def renoised_subset_epsilon(
@@ -102,12 +86,10 @@ def renoised_subset_epsilon(
     if not (1 <= degree <= records and copies >= 1 and noise_stddev > 0 and 0 < delta < 1):
         raise AccountingError("renoised_subset_epsilon needs 1 <= degree <= records and 0 < delta < 1.")
     multiplier = degree * noise_stddev / (diameter * math.sqrt(copies))
+    curve = partial(without_replacement_deltas, sampling_probability=degree / records, noise_multiplier=multiplier)
 
     def delta_at(epsilon: float) -> float:
-        curve = without_replacement_deltas(
-            np.array([epsilon]), sampling_probability=degree / records, noise_multiplier=multiplier
-        )
-        return float(curve[0])
+        return float(curve(np.array([epsilon]))[0])
 
     low, high = 0.0, 1.0
     if delta_at(low) <= delta:
@@ -144,17 +126,8 @@ def published_dpmix_epsilon(
     Lee, Kim, Lee, Suh and Ramchandran, "Synthesizing differentially private datasets using random mixing" (2019), and the
     DPMix thesis that follows it: Renyi composition of fixed-size samples (Wang, Balle and Kasiviswanathan, 2019) with the
     plain conversion epsilon + log(1/delta)/(order-1). The thesis's program reads the order where the mixture degree belongs
-    in B; that is put right here.
-
-    Args:
-        records: Number of rows of the private data, public here.
-        degree: Rows averaged into one mixture.
-        mixtures: Number of released mixtures.
-        noise_stddev: Standard deviation of the noise on each coordinate of a mixture (of the mean).
-        features: Number of features, each in [0, 1].
-        classes: Length of the one-hot label, 0 for none; as published it adds its length to the squared
-            sensitivity, where 2 would do.
-        delta: The delta of the claim, under replace-one and fixed-size sampling without replacement.
+    in B; that is put right here. The one-hot label, of length `classes` (0 for none), as published adds its length to the
+    squared sensitivity, where 2 would do. `degree` rows are averaged into a mixture, and the noise is that of the average.
     """
     if not (1 <= degree <= records and mixtures >= 1 and noise_stddev > 0 and 0 < delta < 1):
         raise AccountingError("published_dpmix_epsilon needs 1 <= degree <= records and 0 < delta < 1.")

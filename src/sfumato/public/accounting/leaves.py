@@ -12,15 +12,10 @@ from sfumato.public.accounting.events import RELATIONS, EpsilonDeltaDpEvent, eve
 
 @dataclass(frozen=True)
 class Leaves:
-    """An event tree taken apart into what composes in the same way.
+    """Plain Gaussians as the sum of their 1/z^2: they compose exactly, in any adaptive order, into one of this mu squared.
 
-    Attributes:
-        mu_squared: Sum of 1/z^2 over all plain Gaussians. They compose exactly, in any adaptive order, into
-            one Gaussian of this squared GDP parameter.
-        sampled: The sampled Gaussians and mixtures, each with the number of its uses.
-        failure: Sum of the deltas of all (epsilon, delta) steps.
-        pure_epsilon: Sum of the epsilons of all (epsilon, delta) steps.
-        non_private: Whether some step gives no privacy at all.
+    `sampled` are the sampled Gaussians and mixtures, each with the number of its uses; `failure` and `pure_epsilon` the sums
+    over all (epsilon, delta) steps; `non_private` says whether some step gives no privacy at all.
     """
 
     mu_squared: float
@@ -38,8 +33,7 @@ class Leaves:
 def flatten(event: dp_event.DpEvent, *, relation: str) -> Leaves:
     """Takes a tree apart, combines all plain Gaussians into one, which is exact, and merges equal sampled leaves.
 
-    Raises:
-        AccountingError: An event has no meaning under the relation, or samples something else than Gaussians.
+    An event that has no meaning under the relation, or that samples something else than Gaussians, is refused.
     """
     if relation not in RELATIONS:
         raise AccountingError(f"relation {relation!r} is unknown. Give one of {', '.join(RELATIONS)}.")
@@ -64,7 +58,7 @@ def flatten(event: dp_event.DpEvent, *, relation: str) -> Leaves:
                 mu_squared += count * leaf
             else:
                 key = json.dumps(event_to_json(leaf))
-                sampled[key] = (leaf, count + (sampled[key][1] if key in sampled else 0))
+                sampled[key] = (leaf, count + sampled.get(key, (leaf, 0))[1])
     ordered = tuple(sampled[key] for key in sorted(sampled))
     return Leaves(mu_squared, ordered, failure, pure_epsilon, non_private)
 

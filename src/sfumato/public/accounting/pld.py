@@ -7,24 +7,21 @@ Kumar and Manurangsi, 2022), so a finer grid only ever lowers epsilon.
 """
 
 import math
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from dp_accounting import dp_event
 from dp_accounting.pld import pld_pmf
 from dp_accounting.pld import privacy_loss_distribution as distributions
-from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from sfumato.errors import AccountingError
+from sfumato.public.accounting.events import RELATIONS
 from sfumato.public.accounting.gdp import deltas_of_mu
 from sfumato.public.accounting.leaves import Leaves
 
-_RELATIONS = {
-    "add_or_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
-    "replace_one": NeighboringRelation.REPLACE_ONE,
-}
 # Rounding a loss to a grid of width h adds at most h^2/4 to the variance of every step, so the width that
 # matters is the one relative to the spread of a single step: 3% costs about 0.02% of epsilon.
 _WIDTH_OVER_SPREAD = 0.03
@@ -47,8 +44,7 @@ def without_replacement_deltas(
     # Past 1 the same number in a form that cannot overflow.
     large = epsilons - math.log(q) + np.log1p(-(1 - q) * np.exp(-epsilons))
     inner = np.where(epsilons < 1, small, large)
-    result: NDArray[np.float64] = q * deltas_of_mu(inner, mu=1 / noise_multiplier)
-    return result
+    return q * deltas_of_mu(inner, mu=1 / noise_multiplier)
 
 
 def without_replacement_pld(
@@ -61,12 +57,8 @@ def without_replacement_pld(
     `without_replacement_deltas`; dp_accounting can compose it with others on a grid of the same width.
     """
     h = value_discretization_interval
-
-    def curve(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
-        return without_replacement_deltas(
-            epsilons, sampling_probability=sampling_probability, noise_multiplier=noise_multiplier
-        )
-
+    q, noise = sampling_probability, noise_multiplier
+    curve = partial(without_replacement_deltas, sampling_probability=q, noise_multiplier=noise)
     top = h
     while float(curve(np.array([top]))[0]) > math.exp(_LOG_TRUNCATION):
         top *= 1.25
@@ -107,8 +99,7 @@ def loss_spread(event: dp_event.DpEvent, *, relation: str) -> float:
     def log_density(w: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
         with np.errstate(divide="ignore"):
             terms = np.log(w)[:, None] - (points[None, :] - c[:, None]) ** 2 / 2
-        result: NDArray[np.float64] = logsumexp(terms, axis=0)
-        return result
+        return np.asarray(logsumexp(terms, axis=0))
 
     upper, lower = log_density(weights, centres), log_density(other_weights, other_centres)
     mass = np.exp(upper)
@@ -142,7 +133,7 @@ def _leaf_pld(event: dp_event.DpEvent, *, relation: str, width: float) -> Any:
             standard_deviation=event.event.noise_multiplier,
             value_discretization_interval=width,
             sampling_prob=event.sampling_probability,
-            neighboring_relation=_RELATIONS[relation],
+            neighboring_relation=RELATIONS[relation],
         )
     if isinstance(event, dp_event.SampledWithoutReplacementDpEvent):
         return without_replacement_pld(
@@ -166,9 +157,7 @@ def compose(
     There must be a Gaussian, plain or sampled. Failures and pure epsilons of the tree are not in it.
     """
     width = value_discretization_interval or grid_width(leaves, relation=relation)
-    parts: list[Any] = []
-    for leaf, count in leaves.sampled:
-        parts.append(_leaf_pld(leaf, relation=relation, width=width).self_compose(count))
+    parts = [_leaf_pld(leaf, relation=relation, width=width).self_compose(count) for leaf, count in leaves.sampled]
     if leaves.mu_squared:
         # One Gaussian against its shift is the same pair under both relations, so the relation is not passed:
         # dp_accounting would read the multiplier as relative to the norm under replace-one.
@@ -176,10 +165,7 @@ def compose(
         parts.append(distributions.from_gaussian_mechanism(deviation, value_discretization_interval=width))
     if not parts:
         raise AccountingError("an event tree without Gaussian noise has no loss distribution.")
-    total = parts[0]
-    for part in parts[1:]:
-        total = total.compose(part)
-    return total
+    return reduce(lambda total, part: total.compose(part), parts)
 
 
 def rounding_of(leaves: Leaves) -> float:

@@ -6,32 +6,26 @@ and Zhang, "Renyi differential privacy of the sampled Gaussian mechanism" (2019)
 """
 
 import math
-from collections.abc import Sequence
 
 import dp_accounting
-from dp_accounting.privacy_accountant import NeighboringRelation, UnsupportedEventError
+from dp_accounting.privacy_accountant import UnsupportedEventError
 from dp_accounting.rdp import RdpAccountant
 
 from sfumato.errors import AccountingError
+from sfumato.public.accounting.events import RELATIONS
 from sfumato.public.accounting.leaves import Leaves, flatten
 
 # The cost of an order grows with its square for samples without replacement, and the best order is small
 # unless epsilon is: dense below 40, sparse above.
-ORDERS: tuple[float, ...] = (1.25, 1.5, 1.75, *range(2, 41), 44, 48, 56, 64, 80, 96, 128, 192, 256)
-_RELATIONS = {
-    "add_or_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
-    "replace_one": NeighboringRelation.REPLACE_ONE,
-}
+_ORDERS: tuple[float, ...] = (1.25, 1.5, 1.75, *range(2, 41), 44, 48, 56, 64, 80, 96, 128, 192, 256)
 
 
-def leaves_rdp_epsilon(leaves: Leaves, *, delta: float, relation: str, orders: Sequence[float] = ORDERS) -> float:
+def leaves_rdp_epsilon(leaves: Leaves, *, delta: float, relation: str) -> float:
     """As `rdp_epsilon`, for a tree that was taken apart already."""
-    if leaves.non_private:
-        return math.inf
     left = delta - leaves.failure
-    if left <= 0:
+    if leaves.non_private or left <= 0:
         return math.inf
-    accountant = RdpAccountant(list(orders), _RELATIONS[relation])
+    accountant = RdpAccountant(list(_ORDERS), RELATIONS[relation])
     try:
         for leaf, count in leaves.sampled:
             accountant.compose(leaf, count)
@@ -44,13 +38,6 @@ def leaves_rdp_epsilon(leaves: Leaves, *, delta: float, relation: str, orders: S
     return float(accountant.get_epsilon(left)) + leaves.pure_epsilon
 
 
-def rdp_epsilon(
-    event: dp_accounting.DpEvent, *, delta: float, relation: str, orders: Sequence[float] = ORDERS
-) -> float:
-    """An upper bound on epsilon by Renyi composition, of the best of these orders, all above 1.
-
-    Raises:
-        AccountingError: No Renyi bound is known for an event under the relation.
-    """
-    leaves = flatten(event, relation=relation)
-    return leaves_rdp_epsilon(leaves, delta=delta, relation=relation, orders=orders)
+def rdp_epsilon(event: dp_accounting.DpEvent, *, delta: float, relation: str) -> float:
+    """An upper bound on epsilon by Renyi composition; refused where no bound is known for an event under the relation."""
+    return leaves_rdp_epsilon(flatten(event, relation=relation), delta=delta, relation=relation)

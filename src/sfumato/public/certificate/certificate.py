@@ -19,7 +19,7 @@ from sfumato.public.certificate.claim import Claim, claim_of, exact_text
 from sfumato.public.certificate.layout import Section, as_html
 from sfumato.public.certificate.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.certificate.non_private import NOT_A_CLAIM
-from sfumato.public.certificate.software import SOFTWARE
+from sfumato.public.certificate.software import SOFTWARE, installed_software
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step, step_from_json
 from sfumato.public.schema.schema import Schema
@@ -104,16 +104,14 @@ class Certificate:
 
     def sections(self) -> list[Section]:
         """What a person should read first: the claim, and whatever speaks against the release."""
-        sections = [Section(title=self.status.replace("_", " ").capitalize(), before=(self.claim.in_words,))]
-        sections += [Section(title="Warnings", before=self.warnings)] if self.warnings else []
-        return [*sections, *([Section(title="Notes", before=self.notes)] if self.notes else [])]
+        status, claimed = self.status.replace("_", " ").capitalize(), (self.claim.in_words,)
+        told = {status: claimed, "Warnings": self.warnings, "Notes": self.notes}
+        return [Section(title=title, before=sentences) for title, sentences in told.items() if sentences]
 
     def __repr__(self) -> str:
-        """One line; `to_text` has it all."""
         return f"<Certificate: {self.summary}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
         return as_html(self.sections())
 
     def plan(self) -> Plan:
@@ -149,7 +147,7 @@ class Certificate:
                 for step, noise in zip(self.steps, self.noise_multipliers, strict=True)
             ],
             "grid": self.grid,
-            "discovery": self.discovery and _with_lists(vars(self.discovery)),
+            "discovery": self.discovery and json.loads(json.dumps(asdict(self.discovery))),  # lists for tuples
             "mechanism": asdict(self.mechanism),
             "seed": self.seed,
             "randomness": self.randomness,
@@ -220,8 +218,7 @@ def make_certificate(
     seed: int,
     randomness: str,
     status: Status,
-    software: dict[str, str],
-    discovery: DiscoveryRecord | None = None,
+    discovery: DiscoveryRecord | None,
 ) -> Certificate:
     """Write down the claim and its evidence. No hash of the input is among them."""
     return Certificate(
@@ -238,7 +235,7 @@ def make_certificate(
         randomness=randomness,
         schema_sha256=schema.digest(),
         assumptions=ASSUMPTIONS,
-        software=software,
+        software=installed_software(),
     )
 
 
@@ -265,11 +262,6 @@ def _steps(entries: list[Any]) -> tuple[tuple[Step, ...], tuple[float, ...]]:
     if len({step.name for step in steps}) != len(steps):
         raise VerificationError(f"{NAME} lists two steps of the same name.")
     return tuple(steps), tuple(noise)
-
-
-def _with_lists(fields: dict[str, Any]) -> dict[str, Any]:
-    """As JSON has them: lists in the place of tuples."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in fields.items()}
 
 
 def _grid(body: dict[str, Any]) -> dict[str, float]:

@@ -31,7 +31,6 @@ class Claim:
     numeric_error: float
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are no claim."""
         for name in ("epsilon", "delta", "spent_epsilon", "numeric_error"):
             object.__setattr__(self, name, float(getattr(self, name)))  # one way of writing each number
         Budget(epsilon=self.epsilon, delta=self.delta)
@@ -97,10 +96,6 @@ def claim_of(plan: Plan) -> Claim:
 
 
 def exact_text(value: float) -> str:
-    """A number as people write it, if that is the same number; else with all of its digits.
-
-    >>> exact_text(1.0), exact_text(1e-6), exact_text(0.12345678)
-    ('1', '1e-06', '0.12345678')
-    """
+    """A number as people write it, if that is the same number; else with all of its digits."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)

@@ -32,15 +32,7 @@ class Section:
 
 
 def as_text(sections: Iterable[Section]) -> str:
-    """All sections, with an empty line between any two parts.
-
-    >>> print(as_text([Section(title="Noise", grid=Grid(("column", "rows"), (("age", "7"),), numbers=1), notes=("±",))]))
-    Noise
-    <BLANKLINE>
-    column  rows
-    age        7
-    ±
-    """
+    """All sections, with an empty line between any two parts."""
     return "\n\n".join(_section_as_text(section) for section in sections)
 
 
@@ -75,16 +67,13 @@ def _wrapped(sentence: str) -> str:
 
 def as_html(sections: Iterable[Section]) -> str:
     """The same as a piece of a page. Names come from a schema that somebody else may have written: all is escaped."""
-    return "".join(_section_as_html(section) for section in sections)
-
-
-def _section_as_html(section: Section) -> str:
-    parts = [Markup("<h4>{}<small>{}</small></h4>").format(section.title, section.subtitle)]
-    parts += [Markup("<p>{}</p>").format(sentence) for sentence in section.before]
-    if section.grid is not None:
-        parts.append(_grid_as_html(section.grid))
-    parts += [Markup("<p><small>{}</small></p>").format(note) for note in section.notes]
-    parts += [Markup("<p>{}</p>").format(sentence) for sentence in section.after]
+    parts: list[Markup] = []
+    for section in sections:
+        parts.append(Markup("<h4>{}<small>{}</small></h4>").format(section.title, section.subtitle))
+        parts += [Markup("<p>{}</p>").format(sentence) for sentence in section.before]
+        parts += [] if section.grid is None else [_grid_as_html(section.grid)]
+        parts += [Markup("<p><small>{}</small></p>").format(note) for note in section.notes]
+        parts += [Markup("<p>{}</p>").format(sentence) for sentence in section.after]
     return "".join(parts)
 
 

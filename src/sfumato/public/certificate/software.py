@@ -5,16 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 SOFTWARE = (
-    "cryptography",
-    "dp-accounting",
-    "jinja2",
-    "matplotlib",
-    "numpy",
-    "pandas",
-    "pillow",
-    "pyarrow",
-    "scipy",
-    "sfumato",
+    *("cryptography", "dp-accounting", "jinja2", "matplotlib", "numpy"),
+    *("pandas", "pillow", "pyarrow", "scipy", "sfumato"),
 )
 #: The same rows give the same bytes of Parquet only under the same versions of these.
 WRITTEN_BY = ("pandas", "pyarrow")

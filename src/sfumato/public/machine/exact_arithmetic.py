@@ -31,11 +31,7 @@ _LARGE = 1 << 18
 
 
 def on_grid(values: NDArray[Any]) -> NDArray[Any]:
-    """The nearest multiples of 2^-22, cut off at -1 and 1, in the type of the values. What is not a number stays so.
-
-    >>> on_grid(np.array([0.1, -7.0])) * 2**22
-    array([  419430., -4194304.])
-    """
+    """The nearest multiples of 2^-22, cut off at -1 and 1, in the type of the values. What is not a number stays so."""
     cut: NDArray[Any] = np.clip(values, -1.0, 1.0)
     cut *= GRID
     np.rint(cut, out=cut)
@@ -79,10 +75,6 @@ def exact_products(rows: NDArray[Any], matrix: NDArray[Any]) -> NDArray[np.float
     Each row is divided by a power of two first, so that its largest entry fills the grid. Where d entries are added, a
     product is off by at most d 2^-21 (largest |entry| of the row) (largest |entry| of the column). A row with an entry that
     is not finite becomes a row of NaN.
-
-    >>> exact_products(np.array([[1.0, 2.0], [np.inf, 0.0]]), np.array([[1.0], [3.0]]))
-    array([[ 7.],
-           [nan]])
     """
     values = np.asarray(rows, dtype=np.float64)
     size = _power_of_two_above(values)
@@ -95,11 +87,7 @@ def exact_products(rows: NDArray[Any], matrix: NDArray[Any]) -> NDArray[np.float
 
 
 def squared_distances(rows: NDArray[Any], centres: NDArray[Any]) -> NDArray[np.float64]:
-    """From each row to each public centre, less the row's own squared length, which is the same for all of them.
-
-    >>> squared_distances(np.array([[1.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]]))
-    array([[ 0., -1.]])
-    """
+    """From each row to each public centre, less the row's own squared length, which is the same for all of them."""
     public = np.asarray(centres, dtype=np.float64)
     return np.asarray((public**2).sum(axis=1) - 2 * exact_products(rows, public.T))
 

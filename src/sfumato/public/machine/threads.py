@@ -40,9 +40,6 @@ def in_threads(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list
     """What becomes of each piece, in their order; the work must not care which of them is first.
 
     What is itself done in one of several threads is not divided further.
-
-    >>> in_threads(abs, [3, -4])
-    [3, 4]
     """
     n_threads = 1 if getattr(_HERE, "is_one_of_several", False) else min(numba.get_num_threads(), len(pieces))
     if n_threads < 2:

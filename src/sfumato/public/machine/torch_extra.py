@@ -25,18 +25,14 @@ def default_device() -> str:
 
 def torch_with_gpu() -> Any | None:
     """The module where it is installed and finds a GPU. Without a driver it is not even imported, which takes seconds."""
-    if importlib.util.find_spec("torch") is None or not _has_driver():
+    if importlib.util.find_spec("torch") is None:
         return None
-    torch = importlib.import_module("torch")
-    return torch if torch.cuda.is_available() else None
-
-
-def _has_driver() -> bool:
     try:
         ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
-        return False
-    return True
+        return None
+    torch = importlib.import_module("torch")
+    return torch if torch.cuda.is_available() else None
 
 
 def is_out_of_memory(error: BaseException) -> bool:

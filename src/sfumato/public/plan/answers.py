@@ -14,25 +14,18 @@ from numpy.typing import NDArray
 from sfumato.errors import ReleaseError
 from sfumato.public.budget import Budget
 from sfumato.public.plan.choice import Expected
-from sfumato.public.plan.doors import Device, GroupOf, Loss, Measured, Noisy, PerRecord, Queries, Tensors, Train
+from sfumato.public.plan.doors import GroupOf, Loss, Measured, Noisy, PerRecord, Tensors
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Integers in units of the public grid, by step, use (counted from 0) and block.
-
-    >>> answers = Answers()
-    >>> answers.add("counts", 0, "age", np.array([5, 7]))
-    >>> answers.of("counts", 0, "age")
-    array([5, 7])
-    """
+    """Integers in units of the public grid, by step, use (counted from 0) and block."""
 
     integers: dict[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     def __or__(self, other: "Answers") -> "Answers":
-        """All answers of both."""
         return Answers({**self.integers, **other.integers})
 
     def add(self, step: str, use: int, block: str, noisy_integers: NDArray[np.int64]) -> None:
@@ -85,7 +78,6 @@ class AnsweredDoors:
     """Doors without rows behind them: they give the answers of a release again, in the order of each step's uses."""
 
     def __init__(self, plan: Plan, answers: Answers) -> None:
-        """Take a plan and what was answered under it."""
         self._plan = plan
         self._answers = answers
         self._used: dict[str, int] = {}
@@ -102,13 +94,11 @@ class AnsweredDoors:
     def prepare(self, name: str, per_record: GroupOf) -> None:
         """Nothing: there are no rows to prepare."""
 
-    def noisy_sum(self, step_name: str, per_record: PerRecord) -> Noisy:
-        """What was answered then."""
-        return self._next(step_name)
+    def noisy_sum(self, step_name: str, *asked: Any, **options: Any) -> Noisy:
+        """What was answered then, whatever map or teacher is brought along now."""
+        return self._answers.measured(self._plan, step_name, self._count(step_name))
 
-    def noisy_mixtures(self, step_name: str, per_record: PerRecord, *, group_of: GroupOf | None = None) -> Noisy:
-        """What was answered then."""
-        return self._next(step_name)
+    noisy_mixtures = noisy_reports = noisy_votes = noisy_sum
 
     def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
         """What was chosen then. A release whose choice was not on offer is none of ours."""
@@ -118,23 +108,10 @@ class AnsweredDoors:
             raise ReleaseError(f"the choice {use} of step {step_name!r} was not on offer.")
         return chosen
 
-    def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
-        """What was reported then."""
-        return self._next(step_name)
-
-    def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
-        """What was voted then."""
-        return self._next(step_name)
-
-    def noisy_gradients(
-        self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
-    ) -> Noisy:
+    def noisy_gradients(self, step_name: str, loss: Loss, parameters: Tensors, **options: Any) -> Noisy:
         """What was answered then, by parameter."""
-        (measured,) = self._next(step_name).values()
+        (measured,) = self.noisy_sum(step_name).values()
         return by_parameter(measured, parameters)
-
-    def _next(self, step_name: str) -> Noisy:
-        return self._answers.measured(self._plan, step_name, self._count(step_name))
 
     def _count(self, step_name: str) -> int:
         use = self._used.get(step_name, 0)

@@ -12,19 +12,12 @@ from typing import ClassVar
 
 from sfumato.errors import PlanError
 
-# A bound's square, and a row's, must be numbers that float64 can hold.
-_BOUNDS = (1e-100, 1e100)
 _MOST_CELLS = 2**26  # 512 MB of counts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dense:
-    """A vector of `width` entries. A `nonnegative` one is also clipped at 0, which brings two rows closer together.
-
-    >>> Dense(name="mean", width=3, l2_bound=0.0)
-    Traceback (most recent call last):
-    sfumato.errors.PlanError: block 'mean': l2_bound = 0.0 must lie between 1e-100 and 1e100.
-    """
+    """A vector of `width` entries. A `nonnegative` one is also clipped at 0, which brings two rows closer together."""
 
     name: str
     width: int
@@ -33,7 +26,6 @@ class Dense:
     nonnegative: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a block whose sensitivity is not settled by it."""
         _check(self)
 
     @property
@@ -48,9 +40,6 @@ class Hot:
 
     A map gives `n_hot` columns of codes, of which those outside [0, width) count nowhere, and the weight as one more.
     A row with m codes weighs at most sqrt(n_hot / m) at each of them: the fewer codes it has, the more each may count.
-
-    >>> Hot(name="age", width=20, n_hot=4).l2_bound
-    2.0
     """
 
     name: str
@@ -60,7 +49,6 @@ class Hot:
     weighted: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a block whose sensitivity is not settled by it."""
         if not 1 <= self.n_hot <= self.width:
             raise PlanError(
                 f"block {self.name!r}: width {self.width} must be at least 1 and hold its {self.n_hot} hot entries."
@@ -88,9 +76,6 @@ class Outer:
     """All products u_i v_j of two vectors: the gradient of a linear model, a second moment. `shape` is their lengths.
 
     A map gives u and v side by side; with `groups`, one more column says in which of so many copies the row counts.
-
-    >>> Outer(name="moments", shape=(2, 3), l2_bound=1.0, groups=4).width
-    24
     """
 
     name: str
@@ -101,7 +86,6 @@ class Outer:
     nonnegative: ClassVar[bool] = False  # products have either sign
 
     def __post_init__(self) -> None:
-        """Refuse a block whose sensitivity is not settled by it."""
         object.__setattr__(self, "shape", tuple(self.shape))  # a list, where it comes from JSON
         if len(self.shape) != 2 or min(self.shape) < 1 or self.groups < 1:
             raise PlanError(f"block {self.name!r}: an outer block needs two lengths and groups of at least 1.")
@@ -123,9 +107,6 @@ class Choice:
     """Tables of counts with so many cells (`widths`), of which one is chosen. Its step has no other block.
 
     A map gives one code for each table, the cell that the row counts in; a code outside its table counts nowhere.
-
-    >>> Choice(name="pairs", widths=(4, 6)).columns
-    2
     """
 
     name: str
@@ -136,7 +117,6 @@ class Choice:
     nonnegative: ClassVar[bool] = False  # a row may raise a score or lower it, so one that is replaced moves it by two
 
     def __post_init__(self) -> None:
-        """Refuse tables that cannot be counted."""
         object.__setattr__(self, "widths", tuple(self.widths))  # a list, where it comes from JSON
         if not self.widths or min(self.widths) < 1:
             raise PlanError(f"block {self.name!r}: a choice needs tables of at least 1 cell each.")
@@ -158,10 +138,6 @@ class Response:
     A row may have several different `codes`, of which one is reported by another fair die: those of directions near it, say.
     How often it is one of its own follows from the share (docs/proofs/noisy-reports.md): of a Gaussian's mu, or, of a `pure`
     response, of epsilon itself. A row without so many different codes inside counts as one that has the first.
-
-    >>> Response(name="label", categories=1)
-    Traceback (most recent call last):
-    sfumato.errors.PlanError: block 'label': a response needs at least 2 categories, and has 1.
     """
 
     name: str
@@ -174,7 +150,6 @@ class Response:
     nonnegative: ClassVar[bool] = True  # accounted for like a count: two rows lie at most sqrt(2) apart
 
     def __post_init__(self) -> None:
-        """Refuse a block whose odds are not settled by it."""
         if self.categories < 2:
             raise PlanError(f"block {self.name!r}: a response needs at least 2 categories, and has {self.categories}.")
         if not 1 <= self.codes <= self.categories // 2:
@@ -193,9 +168,6 @@ class Votes:
 
     A unit is in one part, so it has a say in one vote on each query. Wherever that goes, two counts move by one: the
     `l2_bound` is that of a change, whether a unit comes, goes or is replaced. The step has no other block.
-
-    >>> Votes(name="votes", teachers=50, queries=8, classes=2).l2_bound
-    4.0
     """
 
     name: str
@@ -207,7 +179,6 @@ class Votes:
     nonnegative: ClassVar[bool] = True  # counts are
 
     def __post_init__(self) -> None:
-        """Refuse what is no vote."""
         if min(self.teachers, self.queries) < 1 or self.classes < 2:
             raise PlanError(f"block {self.name!r}: votes need a teacher, a query and two classes at least.")
 
@@ -228,7 +199,7 @@ Block = Dense | Hot | Outer | Choice | Response | Votes
 def _check(block: Dense | Hot | Outer | Response) -> None:
     if block.width < 1:
         raise PlanError(f"block {block.name!r}: width {block.width} must be at least 1.")
-    if not _BOUNDS[0] <= block.l2_bound <= _BOUNDS[1]:
+    if not 1e-100 <= block.l2_bound <= 1e100:  # its square, and a row's, must be numbers that float64 can hold
         raise PlanError(f"block {block.name!r}: l2_bound = {block.l2_bound} must lie between 1e-100 and 1e100.")
     if not 0 < block.share <= 1:
         raise PlanError(f"block {block.name!r}: share = {block.share} must lie in (0, 1].")

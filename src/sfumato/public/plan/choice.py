@@ -53,11 +53,7 @@ def tables_of(step: Step) -> Choice:
 
 
 def on_offer(tables: Choice, expected: Mapping[int, Expected]) -> tuple[Candidate, ...]:
-    """The candidates in the order of their tables. Tables of which nothing is expected are not on offer.
-
-    >>> on_offer(Choice(name="c", widths=(2, 2)), {1: Expected(np.array([1.5, 0.5]), weight=0.25)})
-    (Candidate(index=1, counts=array([1536,  512]), weight=16384, offset=0),)
-    """
+    """The candidates in the order of their tables. Tables of which nothing is expected are not on offer."""
     if not expected:
         raise PlanError(f"nothing is on offer in the choice {tables.name!r}.")
     return tuple(_candidate(tables, index, expected[index]) for index in sorted(expected))

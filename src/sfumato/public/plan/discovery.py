@@ -137,20 +137,11 @@ def discovered_bounds(found: DiscoveryPlan, answers: Answers) -> dict[str, Colum
     return {column.name: _with_bounds(column, measured[column.name]) for column in found.numbers}
 
 
-def discovered_rows(found: DiscoveryPlan, answers: Answers) -> float:
-    """The noisy number of rows."""
-    return float(answers.measured(found.plan, ROWS, 0)["rows"].values[0])
-
-
 def with_categories(found: DiscoveryPlan, passed: Mapping[str, tuple[str, ...]]) -> dict[str, Column]:
-    """The text columns with the categories that passed the threshold."""
-    out = {}
+    """The text columns with the categories that passed the threshold, and a place for all else: "missing"."""
     lost = [column.name for column in found.texts if not passed[column.name]]
     _refuse_lost(lost, "no category is common enough to be let out at this budget", "categories")
-    for column in found.texts:
-        # Whatever did not pass is mapped to "missing", so the column must have a place for it.
-        out[column.name] = replace(column, categories=passed[column.name], missing=True, discover=False)
-    return out
+    return {c.name: replace(c, categories=passed[c.name], missing=True, discover=False) for c in found.texts}
 
 
 def _refuse_lost(names: Sequence[str], why: str, what: str) -> None:

@@ -42,38 +42,29 @@ class Doors(Protocol):
     @property
     def budget(self) -> Budget:
         """The guarantee to meet, as `steps` was told: a public fact."""
-        ...
 
     def noise_stddev(self, step_name: str, block: str) -> float:
         """The planned noise on each entry of a block: a public fact, for shrinking what is drowned in it."""
-        ...
 
     def prepare(self, name: str, per_record: GroupOf) -> None:
         """Add a column that is computed from each row alone, once for all later doors; maps find it in the batch."""
-        ...
 
     def noisy_sum(self, step_name: str, per_record: PerRecord) -> Noisy:
         """The sum over rows of what each contributes, clipped, plus noise."""
-        ...
 
     def noisy_mixtures(self, step_name: str, per_record: PerRecord, *, group_of: GroupOf | None = None) -> Noisy:
         """Many noisy sums over sampled rows."""
-        ...
 
     def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
         """Which table on offer departs most from what is expected of it, by the exponential mechanism."""
-        ...
 
     def noisy_reports(self, step_name: str, per_record: PerRecord) -> Noisy:
         """One randomised report of every row, in a secret order."""
-        ...
 
     def noisy_votes(self, step_name: str, train: Train, queries: Queries) -> Noisy:
         """How many teachers, each of a part of the rows, vote for each class of each query, plus noise."""
-        ...
 
     def noisy_gradients(
         self, step_name: str, loss: Loss, parameters: Tensors, *, device: Device = None, microbatch: int | None = None
     ) -> Noisy:
         """The sum over sampled rows of each one's clipped gradient, plus noise, by parameter."""
-        ...

@@ -27,13 +27,7 @@ def gradient_block(step: Step) -> Dense:
 
 
 def microbatch_rows(step: Step, *, declared: int | None, asked: int | None, device: str = "cpu") -> int:
-    """How many rows a microbatch holds: as asked for, or a power of 2, no more than are expected to take part.
-
-    >>> from sfumato.public.plan.step import Poisson
-    >>> step = Step(name="s", blocks=(Dense(name="g", width=1000, l2_bound=1.0),), sampling=Poisson(0.01))
-    >>> microbatch_rows(step, declared=None, asked=None), microbatch_rows(step, declared=3_000, asked=None)
-    (256, 32)
-    """
+    """How many rows a microbatch holds: as asked for, or a power of 2, no more than are expected to take part."""
     if asked is not None and asked < 1:
         raise PlanError(f"microbatch = {asked} must be at least 1.")
     expected = declared * step.sampling.rate if declared is not None and isinstance(step.sampling, Poisson) else None

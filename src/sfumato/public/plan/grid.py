@@ -54,9 +54,6 @@ def units_per_one(block: Block, *, noise_multiplier: float) -> float:
 
     A whole number where that costs next to nothing, so that counts stay exact. For a choice, so many parts in 2^20 is the
     rate of the exponential mechanism for each row of a score. A response is a code, and stays one.
-
-    >>> units_per_one(Hot(name="count", width=1), noise_multiplier=10.0)
-    104857.0
     """
     norm = _MARGIN * norm_in_units(noise_multiplier) * math.sqrt(block.share)
     if isinstance(block, Choice):
@@ -94,10 +91,6 @@ def truth_in_parts(block: Response, *, noise_multiplier: float) -> int:
 
     A pure response has epsilon = 2 share / noise_multiplier instead. The largest whole number that is private enough:
     docs/proofs/noisy-reports.md.
-
-    >>> parts = truth_in_parts(Response(name="label", categories=2), noise_multiplier=1.0)
-    >>> round(parts / 2**32, 4)  # so that p = Phi(m / 2) = .7602
-    0.5205
     """
     allowed = _MARGIN * (2 * block.share if block.pure else math.sqrt(2 * block.share)) / noise_multiplier
 

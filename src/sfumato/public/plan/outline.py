@@ -9,11 +9,7 @@ from sfumato.public.schema.schema import Schema
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that a release will not have, and why: both from public facts.
-
-    >>> LeftOut("Interactions of two columns", "80 columns, and they are asked for up to 64").sentence
-    'Interactions of two columns: 80 columns, and they are asked for up to 64.'
-    """
+    """Something that a release will not have, and why: both from public facts."""
 
     what: str
     why: str
@@ -22,10 +18,6 @@ class LeftOut:
     def sentence(self) -> str:
         """Both together."""
         return f"{self.what}: {self.why}."
-
-    def to_json(self) -> dict[str, str]:
-        """Plain values."""
-        return {"what": self.what, "why": self.why}
 
 
 @dataclass(frozen=True)
@@ -37,7 +29,7 @@ class Outline:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {"path": self.path, "left_out": [entry.to_json() for entry in self.left_out]}
+        return {"path": self.path, "left_out": [vars(entry) for entry in self.left_out]}
 
 
 @runtime_checkable
@@ -46,7 +38,6 @@ class Outlined(Protocol):
 
     def outline(self, schema: Schema, budget: Budget) -> Outline:
         """What it will do. Public: it sees no data."""
-        ...
 
 
 def outline_of(mechanism: object, schema: Schema, budget: Budget) -> Outline | None:

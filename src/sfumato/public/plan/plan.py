@@ -47,7 +47,6 @@ class Plan:
         return grid.noise_stddev(self.step(name).block(block), noise_multiplier=self.noise_multiplier(name))
 
     def __repr__(self) -> str:
-        """One line; `to_json` has it all."""
         names = ", ".join(step.name for step in self.steps)
         return f"<Plan: epsilon {self.budget.epsilon:g}, delta {self.budget.delta:g}, steps {names}>"
 
@@ -129,14 +128,7 @@ def event_of(steps: Sequence[Step], *, scale: float, unit: PrivacyUnit, prior: d
 
 
 def noise_growth(steps: Sequence[Step], *, unit: PrivacyUnit) -> float:
-    """How many times as much noise sums over everyone need as if the unit were a row, whatever the budget.
-
-    >>> from sfumato.public.plan.block import Hot
-    >>> counts, unit = Hot(name="age", width=20), PrivacyUnit(person="patient", max_rows=4)
-    >>> steps = [Step(name="s", blocks=(counts,)), Step(name="t", blocks=(counts,), person_bound=2.0)]
-    >>> round(noise_growth(steps, unit=unit), 3)  # the root of the mean of 16 and 4
-    3.162
-    """
+    """How many times as much noise sums over everyone need as if the unit were a row, whatever the budget."""
     squares = math.fsum(step.share * step.norm_of(unit) ** 2 for step in steps)
     return math.sqrt(squares / math.fsum(step.share for step in steps))
 

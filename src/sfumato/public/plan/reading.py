@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from sfumato.public.plan.block import Block, Choice, Hot, Response, Votes
@@ -47,7 +47,6 @@ class Explained(Protocol):
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """What the blocks tell. Public: it sees no data."""
-        ...
 
 
 def readings_of(mechanism: object, schema: Schema, steps: Iterable[Step]) -> tuple[Reading, ...]:
@@ -59,18 +58,17 @@ def readings_of(mechanism: object, schema: Schema, steps: Iterable[Step]) -> tup
 
 def _of_any_block(step: Step, block: Block) -> Reading:
     """A count, or a number to which a row adds at most l2_bound: as unsure as so many rows more or fewer would make it."""
-    if isinstance(block, Hot) and not block.weighted:
-        return Reading(column="*", what="a count", step=step.name, block=block.name, unit="rows")
-    if isinstance(block, Choice):
-        return Reading(column="*", what="the score of a choice", step=step.name, block=block.name, unit="rows")
-    if isinstance(block, Response):
-        return Reading(column="*", what="whether a row has a code", step=step.name, block=block.name, unit="rows")
-    if isinstance(block, Votes):
-        return Reading(column="*", what="the votes for a class", step=step.name, block=block.name, unit="teachers")
-    what = "a number, as if by"
-    return Reading(
-        column="*", what=what, step=step.name, block=block.name, per_one=1 / block.l2_bound, unit="rows", at_most=True
-    )
+    told = Reading(column="*", what="a count", step=step.name, block=block.name, unit="rows")
+    match block:
+        case Hot(weighted=False):
+            return told
+        case Choice():
+            return replace(told, what="the score of a choice")
+        case Response():
+            return replace(told, what="whether a row has a code")
+        case Votes():
+            return replace(told, what="the votes for a class", unit="teachers")
+    return replace(told, what="a number, as if by", per_one=1 / block.l2_bound, at_most=True)
 
 
 def column_noise(planned: Plan, readings: Iterable[Reading], *, rows: int | None) -> list[dict[str, Any]]:

@@ -20,7 +20,6 @@ class Recommending(Protocol):
 
     def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
         """How many rows to train on where there are about so many private ones. Public: it sees no data."""
-        ...
 
 
 @runtime_checkable
@@ -29,4 +28,3 @@ class Holding(Protocol):
 
     def held_rows(self, schema: Schema) -> int | None:
         """The most rows that a release can hold; None where any number can be drawn."""
-        ...

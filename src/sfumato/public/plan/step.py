@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import dp_accounting as dpa
 from dp_accounting import dp_event
@@ -77,69 +77,55 @@ class Step:
     person_bound: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a step that no door could carry out."""
         if not self.blocks or len({b.name for b in self.blocks}) != len(self.blocks):
-            raise PlanError(f"step {self.name!r} needs blocks with different names.")
+            self._refuse(" needs blocks with different names.")
         if sum(b.share for b in self.blocks) > 1 + 1e-9:
-            raise PlanError(f"step {self.name!r}: the shares of its blocks add up to more than 1.")
+            self._refuse(": the shares of its blocks add up to more than 1.")
         for value, what in ((self.uses, "uses"), (self.mixtures, "mixtures"), (self.groups, "groups")):
             if value < 1:
-                raise PlanError(f"step {self.name!r}: {what} = {value} must be at least 1.")
+                self._refuse(f": {what} = {value} must be at least 1.")
         if not (math.isfinite(self.share) and self.share > 0):
-            raise PlanError(f"step {self.name!r}: share = {self.share} must be a finite number above 0.")
-        if self.person_bound is not None:
-            self._check_person_bound(self.person_bound)
-        if self.is_mixed and any(isinstance(block, Outer) for block in self.blocks):
-            raise PlanError(f"step {self.name!r}: mixtures cannot hold an outer block. Use the door noisy_sum.")
-        if any(isinstance(block, Choice | Votes) for block in self.blocks):
-            self._check_alone()
-        self._check_reports()
-        if isinstance(self.sampling, Poisson) and not 0 < self.sampling.rate <= 1:
-            raise PlanError(
-                f"step {self.name!r}: sampling rate {self.sampling.rate:g} must lie in (0, 1]. "
-                "The mixture degree may not exceed the number of rows."
+            self._refuse(f": share = {self.share} must be a finite number above 0.")
+        if self.is_mixed and self._has(Outer):
+            self._refuse(": mixtures cannot hold an outer block. Use the door noisy_sum.")
+        bound = self.person_bound
+        if bound is not None and not (math.isfinite(bound) and bound >= 1):
+            self._refuse(f": person_bound = {bound} must be a finite number of at least 1.")
+        if bound is not None and (self.is_mixed or not isinstance(self.sampling, Everyone)):
+            self._refuse(
+                ": the rows of a person are clipped together in sums over everyone alone. Leave out person_bound."
             )
-        if isinstance(self.sampling, WithoutReplacement) and not 1 <= self.sampling.degree <= self.sampling.population:
-            raise PlanError(
-                f"step {self.name!r}: cannot draw {self.sampling.degree} of {self.sampling.population} rows. "
-                "Choose a mixture degree of at least 1 and at most the number of rows."
-            )
-
-    def _check_person_bound(self, bound: float) -> None:
-        if not (math.isfinite(bound) and bound >= 1):
-            raise PlanError(f"step {self.name!r}: person_bound = {bound} must be a finite number of at least 1.")
-        if self.is_mixed or not isinstance(self.sampling, Everyone):
-            raise PlanError(
-                f"step {self.name!r}: the rows of a person are clipped together in sums over everyone alone. "
-                "Leave out person_bound."
-            )
-
-    def _check_alone(self) -> None:
-        if len(self.blocks) > 1 or self.is_mixed or self.is_sampled or self.person_bound is not None:
-            raise PlanError(
-                f"step {self.name!r}: a choice or a vote is made over everyone, and is the only block of its step. "
+        is_alone = len(self.blocks) == 1 and not self.is_mixed and not self.is_sampled and bound is None
+        if self._has(Choice | Votes) and not is_alone:
+            self._refuse(
+                ": a choice or a vote is made over everyone, and is the only block of its step. "
                 "Leave out sampling, mixtures, groups and person_bound."
             )
-
-    def _check_reports(self) -> None:
-        reported, each = self.is_reported, tuple(isinstance(block, Dense | Response) for block in self.blocks)
-        if reported and (self.groups > 1 or not all(each)):
-            raise PlanError(
-                f"step {self.name!r}: a report of a row is made of dense blocks and responses, without groups."
-            )
+        if self.is_reported and (self.groups > 1 or not all(isinstance(b, Dense | Response) for b in self.blocks)):
+            self._refuse(": a report of a row is made of dense blocks and responses, without groups.")
         if self.is_pure and not all(isinstance(block, Response) and block.pure for block in self.blocks):
-            raise PlanError(f"step {self.name!r}: pure responses have a step for themselves, since epsilons add up.")
-        if not reported and any(isinstance(block, Response) for block in self.blocks):
-            raise PlanError(f"step {self.name!r}: a response is a report of one row. Set sampling = EachRow().")
+            self._refuse(": pure responses have a step for themselves, since epsilons add up.")
+        if self._has(Response) and not self.is_reported:
+            self._refuse(": a response is a report of one row. Set sampling = EachRow().")
+        match self.sampling:
+            case Poisson(rate) if not 0 < rate <= 1:
+                self._refuse(
+                    f": sampling rate {rate:g} must lie in (0, 1]. The mixture degree may not exceed the number of rows."
+                )
+            case WithoutReplacement(degree, population) if not 1 <= degree <= population:
+                self._refuse(
+                    f": cannot draw {degree} of {population} rows. "
+                    "Choose a mixture degree of at least 1 and at most the number of rows."
+                )
+
+    def _has(self, kind: Any) -> bool:
+        return any(isinstance(block, kind) for block in self.blocks)
+
+    def _refuse(self, fault: str) -> NoReturn:
+        raise PlanError(f"step {self.name!r}{fault}")
 
     def norm_of(self, unit: PrivacyUnit) -> float:
-        """What a unit's whole contribution to one sum may be long, in norms of a row; of votes, in those of a change.
-
-        >>> from sfumato.public.plan.block import Hot
-        >>> step = Step(name="s", blocks=(Hot(name="age", width=20),), person_bound=2.5)
-        >>> [step.norm_of(PrivacyUnit(person="patient", max_rows=rows)) for rows in (1, 2, 4)]
-        [1, 2, 2.5]
-        """
+        """What a unit's whole contribution to one sum may be long, in norms of a row; of votes, in those of a change."""
         if self.votes:  # all rows of a person are in one part
             return 1.0
         return unit.max_rows if self.person_bound is None else min(self.person_bound, unit.max_rows)
@@ -153,7 +139,7 @@ class Step:
         for block in self.blocks:
             if block.name == name:
                 return block
-        raise PlanError(f"step {self.name!r} has no block {name!r}.")
+        self._refuse(f" has no block {name!r}.")
 
     @property
     def columns(self) -> int:
@@ -230,8 +216,8 @@ class Step:
             case Poisson(rate) if rows == 1:
                 return dpa.PoissonSampledDpEvent(rate, dpa.GaussianDpEvent(noise)), self.uses * self.mixtures
             case Poisson() if rows > _MOST_SAMPLED:
-                raise PlanError(
-                    f"step {self.name!r} is sampled, and max_rows = {rows} rows of a person are too many to be accounted for. "
+                self._refuse(
+                    f" is sampled, and max_rows = {rows} rows of a person are too many to be accounted for. "
                     f"Use at most {_MOST_SAMPLED}."
                 )
             case Poisson(rate):
@@ -240,35 +226,32 @@ class Step:
                 odds = [float(stats.binom.pmf(count, rows, rate)) for count in taking_part]
                 return dp_event.MixtureOfGaussiansDpEvent(noise, taking_part, odds), self.uses * self.mixtures
             case WithoutReplacement() | KnownPartition():
-                raise PlanError(
-                    f"step {self.name!r} needs a public number of rows, which add_or_remove keeps private. "
+                self._refuse(
+                    " needs a public number of rows, which add_or_remove keeps private. "
                     'Use Poisson sampling or secret bins, or set relation = "replace_one".'
                 )
             case EachRow():
-                raise PlanError(
-                    f"step {self.name!r} reports on every row, so that their number is public, and add_or_remove keeps it "
+                self._refuse(
+                    " reports on every row, so that their number is public, and add_or_remove keeps it "
                     'private. Set relation = "replace_one".'
                 )
 
     def _replace_event(self, noise: float, unit: PrivacyUnit) -> tuple[dpa.DpEvent, int]:
         rows = unit.max_rows
         if self.groups > 1:
-            raise PlanError(
-                f"step {self.name!r} works group by group, and a replaced row may change its group. "
-                'Use relation = "add_or_remove".'
+            self._refuse(
+                ' works group by group, and a replaced row may change its group. Use relation = "add_or_remove".'
             )
         if self.is_sampled and rows > 1:
-            raise PlanError(
-                f'step {self.name!r} is sampled: persons with several rows need relation = "add_or_remove".'
-            )
+            self._refuse(' is sampled: persons with several rows need relation = "add_or_remove".')
         if isinstance(self.sampling, KnownPartition) and unit.person is not None:
-            raise PlanError(
-                f"step {self.name!r} divides rows by their place in the file, and another person's rows would move all "
+            self._refuse(
+                " divides rows by their place in the file, and another person's rows would move all "
                 "that follow. Use secret bins or Poisson sampling where the unit is a person."
             )
         if self.is_reported and unit.person is not None:
-            raise PlanError(
-                f"step {self.name!r} reports on every row, and the number of reports would show how many rows a person has. "
+            self._refuse(
+                " reports on every row, and the number of reports would show how many rows a person has. "
                 "Bring the data to one row for each person, and leave out the person column."
             )
         match self.sampling:

@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -28,15 +28,12 @@ DECIBELS = (-80.0, 0.0)
 _LONGEST_SOUND = 60.0
 #: More would take minutes to read, and noise would leave nothing of them.
 MOST_CATEGORIES = 200_000
+_OR_DISCOVER = "or discover = true to spend budget on them."
 _TRAILING_ZEROS = re.compile(r"([+-]?\d+)\.0*")
 
 
 def plain_word(text: str) -> str:
-    """How a word for true or false is compared: without spaces around it, in lower case, 1.0 as 1.
-
-    >>> plain_word(" Ja "), plain_word("1.0")
-    ('ja', '1')
-    """
+    """How a word for true or false is compared: without spaces around it, in lower case, 1.0 as 1."""
     folded = text.strip().casefold()
     whole = _TRAILING_ZEROS.fullmatch(folded)
     return whole[1] if whole else folded
@@ -109,63 +106,57 @@ class Column:
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
         if hidden_character(self.name):
-            raise SchemaError(
-                f"column {self.name!r} has a control or direction character in its name, with which a report would read "
-                "otherwise than it is. Rename the column in the data."
+            self._refuse(
+                " has a control or direction character in its name, with which a report would read otherwise than it is. "
+                "Rename the column in the data."
             )
         if self.bounds is not None:  # floats always, so that equal schemas have equal digests
             if isinstance(self.bounds, str) or len(self.bounds) != 2:
-                raise SchemaError(f"column {self.name!r}: bounds must be (low, high).")
+                self._refuse(": bounds must be (low, high).")
             object.__setattr__(self, "bounds", bounds_of(self.name, self.kind, self.bounds))
         if self.kind not in KINDS:
-            near = did_you_mean(self.kind, KINDS)
-            raise SchemaError(f"column {self.name!r} has type {self.kind!r}.{near} Use one of {', '.join(KINDS)}.")
+            self._refuse(f" has type {self.kind!r}.{did_you_mean(self.kind, KINDS)} Use one of {', '.join(KINDS)}.")
         if self.kind == "boolean":
             object.__setattr__(self, "categories", ("false", "true"))
         if self.discover and self.kind in ("boolean", "image"):
-            raise SchemaError(
-                f"column {self.name!r} is {self.kind}: there is nothing to discover. Remove discover = true."
-            )
+            self._refuse(f" is {self.kind}: there is nothing to discover. Remove discover = true.")
         if self.kind in NUMBER_KINDS and not self.discover:
             self._check_bounds()
         if self.kind in ("categorical", "ordinal") and not self.discover:
             self._check_categories()
-        if self.kind == "image":
-            self._check_image()
         if self.sound:
             self._check_sound()
+        if self.kind == "image":
+            self._check_image()
         self._check_words()
         self._check_special()
         self._check_decimals()
 
     def _check_sound(self) -> None:
         seconds, highest = self.sound if len(self.sound) == 2 else (0.0, 0.0)
-        if not (
-            0 < seconds <= _LONGEST_SOUND
-            and 0 < highest <= RATES[1] / 2
-            and len(self.shape) == 2
-            and self.kind == "image"
-        ):
-            raise SchemaError(
-                f"column {self.name!r}: sound must be [seconds, highest pitch in hertz], such as [1.0, 4000], with at most "
-                f"{_LONGEST_SOUND:g} seconds, in an image with shape = [bands, moments]."
+        is_a_picture = self.kind == "image" and len(self.shape) == 2
+        if not (0 < seconds <= _LONGEST_SOUND and 0 < highest <= RATES[1] / 2 and is_a_picture):
+            self._refuse(
+                f": sound must be [seconds, highest pitch in hertz], such as [1.0, 4000], with at most {_LONGEST_SOUND:g} "
+                "seconds, in an image with shape = [bands, moments]."
             )
         object.__setattr__(self, "sound", (float(seconds), float(highest)))
 
+    def _refuse(self, fault: str) -> NoReturn:
+        raise SchemaError(f"column {self.name!r}{fault}")
+
     def _check_special(self) -> None:
         if self.special_as is not None and self.special_as not in self.special:
-            raise SchemaError(f"column {self.name!r}: special_as = {self.special_as} must be one of special.")
+            self._refuse(f": special_as = {self.special_as} must be one of special.")
         if not self.special:
             return
         if self.kind not in ("numeric", "integer"):
-            raise SchemaError(
-                f"column {self.name!r} is {self.kind}, and special belongs to numeric and integer columns. Remove it."
-            )
+            self._refuse(f" is {self.kind}, and special belongs to numeric and integer columns. Remove it.")
         codes = tuple(float(code) + 0.0 for code in self.special)
         if not all(math.isfinite(code) for code in codes) or len(set(codes)) != len(codes):
-            raise SchemaError(f"column {self.name!r}: special must hold finite numbers, each once, such as [999, -1].")
+            self._refuse(": special must hold finite numbers, each once, such as [999, -1].")
         if self.kind == "integer" and not all(code.is_integer() and abs(code) < 2**53 for code in codes):
-            raise SchemaError(f"column {self.name!r} is integer, and so must its special values be.")
+            self._refuse(" is integer, and so must its special values be.")
         object.__setattr__(self, "special", codes)
         if not self.missing:
             object.__setattr__(self, "special_as", codes[0])
@@ -175,18 +166,14 @@ class Column:
         if self.decimals is None:
             return
         if self.kind != "numeric" or type(self.decimals) is not int or not 0 <= self.decimals <= 12:
-            raise SchemaError(
-                f"column {self.name!r}: decimals = {self.decimals!r} must be a whole number from 0 to 12, and the column "
-                'numeric. For whole numbers set type = "integer".'
+            self._refuse(
+                f": decimals = {self.decimals!r} must be a whole number from 0 to 12, and the column numeric. "
+                'For whole numbers set type = "integer".'
             )
         if self.bounds is not None and max(map(abs, self.bounds)) > 2**53 / 10.0**self.decimals:
-            raise SchemaError(
-                f"column {self.name!r}: numbers up to its bounds have no room for {self.decimals} decimals. Give fewer."
-            )
+            self._refuse(f": numbers up to its bounds have no room for {self.decimals} decimals. Give fewer.")
         if self.bounds is not None and self._rounded_bounds()[0] > self._rounded_bounds()[1]:
-            raise SchemaError(
-                f"column {self.name!r} has no number of {self.decimals} decimals between its bounds. Give more decimals."
-            )
+            self._refuse(f" has no number of {self.decimals} decimals between its bounds. Give more decimals.")
 
     def _rounded_bounds(self) -> tuple[float, float]:
         """The outermost numbers within the bounds that have the declared decimals."""
@@ -200,57 +187,46 @@ class Column:
     def _check_words(self) -> None:
         for key, words in (("true", self.true_words), ("false", self.false_words)):
             if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
-                raise SchemaError(f"column {self.name!r}: {key}_words must be a tuple of texts, such as ('Y', 'ja').")
-        if not (self.true_words or self.false_words):
-            return
-        if self.kind != "boolean":
-            raise SchemaError(
-                f"column {self.name!r} is {self.kind}, and words for true and false belong to a boolean column. "
+                self._refuse(f": {key}_words must be a tuple of texts, such as ('Y', 'ja').")
+        if (self.true_words or self.false_words) and self.kind != "boolean":
+            self._refuse(
+                f" is {self.kind}, and words for true and false belong to a boolean column. "
                 'Remove them, or set type = "boolean".'
             )
-        both = _plain_words(self.true_words) & _plain_words(self.false_words)
-        if both:
-            raise SchemaError(
-                f"column {self.name!r} declares {sorted(both)[0]!r} as true and as false: capitals, spaces around a "
-                "word and zeros after a point make no difference. List each word once."
+        if both := set(map(plain_word, self.true_words)) & set(map(plain_word, self.false_words)):
+            self._refuse(
+                f" declares {min(both)!r} as true and as false: capitals, spaces around a word and zeros after a point make "
+                "no difference. List each word once."
             )
 
     def _check_bounds(self) -> None:
         if self.bounds is None:
-            raise SchemaError(
-                f"column {self.name!r} has no bounds. Give bounds = [low, high] in schema.toml, "
-                "or discover = true to spend budget on them."
+            self._refuse(
+                " has no bounds. Give bounds = [low, high] in schema.toml, or discover = true to spend budget on them."
             )
         low, high = self.bounds
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise SchemaError(
-                f"column {self.name!r} has bounds [{low}, {high}]: give two finite numbers, low before high."
-            )
+            self._refuse(f" has bounds [{low}, {high}]: give two finite numbers, low before high.")
 
     def _check_categories(self) -> None:
         if not self.categories:
-            raise SchemaError(
-                f"column {self.name!r} has no categories. List them in schema.toml, "
-                "or discover = true to spend budget on them."
-            )
+            self._refuse(" has no categories. List them in schema.toml, " + _OR_DISCOVER)
         if len(self.categories) > MOST_CATEGORIES:
-            raise SchemaError(
-                f"column {self.name!r} has {len(self.categories):,} categories, and {MOST_CATEGORIES:,} are the most. Group "
-                "them: noise would leave nothing of so many."
+            self._refuse(
+                f" has {len(self.categories):,} categories, and {MOST_CATEGORIES:,} are the most. Group them: noise would "
+                "leave nothing of so many."
             )
         if len(set(self.categories)) != len(self.categories):
-            raise SchemaError(f"column {self.name!r} names a category twice. List each category once.")
+            self._refuse(" names a category twice. List each category once.")
 
     def _check_image(self) -> None:
         if len(self.shape) not in (2, 3) or any(side < 1 for side in self.shape):
-            raise SchemaError(
-                f"column {self.name!r} is an image: give shape = [height, width] or [height, width, channels]."
-            )
+            self._refuse(" is an image: give shape = [height, width] or [height, width, channels].")
         if self.bounds is None:
             object.__setattr__(self, "bounds", DECIBELS if self.sound else (0.0, 255.0))
         self._check_bounds()
         if self.missing:
-            raise SchemaError(f"column {self.name!r} is an image, and images cannot be missing. Remove missing = true.")
+            self._refuse(" is an image, and images cannot be missing. Remove missing = true.")
 
     @property
     def spectrogram(self) -> Spectrogram | None:
@@ -278,22 +254,21 @@ class Column:
     @property
     def low(self) -> float:
         """The lower bound."""
-        return self._bounds()[0]
+        return self._known_bounds[0]
 
     @property
     def high(self) -> float:
         """The upper bound."""
-        return self._bounds()[1]
+        return self._known_bounds[1]
 
     @property
     def centre(self) -> float:
         """The middle of the bounds: the public guess for a number that cannot be read."""
         return (self.low + self.high) / 2
 
-    def _bounds(self) -> tuple[float, float]:
-        if self.bounds is None:
-            raise SchemaError(f"column {self.name!r} has no bounds yet: run its discovery first.")
-        return self.bounds
+    @property
+    def _known_bounds(self) -> tuple[float, float]:
+        return self.bounds or self._refuse(" has no bounds yet: run its discovery first.")
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; most only where they are given, so that no other schema's digest changes with a new one."""
@@ -316,7 +291,7 @@ class Column:
     def decode(self, values: NDArray[Any]) -> "pd.Series[Any]":
         """Encoded values as a reader wants to see them: whole numbers, dates, category names."""
         if self.kind == "image":
-            raise SchemaError(f"column {self.name!r} holds images, which have no place in a table.")
+            self._refuse(" holds images, which have no place in a table.")
         if self.is_coded:
             codes = np.clip(values.astype(np.int64), 0, self.size - 1)
             codes = np.where(codes < len(self.categories), codes, -1)  # pandas' own code of what is missing
@@ -336,7 +311,3 @@ class Column:
         if self.decimals is not None:
             numbers = numbers.round(self.decimals).clip(*self._rounded_bounds())
         return numbers if self.special_as is None else numbers.fillna(self.special_as)
-
-
-def _plain_words(words: Iterable[str]) -> set[str]:
-    return {plain_word(word) for word in words}

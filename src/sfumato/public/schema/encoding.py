@@ -68,9 +68,10 @@ def _width(column: Column) -> int:
 def _names(column: Column) -> list[str]:
     if column.kind == "image":
         return [f"{column.name}[{','.join(map(str, at))}]" for at in np.ndindex(*column.shape)]
+    missing = [f"{column.name}=(missing)"] if column.missing else []
     if column.is_coded:
-        return [f"{column.name}={value}" for value in (*column.categories, *(["(missing)"] if column.missing else []))]
-    return [column.name, f"{column.name}=(missing)"] if column.missing else [column.name]
+        return [*(f"{column.name}={value}" for value in column.categories), *missing]
+    return [column.name, *missing]
 
 
 def _write(out: NDArray[np.float64], column: Column, values: NDArray[np.generic]) -> None:
@@ -90,10 +91,5 @@ def _write(out: NDArray[np.float64], column: Column, values: NDArray[np.generic]
 
 
 def one_hot(codes: NDArray[np.generic], *, size: int) -> NDArray[np.float64]:
-    """Codes as rows of the identity.
-
-    >>> one_hot(np.array([1, 0]), size=2)
-    array([[0., 1.],
-           [1., 0.]])
-    """
+    """Codes as rows of the identity."""
     return np.eye(size)[codes.astype(np.int64)]

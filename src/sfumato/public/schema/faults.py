@@ -7,7 +7,7 @@ bracket and no text of several lines is open.
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from sfumato.errors import SchemaError
@@ -41,52 +41,33 @@ class Faults:
     """
 
     def __init__(self) -> None:
-        """None yet."""
         self.entries: list[Fault] = []
 
-    def at(self, *place: str) -> "_Kept":
+    def add(self, sentence: str, *place: str) -> None:
+        """Note a fault."""
+        self.entries.append(Fault(place, sentence))
+
+    @contextmanager
+    def at(self, *place: str) -> Iterator[None]:
         """A `with` block that keeps the refusal of what is read inside, and goes on after it."""
-        return _Kept(self.entries, place)
+        try:
+            yield
+        except SchemaError as error:
+            self.add(str(error), *place)
 
     def refuse(self, text: str, *, name: str) -> None:
         """Raise one error for all of them, in the order of their lines; nothing where there is none."""
         if not self.entries:
             return
         lines = lines_of(text)
-        ordered = sorted(
-            dict.fromkeys((_line(lines, fault.place), _section(fault.place), fault) for fault in self.entries)
-        )
-        sentences = [
-            f"{f' line {line}' if line else ''}{section}: {fault.sentence}" for line, section, fault in ordered
-        ]
-        if len(sentences) == 1:
-            raise SchemaError(f"{name}{sentences[0]}")
-        raise SchemaError(
-            f"{name} has {len(sentences)} faults:\n" + "\n".join(f" {sentence}" for sentence in sentences)
-        )
-
-
-@dataclass(frozen=True)
-class _Kept:
-    entries: list[Fault]
-    place: Place
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, SchemaError):
-            return False
-        self.entries.append(Fault(self.place, str(error)))
-        return True
+        ordered = sorted({(_line(lines, fault.place), _section(fault.place), fault) for fault in self.entries})
+        sentences = [f"{f' line {line}' * (line > 0)}{section}: {fault.sentence}" for line, section, fault in ordered]
+        several = f" has {len(sentences)} faults:\n " if len(sentences) > 1 else ""
+        raise SchemaError(f"{name}{several}" + "\n ".join(sentences))
 
 
 def lines_of(text: str) -> dict[Place, int]:
-    r"""The line of every table and key of a text that is valid TOML.
-
-    >>> lines_of('[columns."a b"]\ntype = "boolean"')
-    {('columns', 'a b'): 1, ('columns', 'a b', 'type'): 2}
-    """
+    """The line of every table and key of a text that is valid TOML."""
     entries: dict[Place, int] = {}
     table: Place = ()
     for number, line in _statements(text):

@@ -63,30 +63,19 @@ def dependence_faults(
     for column in columns:
         name = column.name
         if column.depends_on and (name == target or name in grouped or not _is_discrete(column)):
-            yield (
-                name,
-                (
-                    f"column {name!r} cannot have depends_on: that is for categorical, ordinal, boolean and integer columns that "
-                    "are neither the target nor in a group. Remove it."
-                ),
-            )
+            kinds = "categorical, ordinal, boolean and integer columns that are neither the target nor in a group"
+            yield name, f"column {name!r} cannot have depends_on: that is for {kinds}. Remove it."
         for reason in column.depends_on:
             if reason in unread:
                 continue
+            depends = f"column {name!r} depends on {reason!r}, which is"
             if reason not in by_name or reason == name:
-                near = (
-                    did_you_mean(reason, [other for other in (*by_name, *unread) if other != name])
-                    or " Name other columns of the schema."
-                )
-                yield name, f"column {name!r} depends on {reason!r}, which is not another column of the schema.{near}"
+                others = [other for other in (*by_name, *unread) if other != name]
+                near = did_you_mean(reason, others) or " Name other columns of the schema."
+                yield name, f"{depends} not another column of the schema.{near}"
             elif not _is_discrete(by_name[reason]):
-                yield (
-                    name,
-                    (
-                        f"column {name!r} depends on {reason!r}, which is {by_name[reason].kind}: depends_on takes categorical, "
-                        "ordinal, boolean and integer columns. Remove it."
-                    ),
-                )
+                kinds = "categorical, ordinal, boolean and integer columns"
+                yield name, f"{depends} {by_name[reason].kind}: depends_on takes {kinds}. Remove it."
     placed = {column.name for column in _reasons_first(columns)}
     for column in columns:
         if column.depends_on and column.name not in placed:

@@ -31,10 +31,6 @@ class OneOf:
         """Which member is set: of several the first, and of none the first of all, or the last code where none may be.
 
         A row that is not as declared must have a place too. Which one follows from the row alone.
-
-        >>> rows = {"a": np.array([0, 0, 1]), "b": np.array([1, 0, 1])}
-        >>> OneOf(("a", "b")).code(rows).tolist(), OneOf(("a", "b"), or_none=True).code(rows).tolist()
-        ([1, 0, 0], [1, 2, 0])
         """
         is_set = self._is_set(batch)
         return np.where(is_set.any(axis=1), is_set.argmax(axis=1), len(self.members) if self.or_none else 0)
@@ -61,11 +57,7 @@ class OneOf:
 
 
 def groups_declared(value: object, *, key: str) -> Groups:
-    """A list of names, or a list of such lists, as groups.
-
-    >>> groups_declared(["a", "b"], key="one_of"), groups_declared([["a", "b"], ["c", "d"]], key="one_of")
-    ((('a', 'b'),), (('a', 'b'), ('c', 'd')))
-    """
+    """A list of names, or a list of such lists, as groups."""
     if isinstance(value, list | tuple) and value and all(isinstance(entry, str) for entry in value):
         value = [value]
     if not isinstance(value, list | tuple) or not all(
@@ -86,26 +78,18 @@ def group_faults(
             if len(group) < 2:
                 yield key, f"a group of {key} has {len(group)} columns. List at least two, or remove it."
             for name in group:
-                fault = _member_fault(key, name, by_name, target) if name not in unread else None
-                if fault is None and name in seen:
-                    fault = f"column {name!r} is listed twice in one_of or at_most_one_of. List it once."
-                if fault is not None:
-                    yield key, fault
+                if name not in by_name and name not in unread:
+                    near = did_you_mean(name, by_name) or " Check the spelling."
+                    yield key, f"{key} names {name!r}, which is not a column of the schema.{near}"
+                elif name == target and name not in unread:
+                    yield key, f"{key} names the target {name!r}. List the other columns only."
+                elif name not in unread and not is_yes_or_no(by_name[name]):
+                    wanted = "boolean, or integer with bounds = [0, 1], and never missing"
+                    remedy = "Change its type, or remove it from the group."
+                    yield key, f"{key} names {name!r}, which is no yes or no: its columns are {wanted}. {remedy}"
+                elif name in seen:
+                    yield key, f"column {name!r} is listed twice in one_of or at_most_one_of. List it once."
                 seen.add(name)
-
-
-def _member_fault(key: str, name: str, by_name: Mapping[str, Column], target: str | None) -> str | None:
-    if name not in by_name:
-        near = did_you_mean(name, by_name) or " Check the spelling."
-        return f"{key} names {name!r}, which is not a column of the schema.{near}"
-    if name == target:
-        return f"{key} names the target {name!r}. List the other columns only."
-    if not is_yes_or_no(by_name[name]):
-        return (
-            f"{key} names {name!r}, which is no yes or no: its columns are boolean, or integer with bounds = "
-            "[0, 1], and never missing. Change its type, or remove it from the group."
-        )
-    return None
 
 
 def is_yes_or_no(column: Column) -> bool:

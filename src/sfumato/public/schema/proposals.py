@@ -1,7 +1,7 @@
 """What a column probably holds, told by its name and by the type that a format declares: public, and free of rows."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -39,27 +39,15 @@ class Proposal:
 
 
 def propose(name: str, kind: Kind | None, *, is_known: bool = True) -> Proposal:
-    """The proposal for a column.
-
-    Args:
-        name: The column.
-        kind: What the format declares.
-        is_known: Whether it declares anything; a CSV file does not, and `kind` is then replaced by what the name suggests.
-
-    >>> propose("patient_age", "categorical", is_known=False).bounds, propose("PassengerId", "integer").dropped
-    ('[0, 110]', 'an identifier, it seems')
-    """
+    """The proposal for a column. Where a format declares no kinds, as CSV, `kind` is replaced by what the name suggests."""
     plain = Proposal(name=name, kind=kind, is_known=is_known)
     if kind is None or kind in ("boolean", "image"):
         return plain
     begin = words_of(name)[:1]
     if not is_known and begin and begin[0] in _TRUTH_BEGINS:
         return replace(plain, kind="boolean", missing=True, note=_GUESS)
-    for fact in _facts_for(name):
-        proposed = _FAMILIES[fact.family](plain, fact.entry)
-        if proposed is not None:
-            return proposed
-    return plain
+    proposed = (_FAMILIES[family](plain, fact) for family, fact in _facts_for(name))
+    return next((proposal for proposal in proposed if proposal is not None), plain)
 
 
 _GUESS = "guessed from the name"
@@ -70,17 +58,15 @@ def _dropped(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
     return replace(plain, dropped=f"{fact['why']}, it seems") if plain.kind in ("categorical", "integer") else None
 
 
-def _number(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
-    if plain.is_known and plain.kind not in _NUMBERS:
+def _number(plain: Proposal, fact: Mapping[str, Any], kinds: Sequence[Kind] = _NUMBERS) -> Proposal | None:
+    if plain.is_known and plain.kind not in kinds:
         return None
-    kind = plain.kind if plain.is_known else fact["type"]
+    kind = plain.kind if plain.is_known else fact.get("type", kinds[0])
     return replace(plain, kind=kind, bounds=str(fact.get("bounds", "")), missing=not plain.is_known, note=_GUESS)
 
 
 def _date(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
-    if plain.is_known and plain.kind != "datetime":
-        return None
-    return replace(plain, kind="datetime", bounds=fact.get("bounds", ""), missing=not plain.is_known, note=_GUESS)
+    return _number(plain, fact, ("datetime",))
 
 
 def _truth(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
@@ -103,26 +89,13 @@ def _code(plain: Proposal, fact: Mapping[str, Any]) -> Proposal | None:
 _FAMILIES = {"drop": _dropped, "number": _number, "date": _date, "truth": _truth, "code": _code}
 
 
-@dataclass(frozen=True)
-class _Fact:
-    family: str
-    words: frozenset[str]
-    whole: frozenset[str]
-    entry: Mapping[str, Any]
-
-
 @cache
-def _facts() -> tuple[_Fact, ...]:
-    tree = tomllib.loads(files("sfumato.public").joinpath("well_known.toml").read_text(encoding="utf-8"))
-    return tuple(
-        _Fact(family, frozenset(entry["words"]), frozenset(entry.get("whole", ())), entry)
-        for family in _FAMILIES
-        for entry in tree[family]
-    )
+def _facts() -> Mapping[str, Any]:
+    return tomllib.loads(files("sfumato.public").joinpath("well_known.toml").read_text(encoding="utf-8"))
 
 
-def _facts_for(name: str) -> Iterator[_Fact]:
-    """The facts of which a word is the last of the name, or all of it."""
+def _facts_for(name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The facts of which a word is the last of the name, or all of it, each with its family."""
     words = words_of(name)
     while words and (words[-1] in _UNITS or words[-1].isdigit()):
         words = words[:-1]
@@ -131,6 +104,7 @@ def _facts_for(name: str) -> Iterator[_Fact]:
     last = {" ".join(words[-n:]) for n in range(2, _LONGEST_PHRASE + 1)} | {"".join(words)}
     if len(words) == 1 or words[-2] not in _TURNS:
         last |= {words[-1], words[-1].rstrip("0123456789")}
-    for fact in _facts():
-        if not last.isdisjoint(fact.words) or " ".join(words) in fact.whole:
-            yield fact
+    for family in _FAMILIES:
+        for fact in _facts()[family]:
+            if not last.isdisjoint(fact["words"]) or " ".join(words) in fact.get("whole", ()):
+                yield family, fact

@@ -45,7 +45,6 @@ class Schema:
     at_most_one_of: Groups = ()
 
     def __post_init__(self) -> None:
-        """Refuse a schema that contradicts itself."""
         for key in ("one_of", "at_most_one_of"):
             object.__setattr__(self, key, groups_declared(getattr(self, key), key=key))
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
@@ -54,13 +53,11 @@ class Schema:
             raise SchemaError(fault.sentence)
 
     def __repr__(self) -> str:
-        """One line; `to_toml` has it all."""
         target = "" if self.target is None else f", target {self.target!r}"
         rows = "" if self.rows is None else f", {self.rows:,} rows"
         return f"<Schema: {len(self.columns)} column{'s' * (len(self.columns) > 1)}{target}{rows}>"
 
     def __getitem__(self, name: str) -> Column:
-        """The column of that name."""
         if (column := self._by_name.get(name)) is not None:
             return column
         raise SchemaError(f"the schema has no column {name!r}. Columns: {', '.join(c.name for c in self.columns)}.")
@@ -131,8 +128,8 @@ class Schema:
     @staticmethod
     def load(path: str | Path) -> "Schema":
         """Read and check a schema.toml, and the files of categories that it names."""
-        declared = from_toml(read_schema_file(path), name=Path(path).name, folder=Path(path).parent)
-        return Schema(**declared._asdict())
+        text = read_schema_file(path)
+        return Schema(**from_toml(text, name=Path(path).name, folder=Path(path).parent)._asdict())
 
     @staticmethod
     def parse(text: str) -> "Schema":
@@ -141,8 +138,7 @@ class Schema:
         >>> Schema.parse('[dataset]\ntarget = "y"\n[columns.y]\ntype = "boolean"').target
         'y'
         """
-        declared = from_toml(text)
-        return Schema(**declared._asdict())
+        return Schema(**from_toml(text)._asdict())
 
     def to_toml(self) -> str:
         """Write a schema.toml; reading it back gives the same schema."""

@@ -12,29 +12,17 @@ _TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a column's name, in lower case, whether marks or capitals set them apart.
-
-    >>> words_of("PatientId"), words_of("date_of birth"), words_of("icd10-chapter")
-    (['patient', 'id'], ['date', 'of', 'birth'], ['icd10', 'chapter'])
-    """
+    """The words of a column's name, in lower case, whether marks or capitals set them apart."""
     return [word.lower() for word in _WORD.findall(name)]
 
 
 def hidden_character(name: str) -> bool:
-    r"""Whether a name holds what nobody sees and a page obeys: controls, line ends, half characters, turns of direction.
-
-    >>> hidden_character("weight (kg)"), hidden_character("age\u202e"), hidden_character("a\x07")
-    (False, True, True)
-    """
+    """Whether a name holds what nobody sees and a page obeys: controls, line ends, half characters, turns of direction."""
     return any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") or char in _TURNS for char in name)
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """A sentence with the known word that is nearest, with a space before it; nothing where none is near.
-
-    >>> did_you_mean("bound", ["type", "bounds"]), did_you_mean("colour", ["type", "bounds"])
-    (" Did you mean 'bounds'?", '')
-    """
+    """A sentence with the known word that is nearest, with a space before it; nothing where none is near."""
     folded = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(str(word).casefold(), folded, n=1, cutoff=0.6)
     return f" Did you mean {folded[near[0]]!r}?" if near else ""

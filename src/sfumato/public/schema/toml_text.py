@@ -20,10 +20,6 @@ from sfumato.public.schema.one_of import Groups, groups_declared
 from sfumato.public.schema.spelling import did_you_mean
 from sfumato.public.schema.whole import contradictions
 
-_COLUMN_KEYS = (
-    *("type", "bounds", "categories", "categories_file", "missing", "special", "decimals", "depends_on"),
-    *("shape", "sound", "discover", "true", "false"),
-)
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
 _SECTIONS = (*_KEYS, "columns")
 #: The longest schema file that is read.
@@ -59,15 +55,9 @@ def read_schema_file(path: str | Path) -> str:
 
 
 def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = None) -> Declared:
-    r"""Read what the text of a schema file declares; all faults are told at once.
+    """Read what the text of a schema file declares; all faults are told at once.
 
-    Args:
-        text: The file.
-        name: What a refusal calls it.
-        folder: Where files of categories are looked for; without it there can be none.
-
-    >>> from_toml('[columns.y]\ntype = "boolean"').columns[0].categories
-    ('false', 'true')
+    Files of categories are looked for in the folder; without it there can be none.
     """
     try:
         tree = tomllib.loads(text)
@@ -78,39 +68,29 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
     except (RecursionError, ValueError):  # nested without end, or a number of thousands of digits
         raise SchemaError(f"{name} is TOML that nobody writes by accident.") from None
     faults = Faults()
-    for section in tree:
-        with faults.at(section):
-            _check_section(tree, section)
-    dataset, privacy, entries = (body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS)
-    declared = _declared(dataset, privacy, entries, faults, folder)
+    for section, body in tree.items():
+        if section not in _SECTIONS:
+            near, known = did_you_mean(section, _SECTIONS), ", ".join(_SECTIONS)
+            faults.add(f"the schema has an unknown section [{section}].{near} Known: {known}.", section)
+        elif not isinstance(body, dict):
+            example = "columns.NAME" if section == "columns" else section
+            faults.add(f"{section} must be a section: [{example}].", section)
+    declared = _declared(tree, faults, folder)
     faults.refuse(text, name=name)
     return declared
 
 
-def _check_section(tree: Mapping[str, Any], section: str) -> None:
-    if section not in _SECTIONS:
-        near = did_you_mean(section, _SECTIONS)
-        raise SchemaError(f"the schema has an unknown section [{section}].{near} Known: {', '.join(_SECTIONS)}.")
-    if not isinstance(tree[section], dict):
-        example = "columns.NAME" if section == "columns" else section
-        raise SchemaError(f"{section} must be a section: [{example}].")
-
-
-def _declared(
-    dataset: Mapping[str, Any],
-    privacy: Mapping[str, Any],
-    entries: Mapping[str, Any],
-    faults: Faults,
-    folder: Path | None,
-) -> Declared:
+def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> Declared:
     """Everything that can be read; what cannot is among the faults."""
+    dataset, privacy, entries = (body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS)
     for section, body in (("dataset", dataset), ("privacy", privacy)):
         _note_unknown_keys(body, _KEYS[section], faults, section, what=f"[{section}]")
-    target, rows, unit = None, None, None
+    target, rows, unit = None, dataset.get("rows"), None
     with faults.at("dataset", "target"):
         target = _name(dataset, "target")
-    with faults.at("dataset", "rows"):
-        rows = _rows(dataset.get("rows"))
+    if rows is not None and type(rows) is not int:
+        faults.add(f"rows = {rows!r} must be a whole number.", "dataset", "rows")
+        rows = None
     with faults.at("privacy"):
         person = _name(privacy, "person")
         known = {key: value for key, value in privacy.items() if key in _KEYS["privacy"]}
@@ -129,9 +109,8 @@ def _declared(
 def _note_unknown_keys(body: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
     for key in body:
         if key not in known:
-            with faults.at(*place, key):
-                near = did_you_mean(key, known)
-                raise SchemaError(f"{what} has an unknown key {key!r}.{near} Known: {', '.join(sorted(known))}.")
+            near, listed = did_you_mean(key, known), ", ".join(sorted(known))
+            faults.add(f"{what} has an unknown key {key!r}.{near} Known: {listed}.", *place, key)
 
 
 def _name(section: Mapping[str, Any], key: str) -> str | None:
@@ -141,40 +120,37 @@ def _name(section: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def _rows(value: Any) -> int | None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-        raise SchemaError(f"rows = {value!r} must be a whole number.")
-    return value
-
-
 def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Column | None:
     """The column, or None where it has faults, which are noted."""
     n_faults = len(faults.entries)
     if not isinstance(entry, dict) or "type" not in entry:
-        with faults.at("columns", name):
-            raise SchemaError(
-                f'column {name!r} has no type. Write [columns.{name}] and type = "numeric" (or another type).'
-            )
-    if not isinstance(entry, Mapping):
+        remedy = f'Write [columns.{name}] and type = "numeric" (or another type).'
+        faults.add(f"column {name!r} has no type. {remedy}", "columns", name)
+    if not isinstance(entry, dict):
         return None
     _note_unknown_keys(entry, _COLUMN_KEYS, faults, "columns", name, what=f"column {name!r}")
     read: dict[str, Any] = {}
-    for key, (argument, reader) in _READERS.items():
+    for key, reader in _READERS.items():
         if key in entry:
-            with faults.at("columns", name, key):
-                read[argument] = reader(name, entry, key)
+            if reader.fits(entry[key]):
+                read[reader.argument] = reader.read(entry[key])
+            else:
+                faults.add(f"column {name!r}: {key} must be {reader.must_be}.", "columns", name, key)
+    if "bounds" in read:
+        with faults.at("columns", name, "bounds"):
+            read["bounds"] = bounds_of(name, str(entry.get("type")), read["bounds"])
     if "categories_file" in entry:
         with faults.at("columns", name, "categories_file"):
             read["categories"] = _categories_of_file(name, entry, folder)
-    if len(faults.entries) > n_faults:
-        return None
     column = None
-    with faults.at("columns", name):
-        column = Column(name=name, kind=entry["type"], **read)
+    if len(faults.entries) == n_faults:
+        with faults.at("columns", name):
+            column = Column(name=name, kind=entry["type"], **read)
     return column
 
 
 def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[str, ...]:
+    """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
     value = entry["categories_file"]
     if "categories" in entry or entry.get("discover"):
         raise SchemaError(f"column {name!r} has categories_file beside categories or discover. Keep one of them.")
@@ -185,11 +161,7 @@ def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None
             f"column {name!r}: categories_file is looked for beside the schema file, and this schema was read from a text. "
             "Load the file, or list the categories."
         )
-    return _read_categories(folder / value, column=name)
-
-
-def _read_categories(path: Path, *, column: str) -> tuple[str, ...]:
-    """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
+    path = folder / value
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             cells = [row[0].strip() for row in csv.reader(file) if row]
@@ -200,140 +172,103 @@ def _read_categories(path: Path, *, column: str) -> tuple[str, ...]:
             f"the categories in {path} cannot be read ({type(error).__name__}). Give a text file in UTF-8, one in each line."
         ) from None
     named = [cell for cell in cells if cell]
-    if named and named[0].casefold() == column.strip().casefold():
+    if named and named[0].casefold() == name.strip().casefold():
         named = named[1:]
     if not named:
         raise SchemaError(f"{path} holds no categories. Write one in each line.")
     return tuple(named)
 
 
-def _flag(name: str, entry: Mapping[str, Any], key: str) -> bool:
-    value = entry[key]
-    if not isinstance(value, bool):
-        raise SchemaError(f"column {name!r}: {key} must be true or false.")
-    return value
+class _Reader(NamedTuple):
+    """How a key is read: the argument that it becomes, whether a value fits, what it must be else, what becomes of it."""
+
+    argument: str
+    fits: Callable[[Any], bool]
+    must_be: str
+    read: Callable[[Any], Any] = tuple
 
 
-def _whole(name: str, entry: Mapping[str, Any], key: str) -> int:
-    value = entry[key]
-    if type(value) is not int:
-        raise SchemaError(f"column {name!r}: {key} = {value!r} must be a whole number.")
-    return value
+def _are(values: Any, *types: type) -> bool:
+    return isinstance(values, list) and all(type(value) in types for value in values)
 
 
-def _numbers(name: str, entry: Mapping[str, Any], key: str) -> tuple[float, ...]:
-    values = _list(name, entry, key)
-    if not values or not all(
-        type(value) is float or (type(value) is int and abs(value) <= sys.float_info.max) for value in values
-    ):
-        raise SchemaError(f"column {name!r}: {key} must be a list of numbers, such as [999, -1].")
-    return tuple(map(float, values))
-
-
-def _names(name: str, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    value = entry[key]
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not values or not all(isinstance(each, str) for each in values):
-        raise SchemaError(f'column {name!r}: {key} must be a list of columns, such as ["education"].')
-    return tuple(values)
-
-
-def _list(name: str, entry: Mapping[str, Any], key: str) -> list[Any]:
-    value = entry[key]
-    if not isinstance(value, list):
-        raise SchemaError(f'column {name!r}: {key} must be a list, such as ["a", "b"].')
-    return value
-
-
-def _texts(name: str, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(_as_text(name, value, key) for value in _list(name, entry, key))
-
-
-def _as_text(name: str, value: Any, key: str) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value)
-    raise SchemaError(f"column {name!r}: {key} must be texts or numbers.")
-
-
-def _shape(name: str, entry: Mapping[str, Any], key: str) -> tuple[int, ...]:
-    sides = _list(name, entry, key)
-    if any(type(side) is not int for side in sides):
-        raise SchemaError(f"column {name!r}: shape must hold whole numbers, such as [28, 28].")
-    return tuple(sides)
-
-
-def _bounds(name: str, entry: Mapping[str, Any], key: str) -> tuple[float, float]:
-    value = entry[key]
-    if not isinstance(value, list) or len(value) != 2:
-        raise SchemaError(f"column {name!r}: bounds must be [low, high].")
-    if any(isinstance(side, bool) for side in value):
-        raise SchemaError(f"column {name!r}: bounds must be numbers, or dates such as 2020-01-31.")
-    return bounds_of(name, entry["type"], value)
-
-
-#: For each key of a column, the argument that it becomes and how it is read.
-_READERS: dict[str, tuple[str, Callable[[str, Mapping[str, Any], str], Any]]] = {
-    "bounds": ("bounds", _bounds),
-    "categories": ("categories", _texts),
-    "missing": ("missing", _flag),
-    "special": ("special", _numbers),
-    "decimals": ("decimals", _whole),
-    "depends_on": ("depends_on", _names),
-    "shape": ("shape", _shape),
-    "sound": ("sound", _numbers),
-    "discover": ("discover", _flag),
-    "true": ("true_words", _texts),
-    "false": ("false_words", _texts),
+_FLAG = (lambda v: isinstance(v, bool), "true or false", bool)
+_TEXTS = (
+    lambda v: _are(v, str, int, float, bool),
+    'a list of texts or numbers, such as ["a", "b"]',
+    lambda v: tuple(str(text).lower() if isinstance(text, bool) else str(text) for text in v),
+)
+_READERS = {
+    "bounds": _Reader(
+        "bounds", lambda v: isinstance(v, list) and len(v) == 2 and bool not in map(type, v), "[low, high]"
+    ),
+    "categories": _Reader("categories", *_TEXTS),
+    "missing": _Reader("missing", *_FLAG),
+    "special": _Reader(
+        "special",
+        lambda v: v != [] and _are(v, int, float) and not any(abs(code) > sys.float_info.max for code in v),
+        "a list of finite numbers, such as [999, -1]",
+        lambda v: tuple(map(float, v)),
+    ),
+    "decimals": _Reader("decimals", lambda v: type(v) is int, "a whole number", int),
+    "depends_on": _Reader(
+        "depends_on",
+        lambda v: isinstance(v, str) or (v != [] and _are(v, str)),
+        'a list of columns, such as ["education"]',
+        lambda v: (v,) if isinstance(v, str) else tuple(v),
+    ),
+    "shape": _Reader("shape", lambda v: _are(v, int), "a list of whole numbers, such as [28, 28]"),
+    "sound": _Reader("sound", lambda v: _are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
+    "discover": _Reader("discover", *_FLAG),
+    "true": _Reader("true_words", *_TEXTS),
+    "false": _Reader("false_words", *_TEXTS),
 }
+_COLUMN_KEYS = ("type", "categories_file", *_READERS)
 
 
 def to_toml(declared: Declared) -> str:
     """Write a schema file; reading it back gives the same declarations."""
-    lines = ["[dataset]"]
-    if declared.target is not None:
-        lines.append(f"target = {_text(declared.target)}")
-    if declared.rows is not None:
-        lines.append(f"rows = {declared.rows}")
-    for key, groups in (("one_of", declared.one_of), ("at_most_one_of", declared.at_most_one_of)):
-        if groups:
-            lines.append(f"{key} = [{', '.join(map(_list_of, groups))}]")
-    lines += ["", "[privacy]", f'relation = "{declared.unit.relation}"']
-    if declared.unit.person is not None:
-        lines += [f"person = {_text(declared.unit.person)}", f"max_rows = {declared.unit.max_rows}"]
-    for column in declared.columns:
-        lines += ["", f"[columns.{_text(column.name)}]", *_column_lines(column)]
-    return "\n".join(lines) + "\n"
+    unit, groups = declared.unit, {"one_of": declared.one_of, "at_most_one_of": declared.at_most_one_of}
+    dataset = {
+        "target": "" if declared.target is None else _text(declared.target),
+        "rows": "" if declared.rows is None else str(declared.rows),
+        **{key: _listed(map(_list_of, each)) for key, each in groups.items()},
+    }
+    person = {} if unit.person is None else {"person": _text(unit.person), "max_rows": str(unit.max_rows)}
+    sections = [("dataset", dataset), ("privacy", {"relation": f'"{unit.relation}"', **person})]
+    sections += [(f"columns.{_text(column.name)}", _column_entries(column)) for column in declared.columns]
+    return "\n".join(
+        f"[{section}]\n" + "".join(f"{key} = {text}\n" for key, text in entries.items() if text)
+        for section, entries in sections
+    )
 
 
-def _column_lines(column: Column) -> list[str]:
+def _column_entries(column: Column) -> dict[str, str]:
     named = column.categories if column.kind in CODED_KINDS and column.kind != "boolean" else ()
-    texts = {
-        "shape": list(column.shape),
-        "sound": list(column.sound),
-        "bounds": _numbers_of(column, column.bounds or ()),
+    return {
+        "type": f'"{column.kind}"',
+        "shape": _listed(map(str, column.shape)),
+        "sound": _listed(_number(column, side) for side in column.sound),
+        "bounds": _listed(_number(column, side) for side in column.bounds or ()),
         "categories": _list_of(named),
         "true": _list_of(column.true_words),
         "false": _list_of(column.false_words),
         "missing": "true" if column.missing and column.special_as is None else "",
-        "special": _numbers_of(column, column.special),
+        "special": _listed(_number(column, code) for code in column.special),
         "decimals": "" if column.decimals is None else str(column.decimals),
         "depends_on": _list_of(column.depends_on),
         "discover": "true" if column.discover else "",
     }
-    return [f'type = "{column.kind}"', *(f"{key} = {text}" for key, text in texts.items() if text)]
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """Nothing where there are none."""
+    joined = ", ".join(texts)
+    return f"[{joined}]" if joined else ""
 
 
 def _list_of(values: Iterable[str]) -> str:
-    """Nothing where there are none."""
-    texts = ", ".join(_text(value) for value in values)
-    return f"[{texts}]" if texts else ""
-
-
-def _numbers_of(column: Column, values: Iterable[float]) -> str:
-    texts = ", ".join(_number(column, value) for value in values)
-    return f"[{texts}]" if texts else ""
+    return _listed(map(_text, values))
 
 
 def _number(column: Column, value: float) -> str:

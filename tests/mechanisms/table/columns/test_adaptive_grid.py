@@ -6,7 +6,7 @@ from small_tables import COLUMNS, SIZES
 
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells, coarse_parts
-from sfumato.mechanisms.table.columns.adaptive_grid import Coarse, can_turn
+from sfumato.mechanisms.table.columns.adaptive_grid import Coarse
 from sfumato.mechanisms.table.columns.features import Feature
 
 FAR = Column(name="x", kind="numeric", bounds=(0, 1_000))
@@ -93,5 +93,5 @@ def test_all_cells_are_dealt_out() -> None:
 
 
 def test_lists_of_values_have_no_grid() -> None:
-    assert not can_turn(Cells(Column(name="x", kind="integer", bounds=(0, 100))))
-    assert not can_turn(Cells(Column(name="x", kind="categorical", categories=("a", "b"))))
+    assert not Cells(Column(name="x", kind="integer", bounds=(0, 100))).on_grid
+    assert not Cells(Column(name="x", kind="categorical", categories=("a", "b"))).on_grid

@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato import Budget, Column, PrivacyUnit, Schema
 from sfumato.mechanisms import ThreeATable
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.learners.rule_plan import RulePlan
+from sfumato.mechanisms.learners.binned_rule import RulePlan
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import CodeTable, code_scores
 from sfumato.mechanisms.table.columns.point_masses import PointMasses

@@ -7,7 +7,7 @@ from small_tables import COLUMNS, SIZES
 
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.point_masses import heavy_cells, may_have_point_masses, zoom_width
+from sfumato.mechanisms.table.columns.point_masses import heavy_cells, zoom_width
 
 COLUMN = Column(name="x", kind="numeric", bounds=(0, 1_000))
 
@@ -66,6 +66,6 @@ def test_a_row_is_in_one_part_and_only_where_its_cell_is_heavy() -> None:
 
 
 def test_only_cells_of_several_values_can_hide_a_spike() -> None:
-    assert may_have_point_masses(Cells(COLUMN))
-    assert not may_have_point_masses(Cells(Column(name="x", kind="integer", bounds=(0, 9))))
-    assert not may_have_point_masses(Cells(Column(name="x", kind="boolean")))
+    assert Cells(COLUMN).on_grid
+    assert not Cells(Column(name="x", kind="integer", bounds=(0, 9))).on_grid
+    assert not Cells(Column(name="x", kind="boolean")).on_grid

@@ -39,9 +39,9 @@ def tables(counts, *, stddev: float, seed: int = 1) -> list[ClassTable]:
     return [ClassTable(t - t.mean(axis=1, keepdims=True), np.full(3, max(stddev, 1e-6))) for t in noisy]
 
 
-def joints(counts, *, stddev: float, lengthened: bool = False) -> list[np.ndarray]:
+def joints(counts, *, stddev: float) -> list[np.ndarray]:
     margins = [c.sum(axis=0) / c.sum() for c in counts]
-    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, JOINT, lengthened=lengthened)
+    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, JOINT)
 
 
 def test_without_noise_the_class_tables_are_found() -> None:
@@ -50,13 +50,12 @@ def test_without_noise_the_class_tables_are_found() -> None:
         assert np.abs(found - exact / exact.sum()).sum() / 2 < 0.02
 
 
-@pytest.mark.parametrize(("lengthened", "most"), [(False, 0.04), (True, 0.08)])
 @pytest.mark.parametrize("stddev", [300.0, 100_000.0])
-def test_noise_alone_leaves_every_class_with_all_rows(stddev: float, lengthened: bool, most: float) -> None:
+def test_noise_alone_leaves_every_class_with_all_rows(stddev: float) -> None:
     counts = truth(apart=0.0)
-    for found in joints(counts, stddev=stddev, lengthened=lengthened):
+    for found in joints(counts, stddev=stddev):
         alike = np.outer(found.sum(axis=1), found.sum(axis=0))
-        assert np.abs(found - alike).sum() / 2 < most
+        assert np.abs(found - alike).sum() / 2 < 0.04
 
 
 def test_between_the_two_it_is_nearer_than_the_noisy_table_itself() -> None:
@@ -89,33 +88,6 @@ def test_a_rare_category_that_gives_a_class_away_keeps_most_of_its_weight() -> N
         joint = joint_tables([table], [binning], [margin], per_class, JOINT)[0]
         kept.append(joint[1, 1] / joint[:, 1].sum())
     assert np.mean(kept) > 0.6
-
-
-def test_a_small_class_departs_as_far_as_it_does_in_truth_where_noise_hides_a_part() -> None:
-    """Shrunk tables alone would say that a class is harder to tell apart than it is; longer ones are hardly less right."""
-    column = Column(name="x", kind="categorical", categories=tuple("abcdefghij"))
-    binning = Binning(Cells(column), 10, np.arange(10), np.ones(10), PointMasses())
-    margin, per_class, rng = np.full(10, 0.1), np.array([19_800.0, 200.0]), np.random.default_rng(4)
-    length, wrong, n_columns = {False: 0.0, True: 0.0}, {False: 0.0, True: 0.0}, 8
-    true_length = 0.0
-    for _ in range(20):
-        shares = np.exp(0.7 * rng.normal(size=(n_columns, 10)))
-        shares /= shares.sum(axis=1, keepdims=True)
-        true_length += float((shares - margin).ravel() @ (shares - margin).ravel())
-        given = []
-        for share in shares:
-            noisy = np.stack([19_800 * margin, 200 * share]) + 16.0 * rng.standard_normal((2, 10))
-            given.append(ClassTable(noisy - noisy.mean(axis=1, keepdims=True), np.full(2, 16.0)))
-        for lengthened in length:
-            found = joint_tables(
-                given, [binning] * n_columns, [margin] * n_columns, per_class, JOINT, lengthened=lengthened
-            )
-            of_class = np.stack([joint[1] / joint[1].sum() for joint in found])
-            length[lengthened] += float(((of_class - margin) ** 2).sum())
-            wrong[lengthened] += float(((of_class - shares) ** 2).sum())
-    assert length[False] < 0.5 * true_length
-    assert 0.65 * true_length < length[True] < 1.25 * true_length
-    assert wrong[True] < 1.1 * wrong[False] < true_length
 
 
 def test_ordered_classes_lend_each_other_what_they_show() -> None:

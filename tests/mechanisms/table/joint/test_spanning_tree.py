@@ -6,7 +6,7 @@ from small_tables import JOINT
 
 from sfumato.mechanisms.table.joint.ordering import levels_of
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels
-from sfumato.mechanisms.table.joint.spanning_tree import Link, LinkCoder, fine_link, link_layout, strongest_tree
+from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, link_layout, link_places, strongest_tree
 
 TOTAL = 10_000.0
 MARGIN = np.full(12, 1 / 12)
@@ -62,4 +62,4 @@ def test_each_row_has_one_place_in_every_link() -> None:
     sizes, pairs = (4, 3, 5), [(0, 2), (1, 2)]
     bins = np.array([[3, 2, 4], [0, 0, 0]])
     assert link_layout(pairs, sizes).sizes == (20, 15)
-    assert LinkCoder(pairs, sizes)(bins).tolist() == [[19, 34], [0, 20]]
+    assert link_places(bins, pairs, sizes).tolist() == [[19, 34], [0, 20]]

@@ -97,7 +97,8 @@ def in_class_means(
     n_classes, degree = len(subsets), len(subsets[0])
     flat = copies.reshape(n_classes, -1, digits.rows.shape[1]).astype(np.float64)
     means = _uncut(flat.mean(axis=1), noise_stddev)
-    inside, outside = [], []
+    inside: list[Rows] = []
+    outside: list[Rows] = []
     for c, chosen in enumerate(subsets):
         known = suspects.known.rows[suspects.known.labels == c].astype(np.float64)
         middle, noise = known.mean(axis=0), noise_stddev**2 / flat.shape[1]

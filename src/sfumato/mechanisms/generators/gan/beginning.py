@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements
+from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.generator import MOST_COEFFICIENTS, Generator, Outputs, pixels_of
 from sfumato.mechanisms.common.generator_model import GeneratorModel
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import n_channels
+from sfumato.mechanisms.generators.gan.adversaries import Adversaries
+from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.mechanisms.image.sizes import density_for
 from sfumato.public.budget import Budget
@@ -32,9 +35,7 @@ _ADDED = 0.3
 class GaussianStart(Generator):
     """A generator of pictures that begins at a Gaussian for each class, and learns what to add to its draws.
 
-    Attributes:
-        means: Cosine coefficients of the mean of each class, one channel after another.
-        loadings: For each class what a latent draw adds to them; their square is the covariance.
+    Means are cosine coefficients, one channel after another; the square of the loadings is the covariance of a class.
     """
 
     means: NDArray[np.float64] = field(repr=False)
@@ -99,14 +100,18 @@ class Averaged:
 
     latent: int
     hidden: int
+    generated: int
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> GeneratorModel:
         """The averaged generator is the model."""
-        generator = self._generator(measurements, MixedRows(schema))
+        generator = generator_of(measurements, MixedRows(schema), latent=self.latent, hidden=self.hidden)
         return GeneratorModel(generator, measurements["generator"], measurements["counts"])
 
-    def _generator(self, measured: Measurements, rows: MixedRows) -> Generator:
-        return generator_of(measured, rows, latent=self.latent, hidden=self.hidden)
+    def _duel(self, measured: Measurements, against: Discriminator, **rates: float) -> Adversaries:
+        """Generator and discriminator at their start."""
+        generator = generator_of(measured, against.rows, latent=self.latent, hidden=self.hidden)
+        shares = class_rates(measured["counts"].values)
+        return Adversaries(generator, against, rates=shares, generated=self.generated).with_rates(**rates)
 
 
 def _density(rows: MixedRows, budget: Budget) -> ImageDensity:

@@ -10,11 +10,9 @@ from math import prod
 from typing import ClassVar, NamedTuple
 
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.settings import require_positive, sampling_rate
-from sfumato.mechanisms.generators.gan.adversaries import Adversaries
 from sfumato.mechanisms.generators.gan.beginning import Averaged, first_look, first_steps
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.public.budget import Budget
@@ -105,11 +103,9 @@ class DPGan(Averaged):
         view.prepare(INPUTS, discriminator.vectors)
         loss = discriminator.loss_of_private()
         with one_thread(), torch.enable_grad():
-            generator, rates = self._generator(measured, rows), class_rates(measured["counts"].values)
-            both = Adversaries(generator, discriminator, rates=rates, generated=self.generated)
             kind = _kind(rows)
-            rate = self.learning_rate or kind.learning_rate
-            both.with_rates(generator=self.generator_rate, discriminator=rate, decay=kind.decay)
+            rates = {"generator": self.generator_rate, "discriminator": self.learning_rate or kind.learning_rate}
+            both = self._duel(measured, discriminator, **rates, decay=kind.decay)
             for step in range(self.n_steps):
                 seen = {name: values.to(torch.float32) for name, values in both.of_discriminator.items()}
                 noisy = view.noisy_gradients("gradients", loss, seen)

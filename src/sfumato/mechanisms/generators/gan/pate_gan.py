@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.settings import require_positive, rows_needed
@@ -96,9 +95,7 @@ class PateGan(Averaged):
         features, rng = Features.of(student.width, self.random_units), np.random.default_rng(_SEED)
         view.prepare(INPUTS, lambda batch: features(student.vectors(batch)))
         with one_thread(), torch.enable_grad():
-            generator, rates = self._generator(measured, rows), class_rates(measured["counts"].values)
-            both = Adversaries(generator, student, rates=rates, generated=self.generated)
-            both.with_rates(generator=self.generator_rate, discriminator=self.learning_rate)
+            both = self._duel(measured, student, generator=self.generator_rate, discriminator=self.learning_rate)
             lessons: list[tuple[Tensor, Tensor, Tensor]] = []
             for _ in range(self.rounds):
                 teaching = Teaching(rows, features, _made(both, self.reference, rows.n_classes))
@@ -132,8 +129,7 @@ class PateGan(Averaged):
         """
         counts = votes.values.reshape(self.queries, -1, 2).transpose(1, 0, 2)
         voting = np.maximum(counts.sum(axis=2).mean(axis=1), votes.stddev)
-        judged: NDArray[np.float64] = 0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None])
-        return judged
+        return np.asarray(0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None]))
 
 
 def _made(both: Adversaries, n_rows: int, n_classes: int) -> NDArray[np.float64]:

@@ -84,7 +84,6 @@ class Spread:
     """The covariance of centred rows, with something added to every variance."""
 
     def __init__(self, centred: Floats) -> None:
-        """Take the rows as they are."""
         self._rows = centred
         self._ridge = _RIDGE * max(float(np.square(centred).sum()) / centred.size, 1e-6)
 
@@ -96,8 +95,7 @@ class Spread:
         rows, (n, width) = self._rows, self._rows.shape
         if width <= n:
             covariance = rows.T @ rows / n
-            solved: Floats = np.linalg.solve(covariance + self._ridge * np.eye(width), away.T).T
-            return solved
+            return np.asarray(np.linalg.solve(covariance + self._ridge * np.eye(width), away.T).T)
         inner = rows @ rows.T + n * self._ridge * np.eye(n)
         explained: Floats = np.linalg.solve(inner, rows @ away.T).T @ rows
         return (away - explained) / self._ridge

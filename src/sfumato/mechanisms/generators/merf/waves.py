@@ -121,7 +121,6 @@ class ExpectedWaves:
     """Means of waves as torch computes them, for training."""
 
     def __init__(self, torch: Any, waves: Waves) -> None:
-        """Take the waves to torch."""
         self._torch = torch
         self._scale = 1 / math.sqrt(waves.width / 2)
         self._radians = torch.from_numpy(2 * math.pi * waves.frequencies)

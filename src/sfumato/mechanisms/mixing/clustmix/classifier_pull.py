@@ -55,22 +55,14 @@ def rule_of(points: Vectors, labels: Vectors, weights: Vectors, *, ridge: float)
     root = np.sqrt(weights)[:, None]
     features, wanted = _features(points) * root, labels * root
     hessian = features.T @ features + ridge * np.eye(features.shape[1])
-    rule: Vectors = linalg.solve(hessian, features.T @ wanted, assume_a="pos")
-    return rule
+    return np.asarray(linalg.solve(hessian, features.T @ wanted, assume_a="pos"))
 
 
 def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSums, *, firmness: float) -> Vectors:
     """Points between where they are (firmness = 1) and where the classifier wants them (firmness = 0).
 
-    Minimises firmness |X - X0|^2 / |X0|^2 + (1 - firmness) (mean squared error on the rows) by L-BFGS from X0. It is what the
-    paper calls alpha.
-
-    Args:
-        points: X0, one a row, in the units of the kernel's features.
-        labels: Of each point, one column a class.
-        weights: How many rows each point stands for.
-        known: Sums over the rows.
-        firmness: How firmly the points are held where they are, in [0, 1].
+    Minimises firmness |X - X0|^2 / |X0|^2 + (1 - firmness) (mean squared error on the rows) by L-BFGS from the points X0.
+    It is what the paper calls alpha. `weights`: how many rows each point stands for.
     """
     if firmness == 1:
         return points

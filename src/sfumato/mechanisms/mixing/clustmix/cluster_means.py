@@ -1,21 +1,114 @@
-"""From noisy stacked sums to means: which clusters stay, their means without most of the noise, and what lies around them.
+"""What ClustMix measures, stage by stage, and the means that follow: which clusters stay, and what lies around them.
 
 Everything here is a function of noisy numbers, so a cluster that is dropped for its size is dropped for its noisy size.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.clusters import length_block, length_cell, mean_square, typical_length
+from sfumato.mechanisms.common.counted_classes import class_rates
+from sfumato.mechanisms.common.prepared import PLACE, VECTOR
 from sfumato.mechanisms.mixing.clustmix.classifier_pull import adapted, cleaned_sums, rule_of
-from sfumato.mechanisms.mixing.clustmix.mixture import Projection, Rule
-from sfumato.mechanisms.mixing.clustmix.stages import ClassMeans, Clusters, Contents, KernelStatistic
+from sfumato.mechanisms.mixing.clustmix.cluster_model import Projection, Rule
 from sfumato.mechanisms.mixing.clustmix.tilt import cleaned
-from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.block import Hot
+from sfumato.public.plan.doors import Doors, Measured
 
 Vectors = NDArray[np.float64]
+
+#: Names of the histograms, and the columns whose lengths they count.
+_COLUMNS = {"place": PLACE, "vector": VECTOR}
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long nearly all rows are, and so what they are clipped to: their places among the clusters, and their whole vectors."""
+
+    place: float
+    vector: float
+    place_mean_square: float
+
+
+def length_blocks() -> tuple[Hot, ...]:
+    """A histogram of either length, with half of the precision each."""
+    return tuple(replace(length_block(name), share=0.5) for name in _COLUMNS)
+
+
+def measure_lengths(view: Doors, step: str, *, longest: float) -> Lengths:
+    """Of the prepared columns, on a scale that ends at the `longest` possible one."""
+    noisy = view.noisy_sum(step, lambda batch: {name: length_cell(batch[at], longest) for name, at in _COLUMNS.items()})
+    place, vector = (
+        typical_length(noisy[name].values, stddev=noisy[name].stddev, longest=longest) for name in _COLUMNS
+    )
+    return Lengths(place, vector, mean_square(noisy["place"].values, place, longest=longest))
+
+
+@dataclass(frozen=True)
+class ClassMeans:
+    """Rows of each class, and the mean of their places."""
+
+    counts: Vectors
+    places: Vectors
+    count_stddev: float
+
+    @property
+    def total_stddev(self) -> float:
+        """The noise in the number of all rows."""
+        return self.count_stddev * math.sqrt(len(self.counts))
+
+    @property
+    def total(self) -> float:
+        """The noisy number of rows, at least 1."""
+        return max(float(np.maximum(self.counts, 0).sum()), 1.0)
+
+    @property
+    def rates(self) -> Vectors:
+        """The part of the rows that each class has."""
+        return class_rates(self.counts)
+
+    @property
+    def place_of_all(self) -> Vectors:
+        """The mean place of all rows."""
+        part = np.maximum(self.counts, 0.0)
+        return np.asarray(part @ self.places / max(float(part.sum()), 1e-9))
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Centres as (class, cluster, entry of a place), which of them are in use, and the least size of a cluster."""
+
+    centres: Vectors
+    used: NDArray[np.bool_]
+    least_size: int
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is in the clusters.
+
+    `counts` is (class, cluster); `sums` is (class, cluster, entry), of vectors about the mean of their class. How rows lie
+    around means is told by the `squares` of an image's entries, (class, entry), or by the `shapes` of a table's numbers,
+    histograms as (class, number, cell).
+    """
+
+    counts: Measured
+    sums: Measured
+    squares: Measured | None
+    shapes: Measured | None
+
+
+@dataclass(frozen=True)
+class KernelStatistic:
+    """All that a kernel regression asks of the rows: sums of f f^T and of y f^T, for features in units of `unit`."""
+
+    gram: Measured
+    cross: Measured
+    unit: float
 
 
 @dataclass(frozen=True)
@@ -79,8 +172,7 @@ def deviation_around(
     for band in bands:
         level = float(left[band].mean())
         out[band] = level if level > 2 * noise / np.sqrt(band.stop - band.start) else 0.0
-    deviation: Vectors = np.sqrt(out)
-    return deviation
+    return np.asarray(np.sqrt(out))
 
 
 def shapes_of(shapes: Measured, *, prior: float) -> Vectors:

@@ -1,4 +1,4 @@
-"""Rows drawn around the means of private clusters, or the means themselves."""
+"""A mixture of clusters with soft labels by a classifier: rows drawn around its means, or the means themselves."""
 
 from dataclasses import dataclass, field, replace
 
@@ -8,16 +8,72 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.classed_rows import class_names
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.mechanisms.common.pictures import in_bounds
+from sfumato.mechanisms.mixing.clustmix.classifier_pull import with_bias
 from sfumato.mechanisms.mixing.clustmix.cluster_space import ClusterSpace
-from sfumato.mechanisms.mixing.clustmix.mixture import Mixture
 from sfumato.mechanisms.mixing.clustmix.tilt import CELLS, tilted
 from sfumato.model import FixedModel, Synthetic, check_row_count, rows_counted
-from sfumato.public.schema.schema import Batch, Schema
+from sfumato.public.schema.schema import Schema
 
 Vectors = NDArray[np.float64]
 
 _CHUNK = 8_192
 _GRID = 1024  # soft labels are multiples of 1/1024
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Vectors as points in the space of the kernel: about a place, along public directions, in a unit of length."""
+
+    about: Vectors
+    frame: Vectors
+    unit: float
+
+    def points(self, vectors: Vectors) -> Vectors:
+        """The points of vectors."""
+        return np.asarray((vectors - self.about) @ self.frame / self.unit)
+
+    def moved(self, vectors: Vectors, *, before: Vectors, after: Vectors) -> Vectors:
+        """Vectors moved as their points have moved."""
+        return np.asarray(vectors + self.unit * (after - before) @ self.frame.T)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A linear classifier on the points of vectors: one column of weights for each class."""
+
+    weights: Vectors
+    projection: Projection
+
+    def probabilities(self, vectors: Vectors) -> Vectors:
+        """What it says of vectors, as probabilities."""
+        scores = np.clip(with_bias(self.projection.points(vectors)) @ self.weights, 1e-6, 1.0)
+        return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Clusters: the class of each, its share of the rows and its mean; and for each class how rows lie around means.
+
+    `deviation` is that of each entry of an image in any class, `shapes` holds a histogram of each number of a table.
+    """
+
+    label: NDArray[np.int64]
+    share: Vectors
+    means: Vectors
+    deviation: Vectors | None
+    shapes: Vectors | None
+    n_classes: int
+    total: float
+    rule: Rule | None
+    alpha: float
+
+    def soft_labels(self, vectors: Vectors, cluster: NDArray[np.int64]) -> Vectors:
+        """Between the class of the cluster (alpha = 0) and what the classifier says (alpha = 1)."""
+        if self.rule is None:
+            return np.eye(self.n_classes)[self.label[cluster]]
+        soft: Vectors = self.alpha * self.rule.probabilities(vectors)
+        soft[np.arange(len(soft)), self.label[cluster]] += 1 - self.alpha
+        return soft
 
 
 @dataclass(frozen=True)
@@ -54,12 +110,8 @@ class ClusterModel:
         if space.target is None:
             return Synthetic(images=images)
         soft = np.round(soft * _GRID) / _GRID
-        return Synthetic(
-            images=images,
-            labels=soft.argmax(axis=1),
-            soft_labels=soft.astype(np.float32),
-            classes=class_names(space.target),
-        )
+        labels, classes = soft.argmax(axis=1), class_names(space.target)
+        return Synthetic(images=images, labels=labels, soft_labels=soft.astype(np.float32), classes=classes)
 
     def _rows(
         self, n_rows: int, space: ClusterSpace, rng: np.random.Generator
@@ -78,7 +130,7 @@ class ClusterModel:
             if column.missing:
                 value = np.where(rng.random(n_rows) < mean[cluster, 1], np.nan, value)
             batch[column.name] = value
-        return batch, self._labels(batch, cluster, space)
+        return batch, self.mixture.soft_labels(space.vectors(batch), cluster)
 
     def _histograms(self, number: int, means: Vectors) -> Vectors:
         """For each cluster the histogram of its class, tilted to the mean of the cluster."""
@@ -99,10 +151,8 @@ class ClusterModel:
             vectors += rng.standard_normal((n_rows, space.width)) * mixture.deviation
         pixels = np.clip(space.box(vectors), 0, 1).reshape(n_rows, *image.shape)
         exact = (image.low + pixels * (image.high - image.low)).astype(np.float32)
-        return {image.name: in_bounds(pixels, image)}, self._labels({image.name: exact}, cluster, space)
-
-    def _labels(self, batch: Batch, cluster: NDArray[np.int64], space: ClusterSpace) -> Vectors:
-        return self.mixture.soft_labels(space.vectors(batch), cluster)
+        soft = mixture.soft_labels(space.vectors({image.name: exact}), cluster)
+        return {image.name: in_bounds(pixels, image)}, soft
 
 
 def means_as_rows(mixture: Mixture, space: ClusterSpace) -> FixedModel:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import SchemaError
 from sfumato.learn.dct import cosine_basis
 from sfumato.mechanisms.common.classed_rows import ClassedRows
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
@@ -53,16 +52,10 @@ class ClusterSpace(ClassedRows):
         """Columns of bounded numbers."""
         return tuple(column for column in self.columns if column.is_number)
 
-    def check(self) -> None:
-        """Refuse a schema without anything to cluster."""
-        if not self.columns:
-            raise SchemaError("clustmix needs a column besides the target. Declare one under [columns.NAME].")
-
     def vectors(self, batch: Batch) -> Vectors:
         """Rows as vectors, each from its row alone."""
         if self.image is None:
-            encoded: Vectors = Encoder(self.columns)(batch) - Encoder(self.columns).middle
-            return encoded
+            return Encoder(self.columns)(batch) - Encoder(self.columns).middle
         images = batch[self.image.name]
         turned = cosine_coefficients(images, self.image, self.width // n_channels(self.image), about=0.5)
         return turned.transpose(0, 2, 1).reshape(len(images), -1)
@@ -73,10 +66,8 @@ class ClusterSpace(ClassedRows):
             return vectors + Encoder(self.columns).middle
         channels, (height, width) = n_channels(self.image), self.image.shape[:2]
         turned = vectors.reshape(-1, self.width // channels, channels).transpose(0, 2, 1)
-        pixels: Vectors = (turned @ cosine_basis(height, width, height * width).T).transpose(0, 2, 1).reshape(
-            len(vectors), -1
-        ) + 0.5
-        return pixels
+        pixels = turned @ cosine_basis(height, width, height * width).T
+        return np.asarray(pixels.transpose(0, 2, 1).reshape(len(vectors), -1) + 0.5)
 
     def cells(self, batch: Batch) -> NDArray[np.int64]:
         """For each row and number, which cell of its class's histogram it lies in; -1 where it is missing."""
@@ -105,6 +96,4 @@ class ClusterSpace(ClassedRows):
 
 @cache
 def _random_frame(width: int, size: int) -> Vectors:
-    drawn = np.random.default_rng(5).normal(size=(width, size))
-    frame: Vectors = np.linalg.qr(drawn)[0]
-    return frame
+    return np.asarray(np.linalg.qr(np.random.default_rng(5).normal(size=(width, size)))[0])

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import PlanError
+from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.common.clusters import (
@@ -29,19 +29,21 @@ from sfumato.mechanisms.common.clusters import (
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import PLACE, VECTOR
 from sfumato.mechanisms.mixing.clustmix.classifier_pull import with_bias
-from sfumato.mechanisms.mixing.clustmix.cluster_means import adapt, deviation_around, means_about_classes, shapes_of
-from sfumato.mechanisms.mixing.clustmix.cluster_model import ClusterModel, means_as_rows
-from sfumato.mechanisms.mixing.clustmix.cluster_space import ClusterSpace
-from sfumato.mechanisms.mixing.clustmix.mixture import Mixture, Projection
-from sfumato.mechanisms.mixing.clustmix.stages import (
+from sfumato.mechanisms.mixing.clustmix.cluster_means import (
     ClassMeans,
     Clusters,
     Contents,
     KernelStatistic,
     Lengths,
+    adapt,
+    deviation_around,
     length_blocks,
+    means_about_classes,
     measure_lengths,
+    shapes_of,
 )
+from sfumato.mechanisms.mixing.clustmix.cluster_model import ClusterModel, Mixture, Projection, means_as_rows
+from sfumato.mechanisms.mixing.clustmix.cluster_space import ClusterSpace
 from sfumato.mechanisms.mixing.clustmix.tilt import CELLS
 from sfumato.model import Model
 from sfumato.public.accounting import rows_within
@@ -108,8 +110,7 @@ class ClustMix:
         if self._adapts(space):
             m = self._m(space) + 1
             gram = Outer(name="gram", shape=(m, m), l2_bound=1.0, share=0.5)
-            shape = (space.n_classes, m)
-            cross = Outer(name="cross", shape=shape, l2_bound=1.0, share=0.5)
+            cross = Outer(name="cross", shape=(space.n_classes, m), l2_bound=1.0, share=0.5)
             steps.append(Step(name="kernel", blocks=(gram, cross), share=SHARES["kernel"]))
         return tuple(steps)
 
@@ -162,14 +163,14 @@ class ClustMix:
             kernel: KernelStatistic = measurements["kernel"]
             projection = Projection(classes.rates @ class_vectors, space.frame(self._m(space)), kernel.unit)
             means, rule = adapt(kept, kernel, projection, classes, alpha=self.alpha)
-        squares, shapes = contents.squares, contents.shapes
+        deviation, shapes = None, contents.shapes
+        if contents.squares is not None:
+            deviation = deviation_around(about_classes, contents.squares, space.bands, total=classes.total)
         return Mixture(
             label=kept.label,
             share=kept.share,
             means=means,
-            deviation=None
-            if squares is None
-            else deviation_around(about_classes, squares, space.bands, total=classes.total),
+            deviation=deviation,
             shapes=None if shapes is None else shapes_of(shapes, prior=clusters.least_size),
             n_classes=space.n_classes,
             total=classes.total,
@@ -190,9 +191,8 @@ class ClustMix:
         return space.n_classes > 1 and self.alpha > 0
 
     def _class_means(self, view: Doors, space: ClusterSpace, *, radius: float) -> ClassMeans:
-        noisy = view.noisy_sum(
-            "classes", lambda batch: in_group(space.labels(batch), batch[PLACE] / radius, space.n_classes)
-        )
+        classes = space.n_classes
+        noisy = view.noisy_sum("classes", lambda batch: in_group(space.labels(batch), batch[PLACE] / radius, classes))
         counts = noisy["counts"].values
         sums = scaled(noisy["sums"], radius, space.n_classes, -1).values
         places = clipped(sums / np.maximum(counts, 1.0)[:, None], radius)
@@ -201,7 +201,9 @@ class ClustMix:
     def _find_clusters(self, view: Doors, space: ClusterSpace, classes: ClassMeans, about_classes: Lengths) -> Clusters:
         """Clusters that are large enough for the noise that their sums will have."""
         least_size = rows_within(about_classes.vector * view.noise_stddev("means", "sums"), sigma_max=self.sigma_max)
-        used = self._used(classes.counts, least_size, space)
+        # As many clusters in each class as may hold the least number of rows; at least one.
+        most = self._clusters(space)
+        used = np.arange(most) < np.clip(np.floor(classes.counts / least_size), 1, most)[:, None]
         centres, sizes = self._centres(view, space, about_classes, used=used)
         used = large_enough(sizes, used, least_size)
         return Clusters(set_aside(centres, used), used, least_size)
@@ -223,25 +225,15 @@ class ClustMix:
             energy=about_classes.place_mean_square if self.approximator == "em" else None,
         )
 
-    def _used(self, counts: Vectors, least: int, space: ClusterSpace) -> NDArray[np.bool_]:
-        """As many clusters in each class as may hold the least number of rows; at least one."""
-        most = self._clusters(space)
-        wanted = np.clip(np.floor(counts / least), 1, most)
-        in_use: NDArray[np.bool_] = np.arange(most) < wanted[:, None]
-        return in_use
-
     def _contents(self, view: Doors, space: ClusterSpace, centres: Vectors, *, radius: float) -> Contents:
         """A row counts in the one block of its cluster. The sums are about its class's mean, so they are short."""
         classes, clusters = centres.shape[:2]
 
-        def contents(batch: Batch) -> dict[str, NDArray[np.generic]]:
+        def contents(batch: Batch) -> dict[str, NDArray[Any]]:
             label = space.labels(batch)
             group = label * clusters + nearest_centre(batch[PLACE], label, centres)
             short = clipped(batch[VECTOR], radius) / radius
-            given: dict[str, NDArray[np.generic]] = {
-                "counts": group,
-                "sums": _in_copy(short, group, classes * clusters),
-            }
+            given: dict[str, NDArray[Any]] = {"counts": group, "sums": _in_copy(short, group, classes * clusters)}
             if space.image is not None:
                 given["squares"] = _in_copy(short**2, label, classes)
             elif space.numbers:
@@ -263,16 +255,12 @@ class ClustMix:
         def products(batch: Batch) -> dict[str, NDArray[np.generic]]:
             label = space.labels(batch)
             inputs = with_bias(space.places(batch[VECTOR] + class_vectors[label], m) / unit)
-            of_class = one_hot(label, size=classes)
-            return {
-                "gram": np.concatenate([inputs, inputs], axis=1),
-                "cross": np.concatenate([of_class, inputs], axis=1),
-            }
+            parts = {"gram": inputs, "cross": one_hot(label, size=classes)}
+            return {name: np.concatenate([left, inputs], axis=1) for name, left in parts.items()}
 
         noisy = view.noisy_sum("kernel", products)
-        return KernelStatistic(
-            scaled(noisy["gram"], 1.0, m + 1, m + 1), scaled(noisy["cross"], 1.0, classes, m + 1), unit
-        )
+        gram, cross = scaled(noisy["gram"], 1.0, m + 1, m + 1), scaled(noisy["cross"], 1.0, classes, m + 1)
+        return KernelStatistic(gram, cross, unit)
 
     def _refuse_the_impossible(self, view: Doors, space: ClusterSpace) -> None:
         """Before a row is read: public rows against the public bound."""
@@ -285,7 +273,8 @@ class ClustMix:
             )
 
     def _check(self, schema: Schema) -> None:
-        ClusterSpace(schema).check()
+        if not ClusterSpace(schema).columns:
+            raise SchemaError("clustmix needs a column besides the target. Declare one under [columns.NAME].")
         for name in ("most_clusters", "rounds", "coordinates", "kernel_width"):
             if getattr(self, name) < 1:
                 raise PlanError(f"{name} = {getattr(self, name)} must be at least 1.")

@@ -20,11 +20,7 @@ def tilted(shape: Vectors, means: Vectors) -> Vectors:
     """For each mean, the distribution p(v) proportional to shape(v) exp(t v) that has it: exponential tilting.
 
     It is the one of least relative entropy to the shape (Csiszar, "I-divergence geometry", 1975). A mean outside of what
-    the shape can reach gives the nearest end of it.
-
-    Args:
-        shape: Probabilities of the cells.
-        means: In units of the range, one for each distribution.
+    the shape can reach gives the nearest end of it. Means are in units of the range.
 
     >>> odds = tilted(np.full(CELLS, 1 / CELLS), np.array([0.25, 0.5]))
     >>> np.round(odds @ middles(), 6)
@@ -57,5 +53,4 @@ def cleaned(noisy_counts: Vectors, *, stddev: float, prior: float) -> Vectors:
     if together.sum() <= 0:
         together = np.ones(CELLS)
     kept = kept + prior * together / together.sum()
-    odds: Vectors = kept / kept.sum(axis=1, keepdims=True)
-    return odds
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True))

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.simplex import haar_within, to_simplex
 from sfumato.mechanisms.table.columns.density import Intervals, NoisySums, find_density, shapes_of
@@ -20,39 +20,7 @@ from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.public.plan.measured import Measured
 
 
-def can_turn(cells: Cells) -> bool:
-    """Whether a column lies on a grid: numbers that have no short list of values do."""
-    return cells.column.is_number and not cells.whole
-
-
-def turned(feature: Feature, counts: NDArray[np.float64], settings: ColumnSettings, *, stddev: float) -> Feature:
-    """The same column with most of its cells where its rows are seen; as it is where they are not in few parts.
-
-    Args:
-        feature: The column.
-        counts: Of even parts of its grid, noisy, without single values and missing ones.
-        settings: When and how far a grid is turned.
-        stddev: The noise of each.
-    """
-    lit = counts > settings.turn_seen * stddev
-    beside = np.append(lit[1:], False) | np.append(False, lit[:-1])
-    kept = lit | (beside & (counts > settings.turn_beside * stddev))
-    share = settings.turn_cells  # of the cells, for the parts that hold rows
-    least = max(settings.turn_most * float(counts.sum()), settings.turn_visible * stddev * share * len(counts))
-    if not lit.any() or kept.sum() > min(settings.turn_parts, len(counts) // 4) or counts[kept].sum() < least:
-        return feature
-    weight = np.where(kept, share / kept.sum(), (1 - share) / (~kept).sum())
-    n_cells = np.diff(np.round(np.append(0.0, np.cumsum(weight)) * feature.cells.n_places)).astype(int)
-    cells = replace(feature.cells, turns=(*feature.cells.turns, tuple(n_cells.tolist())))
-    return replace(feature, cells=cells)
-
-
-def even_parts(n_places: int, n_parts: int) -> NDArray[np.int64]:
-    """The part of each place of a grid, in even parts."""
-    return np.arange(n_places) * n_parts // n_places
-
-
-def part_names(cells: Cells, of_place: NDArray[np.int64]) -> NDArray[np.int64]:
+def part_names(cells: Cells, of_place: Integers) -> Integers:
     """A number for each cell that names what is counted together: a part of the grid on one side of zero, or a single value.
 
     The two sides of a part differ in the last bit.
@@ -63,16 +31,14 @@ def part_names(cells: Cells, of_place: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.append(named, 4 * cells.n_places) if cells.has_missing_cell else named
 
 
-def carried(
-    before: Cells, part: NDArray[np.int64], counts: NDArray[np.float64], after: Cells
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def carried(before: Cells, part: Integers, counts: Floats, after: Cells) -> tuple[Integers, Floats]:
     """The parts of a grid that was turned once more, and their counts.
 
     A part that zero divides may have all its cells on one side of it now: what was counted on the other side is added there.
     """
     n_parts = len(after.turns[-1])
     old = np.zeros(len(counts), dtype=np.int64)
-    old[part] = part_names(before, even_parts(before.n_places, n_parts))
+    old[part] = part_names(before, np.arange(before.n_places) * n_parts // before.n_places)
     new = part_names(after, np.repeat(np.arange(n_parts), after.turns[-1]))
     old = np.where(np.isin(old, new), old, old ^ 1)
     new = np.where(np.isin(new, old), new, new ^ 1)
@@ -82,13 +48,11 @@ def carried(
     return np.array([place[int(name)] for name in new]), moved.astype(np.float64)
 
 
-def counts_of_grid(
-    cells: Cells, part: NDArray[np.int64], counts: NDArray[np.float64], n_parts: int
-) -> NDArray[np.float64]:
+def counts_of_grid(cells: Cells, part: Integers, counts: Floats, n_parts: int) -> Floats:
     """The counts of even parts of a grid, both sides of zero together."""
     of_part = np.full(len(counts), -1)
     on_grid = cells.grid >= 0
-    of_part[part[: cells.inner][on_grid]] = even_parts(cells.n_places, n_parts)[cells.grid[on_grid]]
+    of_part[part[: cells.inner][on_grid]] = cells.grid[on_grid] * n_parts // cells.n_places
     known = of_part >= 0
     return np.bincount(of_part[known], weights=counts[known], minlength=n_parts).astype(np.float64)
 
@@ -98,17 +62,26 @@ class Coarse:
     """A column, the part of each of its cells, and the noisy counts of the parts."""
 
     feature: Feature
-    part: NDArray[np.int64]
-    counts: NDArray[np.float64]
+    part: Integers
+    counts: Floats
     stddev: float
 
     def closer(self, n_parts: int, settings: ColumnSettings) -> Feature:
-        """The column on a grid that is finer where its rows are."""
-        cells = self.feature.cells
-        if not (settings.turns_grids and can_turn(cells)):
+        """The column with most of its cells where its rows are seen; as it is where they are not in few parts."""
+        cells, stddev = self.feature.cells, self.stddev
+        if not (settings.turns_grids and cells.on_grid):
             return self.feature
         counts = counts_of_grid(cells, self.part, self.counts, n_parts)
-        return turned(self.feature, counts, settings, stddev=self.stddev)
+        lit = counts > settings.turn_seen * stddev
+        beside = np.append(lit[1:], False) | np.append(False, lit[:-1])
+        kept = lit | (beside & (counts > settings.turn_beside * stddev))
+        share = settings.turn_cells  # of the cells, for the parts that hold rows
+        least = max(settings.turn_most * float(counts.sum()), settings.turn_visible * stddev * share * len(counts))
+        if not lit.any() or kept.sum() > min(settings.turn_parts, len(counts) // 4) or counts[kept].sum() < least:
+            return self.feature
+        weight = np.where(kept, share / kept.sum(), (1 - share) / (~kept).sum())
+        n_cells = np.diff(np.round(np.append(0.0, np.cumsum(weight)) * cells.n_places)).astype(int)
+        return replace(self.feature, cells=replace(cells, turns=(*cells.turns, tuple(n_cells.tolist()))))
 
     def with_another(self, other: "Coarse") -> "Coarse":
         """With a second count: the mean of both where they are of the same parts, else the second, which is closer."""
@@ -130,9 +103,7 @@ def number_of_parts(rows_over_noise: float, within: tuple[int, int]) -> int:
     return int(np.clip(2 ** np.floor(np.log2(max(rows_over_noise, 1.0))), *within))
 
 
-def fine_leaves(
-    cells: Cells, part: NDArray[np.int64], counts: NDArray[np.float64], *, stddev: float
-) -> NDArray[np.int64]:
+def fine_leaves(cells: Cells, part: Integers, counts: Floats, *, stddev: float) -> Integers:
     """The leaf of each cell: a part of noisy mass m is split into about m / stddev leaves, a power of two."""
     if cells.column.is_coded:
         return part
@@ -150,11 +121,11 @@ class Counted:
     """A column's two noisy counts: of the coarse parts, and of the leaves that these were split into."""
 
     cells: Cells
-    part: NDArray[np.int64]
-    part_counts: NDArray[np.float64]
+    part: Integers
+    part_counts: Floats
     part_stddev: float
-    leaf: NDArray[np.int64]
-    leaf_counts: NDArray[np.float64]
+    leaf: Integers
+    leaf_counts: Floats
     leaf_stddev: float
 
     def with_another(self, again: Measured) -> "Counted":
@@ -163,7 +134,7 @@ class Counted:
         counts = (first * self.part_counts + second * again.values) / (first + second)
         return replace(self, part_counts=counts, part_stddev=(first + second) ** -0.5)
 
-    def mass(self, settings: ColumnSettings, *, total: float) -> NDArray[np.float64]:
+    def mass(self, settings: ColumnSettings, *, total: float) -> Floats:
         """How many rows each cell holds, of so many in all."""
         part_of_leaf = np.zeros(len(self.leaf_counts), dtype=np.int64)
         part_of_leaf[self.leaf] = self.part
@@ -186,9 +157,7 @@ class Counted:
             )
         return np.asarray((in_leaf / np.bincount(self.leaf))[self.leaf])
 
-    def _smoothed(
-        self, part_of_leaf: NDArray[np.int64], settings: ColumnSettings, *, total: float
-    ) -> NDArray[np.float64]:
+    def _smoothed(self, part_of_leaf: Integers, settings: ColumnSettings, *, total: float) -> Floats:
         """Rows in each cell of a number that few leaves are supported for, from both counts at once."""
         inner, n_leaves, n_parts = self.cells.inner, len(part_of_leaf), len(self.part_counts)
         size = np.bincount(self.leaf, minlength=n_leaves)
@@ -200,19 +169,20 @@ class Counted:
             np.repeat([self.leaf_stddev**2, self.part_stddev**2], [n_leaves, n_parts]),
         )
         leaves = Intervals.of(self.cells, self.leaf)
-        density = find_density(shapes_of(self.cells, settings), leaves, place, single, counted, settings, total=total)
-        unclear = single & (density.rows < settings.part_seen * density.stddev)
+        shapes = shapes_of(self.cells, settings)
+        rows, stddev, shape = find_density(shapes, leaves, place, single, counted, settings, total=total)
+        unclear = single & (rows < settings.part_seen * stddev)
         unclear[-1] &= not self.cells.has_missing_cell
-        clear = np.where(unclear, -np.inf, self._without_far_noise(density.rows, density.stddev, single, settings))
+        clear = np.where(unclear, -np.inf, self._without_far_noise(rows, stddev, single, settings))
         in_leaf = to_simplex(clear, total=total)
         within = np.ones(self.cells.count)
-        of_shape = density.shape.parts(Intervals.of(self.cells, np.arange(inner)))
+        of_shape = shape.parts(Intervals.of(self.cells, np.arange(inner)))
         within[:inner] = np.where(
             single[self.leaf[:inner]], 1.0, of_shape + 1e-12
         )  # where the shape has nothing, cells are alike
         return np.asarray(in_leaf[self.leaf] * within / np.bincount(self.leaf, weights=within)[self.leaf])
 
-    def _single(self, place: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _single(self, place: Integers) -> Flags:
         """Which places stand for one value, or for missing ones, and so have no neighbours."""
         single = np.zeros(int(place.max()) + 1, dtype=bool)
         if not self.cells.whole:
@@ -220,13 +190,7 @@ class Counted:
         single[-1] |= self.cells.has_missing_cell
         return single
 
-    def _without_far_noise(
-        self,
-        rows: NDArray[np.float64],
-        stddev: NDArray[np.float64],
-        single: NDArray[np.bool_],
-        settings: ColumnSettings,
-    ) -> NDArray[np.float64]:
+    def _without_far_noise(self, rows: Floats, stddev: Floats, single: Flags, settings: ColumnSettings) -> Floats:
         """Generous bounds leave many parts empty; a little noise in each would lie far out."""
         lit = rows > settings.part_seen * stddev
         if not lit.any():
@@ -247,7 +211,7 @@ class Counted:
         return np.where(near, rows, -np.inf) if most else rows
 
 
-def _categories(counts: NDArray[np.float64], *, stddev: float, total: float) -> NDArray[np.float64]:
+def _categories(counts: Floats, *, stddev: float, total: float) -> Floats:
     """Categories that stand out of the noise by their counts, the others alike: noise would favour some of them."""
     clear = counts > stddev * np.sqrt(2 * np.log(max(len(counts), 2)))
     if clear.all() or len(counts) < 8:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Integers
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.features import Feature
@@ -39,15 +39,6 @@ class BinnedTable:
         return 1 if self.target is None else self.target.size
 
     @property
-    def target_margin(self) -> NDArray[np.float64]:
-        """Rows of each class, by its cells."""
-        return np.array([self.total]) if self.target is None else self.target.margin
-
-    @property
-    def cells_of_class(self) -> NDArray[np.int64]:
+    def cells_of_class(self) -> Integers:
         """How many cells make up each class."""
-        return (
-            np.ones(1, dtype=np.int64)
-            if self.target is None
-            else np.bincount(self.target.bin_of, minlength=self.target.size)
-        )
+        return np.bincount([0] if self.target is None else self.target.bin_of, minlength=self.n_classes)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.compiled import drawn_within
 from sfumato.mechanisms.table.columns.point_masses import PointMasses
@@ -16,12 +16,12 @@ class Binning:
 
     cells: Cells
     size: int
-    bin_of: NDArray[np.int64]
-    mass: NDArray[np.float64]
+    bin_of: Integers
+    mass: Floats
     points: PointMasses
 
     @property
-    def margin(self) -> NDArray[np.float64]:
+    def margin(self) -> Floats:
         """The mass of each bin."""
         return np.bincount(self.bin_of, weights=self.mass, minlength=self.size).astype(np.float64)
 
@@ -35,7 +35,7 @@ class Binning:
         """Whether the last bin is of missing values and the others lie along a line."""
         return self.cells.is_ordered and self.cells.column.missing
 
-    def cells_in(self, bins: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def cells_in(self, bins: Integers, rng: np.random.Generator) -> Integers:
         """A cell in each bin, by its mass."""
         seems_empty = self.margin[self.bin_of] <= 0  # and can be drawn from all the same, evenly
         mass = np.where(seems_empty, 1.0, self.mass)
@@ -50,7 +50,7 @@ class Binning:
             order[drawn_within(upto, first, np.maximum(last, first), below, inside, bins, rng.random(len(bins)))]
         )
 
-    def values_in(self, cells: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.generic]:
+    def values_in(self, cells: Integers, rng: np.random.Generator) -> Values:
         """A value in each cell: a point mass by its part, else evenly."""
         values = self.cells.draw(cells, rng)
         if self.points.decimals is not None:
@@ -62,18 +62,12 @@ class Binning:
 
 
 def bin_column(
-    cells: Cells, mass: NDArray[np.float64], points: PointMasses, *, least: float, most: int, category_kept: float
+    cells: Cells, mass: Floats, points: PointMasses, *, least: float, most: int, category_kept: float
 ) -> Binning:
-    """Bins from the mass of the cells.
+    """Bins of at least so much mass where that is possible, at most so many; the one for missing numbers is not counted.
 
-    Args:
-        cells: The grid.
-        mass: Rows in each cell.
-        points: By cell.
-        least: The smallest mass that a bin of a number should hold, where that is possible.
-        most: The largest number of bins, the one for missing numbers not counted.
-        category_kept: A category joins the pool of rare ones below this part of `least`: what noise hides of one is taken
-            out later, what is pooled is lost.
+    A category joins the pool of rare ones below the part `category_kept` of that mass: what noise hides of one is taken
+    out later, what is pooled is lost.
     """
     inner = cells.inner
     if cells.column.is_coded:
@@ -87,7 +81,7 @@ def bin_column(
     return Binning(cells, int(bin_of.max()) + 1, bin_of, mass, points)
 
 
-def _common_categories(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.int64]:
+def _common_categories(mass: Floats, *, least: float, most: int) -> Integers:
     if len(mass) <= most:
         return np.arange(len(mass))
     order = np.argsort(-mass, kind="stable")[: most - 1]
@@ -97,7 +91,7 @@ def _common_categories(mass: NDArray[np.float64], *, least: float, most: int) ->
     return bin_of
 
 
-def _cut(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.int64]:
+def _cut(mass: Floats, *, least: float, most: int) -> Integers:
     """Cut ordered cells: values that many rows share stand alone, the rest in bins that shrink towards the tails."""
     total = float(mass.sum())
     if total <= 0:
@@ -110,7 +104,7 @@ def _cut(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.in
         least *= 1.25
 
 
-def _cut_once(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[np.int64]:
+def _cut_once(mass: Floats, *, least: float, most: int) -> Integers:
     alone = mass >= max(least, float(mass.sum()) / most)
     rest = float(mass[~alone].sum())
     even = rest / min(max(rest / least, 1.0), most)
@@ -138,21 +132,11 @@ def _cut_once(mass: NDArray[np.float64], *, least: float, most: int) -> NDArray[
     return np.asarray((np.cumsum(~small) - 1)[bin_of])
 
 
-def level_cut(cells: Cells, mass: NDArray[np.float64], *, most: int, least: float) -> NDArray[np.int64]:
-    """Levels of a numeric target: cut so that values within a level differ little (Lloyd and Max, by density^(1/3)).
-
-    Args:
-        cells: The grid.
-        mass: Rows in each cell, without missing ones.
-        most: The largest number of levels.
-        least: The smallest mass of a level.
-    """
+def level_cut(cells: Cells, mass: Floats, *, most: int, least: float) -> Integers:
+    """Levels of a numeric target: cut so that values within a level differ little (Lloyd and Max, by density^(1/3))."""
     middles = cells.middles()
-    width = (
-        np.maximum(np.gradient(middles), 1e-12 * (cells.column.high - cells.column.low))
-        if len(middles) > 1
-        else np.ones(1)
-    )
+    width = np.gradient(middles) if len(middles) > 1 else np.ones(1)
+    width = np.maximum(width, 1e-12 * (cells.column.high - cells.column.low))
     size = np.cbrt(np.maximum(mass, 0.0) * width**2)  # (mass / width)^(1/3) width
     at = (np.cumsum(size) - size / 2) / max(float(size.sum()), 1e-300)
     level = np.minimum((at * most).astype(np.int64), most - 1)

@@ -5,8 +5,8 @@ too fine for that, so it gets columns of its own, and a drawn date is moved to t
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.public.schema.schema import Column
 
@@ -26,19 +26,14 @@ def rhythms_of(column: Column, *, periods: int) -> dict[str, Cells]:
     return rhythms
 
 
-def rhythm_code(rhythm: str, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+def rhythm_code(rhythm: str, seconds: Floats) -> Floats:
     """The hour (twice, plus one within it) or the weekday (from Monday, 0) of each moment."""
     if rhythm == "weekday":
         return np.asarray((np.floor(seconds / DAY) + 3) % 7)  # 1970 began on a Thursday
     return np.asarray(2 * np.floor(seconds % DAY / HOUR) + (seconds % HOUR != 0))
 
 
-def with_rhythm(
-    seconds: NDArray[np.float64],
-    drawn: dict[str, NDArray[np.float64]],
-    column: Column,
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
+def with_rhythm(seconds: Floats, drawn: dict[str, Floats], column: Column, rng: np.random.Generator) -> Floats:
     """Dates moved to the drawn weekday, at most half a week away, and to the drawn hour."""
     days, rest = np.floor(seconds / DAY), seconds % DAY
     if "weekday" in drawn:
@@ -52,9 +47,7 @@ def with_rhythm(
     return np.where(np.isnan(moved), seconds, moved)
 
 
-def as_whole_as(
-    moment: NDArray[np.float64], base: NDArray[np.float64], hour: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def as_whole_as(moment: Floats, base: Floats, hour: Floats) -> Floats:
     """Moments some time from others: in whole days where both are, by the drawn hour; else in hours where that is one.
 
     >>> as_whole_as(np.array([2.4 * DAY]), np.array([0.0]), np.array([0.0])) / DAY

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.public.plan.measured import Measured
 
 #: By the places of columns: what to add to each set of scores for every category.
-CodeScores = Mapping[int, NDArray[np.float64]]
+CodeScores = Mapping[int, Floats]
 
 
 @dataclass(frozen=True)
@@ -26,22 +26,16 @@ class CodeTable:
         values = self.counts.values
         return Measured(values.sum(axis=0), self.counts.stddev * len(values) ** 0.5)
 
-    def scores(
-        self, binning: Binning, bins: NDArray[np.int64], p: NDArray[np.float64], settings: ColumnSettings
-    ) -> NDArray[np.float64]:
+    def scores(self, binning: Binning, bins: Integers, p: Floats, settings: ColumnSettings) -> Floats:
         """What to add to the scores of a category, so that its classes are as they were counted, as far as noise allows.
 
-        Args:
-            binning: The bins of the column.
-            bins: Those of some rows.
-            p: The chances of the classes that these rows have by their scores.
-            settings: How far scores may move.
+        `bins` are those of some rows, and `p` the chances of the classes that these rows have by their scores.
         """
         counts, n_classes = self.counts.values, p.shape[1]
         every, mass = counts.sum(axis=0), np.maximum(binning.mass, 0.0)
         rows = np.maximum(np.bincount(bins, minlength=binning.size), 1)
 
-        def of_bin(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        def of_bin(values: Floats) -> Floats:
             return np.asarray((np.bincount(bins, weights=values, minlength=binning.size) / rows)[binning.bin_of])
 
         moves = []
@@ -55,16 +49,12 @@ class CodeTable:
         return np.clip(np.stack(moves, axis=1), -settings.code_most, settings.code_most)
 
 
-def code_scores(
-    of_codes: CodeScores, cells: Mapping[int, NDArray[np.int64]] | Sequence[NDArray[np.int64]] | NDArray[np.int64]
-) -> NDArray[np.float64] | float:
+def code_scores(of_codes: CodeScores, cells: Mapping[int, Integers] | Sequence[Integers] | Integers) -> Floats | float:
     """The sum of what the categories of each row add, from the cells of columns."""
     return sum((scores[cells[j]] for j, scores in of_codes.items()), start=0.0)
 
 
-def _shrunk(
-    beyond: NDArray[np.float64], slope: NDArray[np.float64], variance: NDArray[np.float64], *, rounds: int
-) -> NDArray[np.float64]:
+def _shrunk(beyond: Floats, slope: Floats, variance: Floats, *, rounds: int) -> Floats:
     """Means of scores of which `beyond` is `slope` times one, with noise; their size is learned (empirical Bayes)."""
     size = 0.0
     for _ in range(rounds):

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 from scipy.special import ndtr
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
 
@@ -25,13 +25,13 @@ class Intervals:
     A single value is an interval without a length.
     """
 
-    begins: NDArray[np.float64]
-    ends: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    begins: Floats
+    ends: Floats
+    low: Floats
+    high: Floats
 
     @classmethod
-    def of(cls, cells: Cells, place: NDArray[np.int64]) -> "Intervals":
+    def of(cls, cells: Cells, place: Integers) -> "Intervals":
         """Neighbouring cells with the same place make an interval; missing numbers are left out."""
         low, high = cells.ends()
         length = np.ones(cells.inner) if cells.whole else (cells.grid >= 0).astype(np.float64)
@@ -49,12 +49,12 @@ class DensityShape:
     middle: float = 0.0
     width: float = 1.0
 
-    def parts(self, intervals: Intervals) -> NDArray[np.float64]:
+    def parts(self, intervals: Intervals) -> Floats:
         """The part of all rows in each interval."""
         mass = self._mass(intervals)
         return np.asarray(mass / mass.sum())
 
-    def _mass(self, on: Intervals) -> NDArray[np.float64]:
+    def _mass(self, on: Intervals) -> Floats:
         if self.name == "even":
             return on.ends - on.begins
         low, high = (on.begins, on.ends) if self.name == "hump along the grid" else (on.low, on.high)
@@ -94,10 +94,10 @@ class Mixture:
     """Several shapes, each by its weight."""
 
     shapes: Sequence[DensityShape]
-    weights: NDArray[np.float64]
+    weights: Floats
     least: float
 
-    def parts(self, intervals: Intervals) -> NDArray[np.float64]:
+    def parts(self, intervals: Intervals) -> Floats:
         """The part of all rows in each interval; what hardly weighs anything is left out."""
         kept = np.flatnonzero(self.weights > self.least * self.weights.max())
         mixed = np.sum([self.weights[at] * self.shapes[int(at)].parts(intervals) for at in kept], axis=0)
@@ -108,52 +108,30 @@ class Mixture:
 class NoisySums:
     """Noisy sums over leaves: `sums` says of which."""
 
-    sums: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    variances: NDArray[np.float64]
-
-    def with_total(self, total: float, stddev: float) -> "NoisySums":
-        """And that of all leaves, with its noise."""
-        return NoisySums(
-            np.concatenate([self.sums, np.ones((1, self.sums.shape[1]))]),
-            np.append(self.counts, total),
-            np.append(self.variances, stddev**2),
-        )
-
-
-@dataclass(frozen=True)
-class Density:
-    """Rows in each leaf, how surely they are known, and the shape that the density has within leaves."""
-
-    rows: NDArray[np.float64]
-    stddev: NDArray[np.float64]
-    shape: Mixture
+    sums: Floats
+    counts: Floats
+    variances: Floats
 
 
 def find_density(
     shapes: list[DensityShape],
     leaves: Intervals,
-    place: NDArray[np.float64],
-    single: NDArray[np.bool_],
+    place: Floats,
+    single: Flags,
     counted: NoisySums,
     settings: ColumnSettings,
     *,
     total: float,
-) -> Density:
-    """What goes best with the counts.
+) -> tuple[Floats, Floats, Mixture]:
+    """Rows in each leaf, how surely they are known, and the shape of the density within leaves, as it goes best with counts.
 
-    Args:
-        shapes: That are considered; the first is even.
-        leaves: Where the leaves of the grid lie.
-        place: The place of each leaf on the grid.
-        single: Which leaves stand for one value, or (the last ones, beyond those of the grid) for missing ones.
-        counted: What was counted.
-        settings: How densities are thought to be.
-        total: All rows.
+    The first of the shapes is even. `single` says which leaves stand for one value, or (the last ones, beyond those of the
+    grid) for missing ones.
     """
     beyond = np.zeros(len(place) - len(leaves.low))
     of_shapes = np.stack([np.append(shape.parts(leaves), beyond) for shape in shapes])
-    counted = counted.with_total(total, settings.density_total * total)
+    variances = np.append(counted.variances, (settings.density_total * total) ** 2)
+    counted = NoisySums(np.vstack([counted.sums, np.ones(len(place))]), np.append(counted.counts, total), variances)
     of_singles = np.where(single, (settings.density_single * total) ** 2, 0.0)
     best, anywhere = -np.inf, settings.density_anywhere
     weights = _weights(
@@ -178,12 +156,10 @@ def find_density(
                 best, likeliest = fit, (total * shape + across @ answer, prior, across, root, mixed)
     rows, prior, across, root, taken = likeliest
     left = np.diag(prior) - np.einsum("ij,ji->i", across, linalg.cho_solve(root, across.T))
-    return Density(rows, np.sqrt(np.maximum(left, 0.0)), Mixture(shapes, taken, settings.shape_least))
+    return rows, np.sqrt(np.maximum(left, 0.0)), Mixture(shapes, taken, settings.shape_least)
 
 
-def _weights(
-    shapes: NDArray[np.float64], counted: NoisySums, of_singles: NDArray[np.float64], *, off: float, fewer: float
-) -> NDArray[np.float64]:
+def _weights(shapes: Floats, counted: NoisySums, of_singles: Floats, *, off: float, fewer: float) -> Floats:
     """How likely each shape is by the counts, if it is all there is."""
     noise = (counted.sums * of_singles) @ counted.sums.T + np.diag(counted.variances + off**2)
     root = linalg.cho_factor(noise, lower=True)

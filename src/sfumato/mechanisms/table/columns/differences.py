@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.compiled import halvings_of
 from sfumato.mechanisms.table.columns.adaptive_grid import Coarse
@@ -21,6 +21,7 @@ from sfumato.mechanisms.table.columns.calendar import as_whole_as
 from sfumato.mechanisms.table.columns.features import Feature, or_centre
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.mechanisms.table.settings.sizes import SumSizes
+from sfumato.public.schema.column import Kind
 from sfumato.public.schema.schema import Batch, Column
 
 
@@ -72,19 +73,12 @@ def fewest_rows(mu: float, sizes: SumSizes, *, share: float) -> int:
 
 def difference(reference: Feature, own: Feature, *, spread: float | None = None) -> Feature:
     """The second column as its difference from the first, on a grid that is even within about this spread."""
-    column = _column(reference.cells.column, own.cells.column)
+    one, other = reference.cells.column, own.cells.column
+    kind: Kind = "integer" if one.kind == other.kind == "integer" else "numeric"
+    bounds = other.low - one.high, other.high - one.low
+    column = Column(name=other.name, kind=kind, bounds=bounds, missing=other.missing)
     bend = own.cells.bend if spread is None else (column.high - column.low) / spread
     return Feature(Cells(column, bend, n_places=own.cells.n_places), reference=reference.cells.column)
-
-
-def _column(reference: Column, own: Column) -> Column:
-    """A column under the same name that holds differences."""
-    return Column(
-        name=own.name,
-        kind="integer" if reference.kind == own.kind == "integer" else "numeric",
-        bounds=(own.low - reference.high, own.high - reference.low),
-        missing=own.missing,
-    )
 
 
 def widest(features: Sequence[Feature], pairs: Sequence[tuple[int, int]]) -> list[Feature]:
@@ -113,7 +107,7 @@ def to_compare(
     return near[:most]
 
 
-def _quantiles(column: Coarse, settings: ColumnSettings) -> NDArray[np.float64]:
+def _quantiles(column: Coarse, settings: ColumnSettings) -> Floats:
     """Values below which a tenth, a half and nine tenths of the rows lie; all alike where one part holds them."""
     cells, part = column.feature.cells, column.part[: column.feature.cells.inner]
     seen = settings.difference_seen * column.stddev
@@ -126,9 +120,7 @@ def _quantiles(column: Coarse, settings: ColumnSettings) -> NDArray[np.float64]:
     return np.zeros(3) if part[at[0]] == part[at[-1]] else cells.middles()[at]
 
 
-def scale_codes(
-    features: Sequence[Feature], pairs: Sequence[ComparedPair], batch: Batch, *, scales: int
-) -> NDArray[np.int64]:
+def scale_codes(features: Sequence[Feature], pairs: Sequence[ComparedPair], batch: Batch, *, scales: int) -> Integers:
     """For each row and pair the scale of the difference; -1 where it says nothing."""
     numbers = {i: features[i].numbers(batch) for i in {i for pair in pairs for i in (pair.reference, pair.own)}}
     codes = []
@@ -141,13 +133,7 @@ def scale_codes(
 
 
 def nearly_equal(
-    pairs: Sequence[ComparedPair],
-    counts: NDArray[np.float64],
-    settings: ColumnSettings,
-    *,
-    scales: int,
-    stddev: float,
-    rows: float,
+    pairs: Sequence[ComparedPair], counts: Floats, settings: ColumnSettings, *, scales: int, stddev: float, rows: float
 ) -> dict[int, tuple[int, float]]:
     """Columns that are to be taken as differences: by their place, that of the other column, and how far they differ.
 
@@ -172,19 +158,11 @@ def nearly_equal(
 
 
 def added_up(
-    values: Mapping[str, NDArray[np.generic]],
-    binned: BinnedTable,
-    columns: Sequence[Column],
-    *,
-    hours: Mapping[str, NDArray[np.float64]],
-) -> dict[str, NDArray[np.generic]]:
+    values: Mapping[str, Values], binned: BinnedTable, columns: Sequence[Column], *, hours: Mapping[str, Floats]
+) -> dict[str, Values]:
     """The columns themselves, where some were taken as differences.
 
-    Args:
-        values: Released values of all columns.
-        binned: What was measured of each.
-        columns: As they are in the table.
-        hours: Of a date that was taken as a difference, the hours that were drawn for it.
+    `hours` are those that were drawn for a date that was taken as a difference.
     """
     out, by_name = dict(values), {column.name: column for column in columns}
     decimals = {b.cells.column.name: b.points.decimals for b in binned.binnings}
@@ -203,6 +181,6 @@ def added_up(
     return out
 
 
-def _as_released(values: NDArray[np.generic], column: Column) -> NDArray[np.float64]:
+def _as_released(values: Values, column: Column) -> Floats:
     numbers = values.astype(np.float64)
     return np.rint(numbers) if column.kind == "integer" else numbers

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.columns.calendar import rhythm_code, rhythms_of
 from sfumato.mechanisms.table.settings.sizes import SumSizes
@@ -32,7 +32,7 @@ class Feature:
     rhythm: str = ""
     reference: Column | None = None
 
-    def code(self, batch: Batch) -> NDArray[np.int64]:
+    def code(self, batch: Batch) -> Integers:
         """The cell of each row."""
         if self.date is not None:
             return self.cells.code(rhythm_code(self.rhythm, batch[self.date].astype(np.float64)))
@@ -41,26 +41,26 @@ class Feature:
             return self.cells.code(own if self.reference is None else self.numbers(batch))
         return self.group.code(batch) if self.declared else one_of(self.group.members, batch)
 
-    def numbers(self, batch: Batch) -> NDArray[np.float64]:
+    def numbers(self, batch: Batch) -> Floats:
         """The values of a column of numbers."""
         own = batch[self.cells.column.name].astype(np.float64)
         if self.reference is None:
             return own
         return own - or_centre(batch[self.reference.name].astype(np.float64), self.reference)
 
-    def decode(self, cells: NDArray[np.int64], values: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
+    def decode(self, cells: Integers, values: Values) -> dict[str, Values]:
         """The columns of the table that it stands for."""
         if self.group is None:
             return {self.cells.column.name: values}
         return dict(self.group.spelled(cells))
 
 
-def or_centre(values: NDArray[np.float64], column: Column) -> NDArray[np.float64]:
+def or_centre(values: Floats, column: Column) -> Floats:
     """The centre of the bounds in the place of missing numbers, so that a distance from there is always known."""
     return np.where(np.isnan(values), column.centre, values)
 
 
-def one_of(members: Sequence[str], batch: Batch) -> NDArray[np.int64]:
+def one_of(members: Sequence[str], batch: Batch) -> Integers:
     """Which member is set, where exactly one is; else the number of members."""
     is_set = np.stack([batch[name] for name in members], axis=1) == 1
     return np.where(is_set.sum(axis=1) == 1, is_set.argmax(axis=1), len(members))
@@ -89,7 +89,7 @@ def candidate_groups(
     return [tuple(names) for stem, names in runs if stem and len(names) >= smallest]
 
 
-def exactly_one(counts: NDArray[np.float64], *, least: float) -> NDArray[np.bool_]:
+def exactly_one(counts: Floats, *, least: float) -> Flags:
     """Which candidates are groups, from noisy counts of rows with another number and with exactly one member.
 
     Of a group at least this part of all rows has exactly one.

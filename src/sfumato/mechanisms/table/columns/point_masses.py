@@ -9,12 +9,11 @@ roundest number of its cell, since people write round numbers, and nothing moves
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.mechanisms.table.settings.sizes import SumSizes
-from sfumato.public.plan.measured import Measured
 
 
 @dataclass(frozen=True)
@@ -38,25 +37,20 @@ def zoom_width(n_columns: int, sizes: SumSizes) -> int:
     return n_columns * sizes.zoom_cells * sizes.zoom_parts
 
 
-def may_have_point_masses(cells: Cells) -> bool:
-    """Whether a column has cells of more than one value."""
-    return cells.column.is_number and not cells.whole
-
-
 @dataclass(frozen=True)
 class Zoom:
     """The heavy cells of one column, and the interval that is left of each; `is_open` while there is one."""
 
     cells: Cells
     sizes: SumSizes
-    heavy: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    whole: NDArray[np.float64]
-    inside: NDArray[np.float64]
-    is_open: NDArray[np.bool_]
+    heavy: Integers
+    low: Floats
+    high: Floats
+    whole: Floats
+    inside: Floats
+    is_open: Flags
 
-    def codes(self, values: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    def codes(self, values: Floats, cells: Integers) -> Integers:
         """For each row the part of its heavy cell that it lies in; -1 for rows in no open one."""
         n_parts = self.sizes.zoom_parts
         place = np.full(self.cells.count, -1)
@@ -68,7 +62,7 @@ class Zoom:
         is_inside = (at >= 0) & (part >= 0) & (part < n_parts)
         return np.where(is_inside, at * n_parts + np.where(is_inside, part, 0), -1).astype(np.int64)
 
-    def narrowed(self, counts: NDArray[np.float64], settings: ColumnSettings, *, stddev: float) -> "Zoom":
+    def narrowed(self, counts: Floats, settings: ColumnSettings, *, stddev: float) -> "Zoom":
         """Into the fullest part of each cell, where it holds most of the cell."""
         table = counts.reshape(self.sizes.zoom_cells, self.sizes.zoom_parts)[: len(self.heavy)]
         top = table.argmax(axis=1)
@@ -97,9 +91,7 @@ class Zoom:
         return PointMasses(values, agreed)
 
 
-def heavy_cells(
-    cells: Cells, mass: NDArray[np.float64], settings: ColumnSettings, sizes: SumSizes, *, stddev: float
-) -> Zoom:
+def heavy_cells(cells: Cells, mass: Floats, settings: ColumnSettings, sizes: SumSizes, *, stddev: float) -> Zoom:
     """Where to look: cells far heavier than the lighter of their neighbours."""
     inner = mass[: cells.inner]
     lighter = np.minimum(np.append(inner[1:], 0.0), np.append(0.0, inner[:-1]))
@@ -109,11 +101,6 @@ def heavy_cells(
     edges = np.array([cells.edges(int(cell)) for cell in heavy]).reshape(-1, 2)
     nothing = np.zeros(len(heavy))
     return Zoom(cells, sizes, heavy, edges[:, 0], edges[:, 1], mass[heavy], nothing, np.ones(len(heavy), dtype=bool))
-
-
-def split_by_column(measured: Measured, n_columns: int, sizes: SumSizes) -> list[NDArray[np.float64]]:
-    """The counts of each column."""
-    return list(measured.values[: zoom_width(n_columns, sizes)].reshape(n_columns, -1))
 
 
 def roundest(low: float, high: float) -> tuple[float, int]:
@@ -127,18 +114,10 @@ def roundest(low: float, high: float) -> tuple[float, int]:
 
 
 def with_round_values(
-    cells: Cells, mass: NDArray[np.float64], known: PointMasses, settings: ColumnSettings, *, stddev: float
+    cells: Cells, mass: Floats, known: PointMasses, settings: ColumnSettings, *, stddev: float
 ) -> PointMasses:
-    """The point masses that are known, and the roundest number of every other cell that stands far above its neighbours.
-
-    Args:
-        cells: The grid.
-        mass: Rows in each cell.
-        known: Those that looks have measured.
-        settings: What a heavy cell is.
-        stddev: The noise of a count.
-    """
-    if not (settings.rounds_values and may_have_point_masses(cells)):
+    """The point masses that are known, and the roundest number of every other cell that stands far above its neighbours."""
+    if not (settings.rounds_values and cells.on_grid):
         return known
     at = np.flatnonzero(cells.grid >= 0)
     rows = mass[at]

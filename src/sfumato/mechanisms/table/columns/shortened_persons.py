@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.plan.measured import Measured
 
@@ -22,7 +22,7 @@ class Number:
     stddev: float
 
 
-def rows_of(tables: Sequence[NDArray[np.float64]], *, stddev: float) -> Number:
+def rows_of(tables: Sequence[Floats], *, stddev: float) -> Number:
     """All rows, by several tables that each count every row once; the fewer entries, the less noise is in a sum."""
     precision = np.array([1 / len(table) for table in tables])
     total = float(precision @ [table.sum() for table in tables] / precision.sum())
@@ -47,16 +47,10 @@ def regained(unit: PrivacyUnit, *, rows: Number, counted: Number) -> float:
     return float(np.clip(1 + sure / max(counted.value, 1e-9), 1 / most, most))
 
 
-def classes_regained(
-    unit: PrivacyUnit, per_class: NDArray[np.float64], *, stddev: float, in_full: Measured
-) -> NDArray[np.float64]:
+def classes_regained(unit: PrivacyUnit, per_class: Floats, *, stddev: float, in_full: Measured) -> Floats:
     """By what each class is to be multiplied, so that all together stay as many rows.
 
-    Args:
-        unit: What is protected.
-        per_class: Rows of each class, as steps give them in which persons may be shortened.
-        stddev: The noise in each.
-        in_full: Rows of each class, every one of them counted.
+    `per_class` is what steps give in which persons may be shortened; for `in_full` every row was counted.
     """
     total = float(per_class.sum())
     part = total / max(float(in_full.values.sum()), 1e-9)

@@ -12,19 +12,16 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 
 
 def balanced_walk(
-    p: NDArray[np.float64], codes: NDArray[np.integer[Any]], rng: np.random.Generator, settings: SamplingSettings
-) -> NDArray[np.int64]:
+    p: Floats, codes: NDArray[np.integer[Any]], rng: np.random.Generator, settings: SamplingSettings
+) -> Integers:
     """One of several things for each row, with the chances that it has for them.
 
-    Args:
-        p: The chances, by row and thing.
-        codes: By row and column, from 0: rows are alike in a column where they share its code.
-        rng: Of the draws.
-        settings: How strongly chances are balanced.
+    Rows are alike in a column where they share its code.
     """
     small = np.ascontiguousarray(codes, dtype=np.int32)
     starts = np.concatenate([[0], np.cumsum(small.max(axis=0, initial=0) + 1, dtype=np.int64)])
@@ -70,21 +67,9 @@ def _walk(
 
 
 def exchanged_errors(
-    errors: NDArray[np.float64],
-    predicted: NDArray[np.float64],
-    columns: Sequence[NDArray[np.int64]],
-    rng: np.random.Generator,
-    settings: SamplingSettings,
-) -> NDArray[np.float64]:
-    """The same errors, each at a row of which the rule says about the same.
-
-    Args:
-        errors: Of each row.
-        predicted: What the rule says of each row.
-        columns: The cells of each row, column by column, in their order.
-        rng: Of the offers.
-        settings: How many offers there are, and between which rows.
-    """
+    errors: Floats, predicted: Floats, columns: Sequence[Integers], rng: np.random.Generator, settings: SamplingSettings
+) -> Floats:
+    """The same errors, each at a row of which the rule says about the same; `columns` are cells in their order."""
     n_rows = len(errors)
     if not 2 <= n_rows <= settings.exchange_rows or not (columns and settings.exchanges_errors):
         return errors
@@ -98,7 +83,7 @@ def exchanged_errors(
     return out
 
 
-def _parts(cells: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def _parts(cells: Integers, most: int) -> Integers:
     """The part of each row: cells of one value together."""
     values, at, rows = np.unique(cells, return_inverse=True, return_counts=True)
     if len(values) <= most:

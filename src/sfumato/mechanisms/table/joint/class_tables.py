@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.simplex import rows_to_simplex
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.joint.rare_class_tables import no_clearer, rare_ratios
@@ -39,30 +39,23 @@ class ClassTable:
     covariance, and `stddev` is not asked.
     """
 
-    counts: NDArray[np.float64]
-    stddev: NDArray[np.float64]
-    precision: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+    counts: Floats
+    stddev: Floats
+    precision: Mapping[int, Floats] = field(default_factory=dict)
 
     def counted_again(
         self,
         c: int,
-        expected: NDArray[np.float64],
-        bins: NDArray[np.float64],
+        expected: Floats,
+        bins: Floats,
         bins_stddev: float,
-        intervals: NDArray[np.float64],
+        intervals: Floats,
         intervals_stddev: float,
-        interval_of: NDArray[np.int64],
+        interval_of: Integers,
     ) -> "ClassTable":
-        """With two more counts of a class: of its bins, and of intervals of several bins.
+        """With two more counts of class c: of its bins, and of intervals of several bins.
 
-        Args:
-            c: The class.
-            expected: What it would have in every bin, if it were like all rows.
-            bins: Noisy counts of bins.
-            bins_stddev: The noise in each.
-            intervals: Noisy counts of intervals.
-            intervals_stddev: The noise in each.
-            interval_of: The interval of each bin.
+        `expected` is what it would have in every bin, if it were like all rows.
         """
         size = len(expected)
         middle = expected.sum() / size  # tables are centred
@@ -80,48 +73,30 @@ class ClassTable:
 def joint_tables(
     tables: Sequence[ClassTable],
     binnings: Sequence[Binning],
-    margins: Sequence[NDArray[np.float64]],
-    per_class: NDArray[np.float64],
+    margins: Sequence[Floats],
+    per_class: Floats,
     settings: JointSettings,
     *,
     ordered: int = 0,
-    lengthened: bool = False,
-) -> list[NDArray[np.float64]]:
-    """The probabilities of (class, bin) of every column.
+) -> list[Floats]:
+    """The probabilities of (class, bin) of every column, of which margins are the probabilities of bins.
 
-    Args:
-        tables: What was counted.
-        binnings: The columns.
-        margins: The probability of each bin.
-        per_class: Rows of each class.
-        settings: Which ratios are likely.
-        ordered: How many of the classes lie along a line, from the first on: all but the one for missing numbers, or none.
-        lengthened: Whether ratios are as large as the true ones are expected to be, which makes classes as easy to tell apart;
-            but for those of a class that was counted again, which noise shortens less.
+    The first `ordered` classes lie along a line: all but the one for missing numbers, or none.
     """
-    modes = [_modes(binning, margin, settings) for binning, margin in zip(binnings, margins, strict=True)]
+    shapes, sizes = [RatioKernel(*kernel) for kernel in settings.ratio_shapes], np.array(settings.ratio_sizes)
+    modes = [[_modes(one, b, margin) for one in shapes] for b, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
     for start in range(0, len(per_class), settings.ratio_at_once):
         some = slice(start, start + settings.ratio_at_once)
         rows = per_class[some, None]
         in_order = min(max(ordered - start, 0), len(rows))
         across = _across_classes(per_class[some], RatioKernel(*settings.ratio_across), ordered=in_order)
-        looks = [
-            _Look.at(
-                across.vectors.T @ (table.counts[some] + rows / len(margin) - rows * margin),
-                of_column,
-                across.values[:, None],
-                table.stddev[some],
-                sizes=np.array(settings.ratio_sizes),
-            )
-            for table, margin, of_column in zip(tables, margins, modes, strict=True)
-        ]
+        looks = []
+        for counted, margin, along in zip(tables, margins, modes, strict=True):
+            seen = across.vectors.T @ (counted.counts[some] + rows / len(margin) - rows * margin)
+            looks.append(_Look.at(seen, along, across.values[:, None], counted.stddev[some], sizes=sizes))
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]), settings)
         beyond = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
-        if lengthened and settings.lengthens_ratios:
-            doubts = [across.vectors**2 @ look.variance(w) for look, w in zip(looks, weights, strict=True)]
-            longer = _lengthening(beyond, doubts, margins, most=settings.most_lengthened)
-            beyond = [longer[:, None] * of_column for of_column in beyond]
         for c in tables[0].precision:
             of_rare = _of_exception(c, tables, binnings, margins, per_class, settings)
             for of_column, own in zip(beyond, of_rare, strict=True):
@@ -141,16 +116,11 @@ def joint_tables(
 class _Modes:
     """A process's own directions for a class of one row, and the variance along each where its size is 1."""
 
-    values: NDArray[np.float64]
-    vectors: NDArray[np.float64]
+    values: Floats
+    vectors: Floats
 
 
-def _modes(binning: Binning, margin: NDArray[np.float64], settings: JointSettings) -> list[_Modes]:
-    """Of every kind of curve."""
-    return [_modes_of(RatioKernel(*kernel), binning, margin) for kernel in settings.ratio_shapes]
-
-
-def _across_classes(per_class: NDArray[np.float64], along: RatioKernel, *, ordered: int) -> _Modes:
+def _across_classes(per_class: Floats, along: RatioKernel, *, ordered: int) -> _Modes:
     """The directions in which classes depart together, and the variance along each; each by itself where there is no order."""
     if not ordered:
         return _Modes(per_class**2, np.eye(len(per_class)))
@@ -160,7 +130,7 @@ def _across_classes(per_class: NDArray[np.float64], along: RatioKernel, *, order
     return _Modes(np.maximum(values, 0.0), vectors)
 
 
-def _modes_of(shape: RatioKernel, binning: Binning, margin: NDArray[np.float64]) -> _Modes:
+def _modes(shape: RatioKernel, binning: Binning, margin: Floats) -> _Modes:
     kernel = margin[:, None] * _kernel_along(shape, margin, binning.ordered) * margin
     # What a class has beyond all rows in some bins it lacks in others: the process given that all of it adds up to zero.
     across = kernel.sum(axis=1)
@@ -168,7 +138,7 @@ def _modes_of(shape: RatioKernel, binning: Binning, margin: NDArray[np.float64])
     return _Modes(np.maximum(values, 0.0), vectors)
 
 
-def _kernel_along(shape: RatioKernel, margin: NDArray[np.float64], along: int) -> NDArray[np.float64]:
+def _kernel_along(shape: RatioKernel, margin: Floats, along: int) -> Floats:
     """The covariance of departures, of mean size one over the rows: the first `along` lie on a line, the others alone."""
     own = np.maximum(margin, 1e-12) ** -shape.rarer
     kernel = np.diag(own / max(float(margin @ own), 1e-300))
@@ -185,22 +155,13 @@ def _kernel_along(shape: RatioKernel, margin: NDArray[np.float64], along: int) -
 class _Look:
     """What a column says of each class: how likely every shape and size is, and the departure if it is that."""
 
-    log_likelihood: NDArray[np.float64]  # by class, and shape and size
-    means: NDArray[np.float64]  # by class, shape and size, and bin
-    variances: NDArray[np.float64]  # of the departure, likewise
+    log_likelihood: Floats  # by class, and shape and size
+    means: Floats  # by class, shape and size, and bin
 
     @classmethod
-    def at(
-        cls,
-        seen: NDArray[np.float64],
-        modes: Sequence[_Modes],
-        squares: NDArray[np.float64],
-        stddev: NDArray[np.float64],
-        *,
-        sizes: NDArray[np.float64],
-    ) -> "_Look":
+    def at(cls, seen: Floats, modes: Sequence[_Modes], squares: Floats, stddev: Floats, *, sizes: Floats) -> "_Look":
         """Of what was seen, by class and in coordinates of which each has noise of its own."""
-        likely, means, variances = [], [], []
+        likely, means = [], []
         noise = stddev[:, None, None] ** 2
         for mode in modes:
             along = (seen @ mode.vectors)[:, None]
@@ -208,68 +169,34 @@ class _Look:
             variance = signal + noise
             likely.append(-0.5 * (along**2 / variance + np.log(variance)).sum(axis=2))
             means.append((signal / variance * along) @ mode.vectors.T)
-            variances.append((signal / variance * noise) @ mode.vectors.T**2)
-        return cls(*(np.concatenate(each, axis=1) for each in (likely, means, variances)))
+        return cls(np.concatenate(likely, axis=1), np.concatenate(means, axis=1))
 
-    def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean(self, weights: Floats) -> Floats:
         """The departure of each class, each shape and size by its probability."""
         return np.asarray(np.einsum("cs,csb->cb", weights, self.means))
-
-    def variance(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What is not known of it: within shapes and sizes, and between them."""
-        squares = np.einsum("cs,csb->cb", weights, self.means**2 + self.variances)
-        return np.asarray(np.maximum(squares - self.mean(weights) ** 2, 0.0))
 
 
 def _of_exception(
     c: int,
     tables: Sequence[ClassTable],
     binnings: Sequence[Binning],
-    margins: Sequence[NDArray[np.float64]],
-    per_class: NDArray[np.float64],
+    margins: Sequence[Floats],
+    per_class: Floats,
     settings: JointSettings,
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """How a class departs in every column that was counted again."""
     rows = float(per_class[c])
-    likely = [
-        rare_ratios(
-            binning,
-            margin,
-            settings,
-            rows=rows,
-            counts=table.counts[c] + rows / len(margin),
-            precision=table.precision[c],
-        )
-        for table, binning, margin in zip(tables, binnings, margins, strict=True)
-    ]
+    likely = []
+    for table, binning, margin in zip(tables, binnings, margins, strict=True):
+        counts, precision = table.counts[c] + rows / len(margin), table.precision[c]
+        likely.append(rare_ratios(binning, margin, settings, rows=rows, counts=counts, precision=precision))
     weights = _learned_weights(np.stack([one.log_likelihood for one in likely])[:, None], settings)[:, 0]
     shares = [margin + w @ one.mean / rows for margin, w, one in zip(margins, weights, likely, strict=True)]
     shares = no_clearer(shares, margins, settings)
     return [rows * (share - margin) for share, margin in zip(shares, margins, strict=True)]
 
 
-def _lengthening(
-    beyond: Sequence[NDArray[np.float64]],
-    doubts: Sequence[NDArray[np.float64]],
-    margins: Sequence[NDArray[np.float64]],
-    *,
-    most: float,
-) -> NDArray[np.float64]:
-    """By what to multiply the departures of each class, so that all of them together are as large as they should be.
-
-    A mean over what is possible is smaller than what is true: by as much as noise hides. Rows drawn by it have classes that
-    are harder to distinguish than real ones, and the chance in them is as large as ever. So departures are as long
-    as the true ones are expected to be, in the direction that is known (constrained Bayes: Louis 1984, Ghosh 1992); but no
-    more than twice as long, beyond which they would be farther from the truth, on average, than none at all.
-    """
-    known = sum(
-        (ratio**2 / np.maximum(margin, 1e-12)).sum(axis=1) for ratio, margin in zip(beyond, margins, strict=True)
-    )
-    hidden = sum((doubt / np.maximum(margin, 1e-12)).sum(axis=1) for doubt, margin in zip(doubts, margins, strict=True))
-    return np.asarray(np.minimum(np.sqrt(1 + hidden / np.maximum(known, 1e-300)), most))
-
-
-def _learned_weights(log_likelihood: NDArray[np.float64], settings: JointSettings) -> NDArray[np.float64]:
+def _learned_weights(log_likelihood: Floats, settings: JointSettings) -> Floats:
     """By column and class the probability of every shape and size, with the class's odds that go best with all columns."""
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True))
     odds = np.full(likelihood.shape[1:], 1 / likelihood.shape[2])

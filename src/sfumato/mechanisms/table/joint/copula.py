@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.columns.shortened_persons import Number, regained
 from sfumato.mechanisms.table.joint.ordering import Line
 from sfumato.mechanisms.table.settings.joint import JointSettings
@@ -25,12 +25,12 @@ from sfumato.public.budget import PrivacyUnit
 class NormalScores:
     """For every column a table (class, bin) of normal scores, in units in which no row is longer than 1."""
 
-    tables: list[NDArray[np.float64]]
-    variances: NDArray[np.float64]
+    tables: list[Floats]
+    variances: Floats
     longest_square: float
     of_all: list["_Along"]
 
-    def __call__(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    def __call__(self, bins: Integers, labels: Integers) -> Floats:
         """The scores of rows. Each is short enough, or shortened."""
         z = np.stack([table[labels, column] for table, column in zip(self.tables, bins.T, strict=True)], axis=1)
         z /= np.sqrt(self.longest_square)
@@ -44,26 +44,24 @@ class _Along:
     `known` is the part of all rows that have a value.
     """
 
-    upto: NDArray[np.float64]
-    score: NDArray[np.float64]
+    upto: Floats
+    score: Floats
     known: float
 
     @classmethod
-    def of(cls, joint: NDArray[np.float64], order: NDArray[np.int64], *, farthest: float) -> "_Along":
+    def of(cls, joint: Floats, order: Integers, *, farthest: float) -> "_Along":
         margin = joint.sum(axis=0, keepdims=True)
         upto = np.cumsum(margin[0, order])
         known = float(upto[-1] / max(float(margin.sum()), 1e-300))
         scores = _normal_scores(margin, order, farthest=farthest)
         return cls(upto / max(float(upto[-1]), 1e-300), scores[0, order], known)
 
-    def at(self, quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
+    def at(self, quantiles: Floats) -> Floats:
         """The scores at these quantiles."""
         return self.score[np.minimum(np.searchsorted(self.upto, quantiles), len(self.score) - 1)]
 
 
-def scores_of(
-    joints: Sequence[NDArray[np.float64]], lines: Sequence[Line], rates: NDArray[np.float64], settings: JointSettings
-) -> NormalScores:
+def scores_of(joints: Sequence[Floats], lines: Sequence[Line], rates: Floats, settings: JointSettings) -> NormalScores:
     """From the probabilities of (class, bin), along the known bins of each column."""
     farthest = settings.score_farthest
     tables = [_normal_scores(joint, line.known, farthest=farthest) for joint, line in zip(joints, lines, strict=True)]
@@ -74,7 +72,7 @@ def scores_of(
     return NormalScores(tables, variances, longest_square, of_all)
 
 
-def _normal_scores(joint: NDArray[np.float64], order: NDArray[np.int64], *, farthest: float) -> NDArray[np.float64]:
+def _normal_scores(joint: Floats, order: Integers, *, farthest: float) -> Floats:
     """Among the bins that have a place in the order; 0 of the others."""
     known = np.zeros_like(joint)
     known[:, order] = joint[:, order]
@@ -88,7 +86,7 @@ def _normal_scores(joint: NDArray[np.float64], order: NDArray[np.int64], *, fart
     return np.asarray(scores)
 
 
-def _density(quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+def _density(quantile: Floats) -> Floats:
     """The normal density where this part of the mass lies below."""
     at = ndtri(np.clip(quantile, 1e-12, 1 - 1e-12))
     inside = (quantile > 1e-12) & (quantile < 1 - 1e-12)
@@ -96,25 +94,19 @@ def _density(quantile: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def correlations(
-    moments: NDArray[np.float64],
+    moments: Floats,
     scores: NormalScores,
-    per_class: NDArray[np.float64],
+    per_class: Floats,
     settings: JointSettings,
     *,
     stddev: float,
     by_class: bool,
     unit: PrivacyUnit,
-) -> NDArray[np.float64]:
+) -> Floats:
     """A correlation matrix for every class: what all have in common, and what stands out of the noise in each.
 
-    Args:
-        moments: For every class (or all together) the noisy sum of products of scores.
-        scores: The scores.
-        per_class: Rows of each class.
-        settings: Which correlations are likely.
-        stddev: The noise of an entry of `moments`.
-        by_class: Whether there is a sum for every class.
-        unit: Where it is a person with several rows, rows may count less here than in `per_class`, as squares show.
+    `moments` are noisy sums of products of scores, for every class or all together. Where the unit is a person with
+    several rows, rows may count less here than in `per_class`, as squares show.
     """
     k, n_classes = moments.shape[1], len(per_class)
     upper = np.triu_indices(k, 1)
@@ -147,7 +139,7 @@ def correlations(
     return _matrix(in_common + of_class, k, settings)
 
 
-def _shrunk(values: NDArray[np.float64], noise: NDArray[np.float64], settings: JointSettings) -> NDArray[np.float64]:
+def _shrunk(values: Floats, noise: Floats, settings: JointSettings) -> Floats:
     """Towards 0 as far as the noise explains their size; less where one alone is far above it. Each line by itself."""
     size = _likeliest(values, noise, settings)
     among_all = size / (size + noise**2 + 1e-300)
@@ -157,7 +149,7 @@ def _shrunk(values: NDArray[np.float64], noise: NDArray[np.float64], settings: J
     return np.asarray(values * np.maximum(among_all, alone))
 
 
-def _likeliest(values: NDArray[np.float64], noise: NDArray[np.float64], settings: JointSettings) -> NDArray[np.float64]:
+def _likeliest(values: Floats, noise: Floats, settings: JointSettings) -> Floats:
     """The variance that goes best with all values of a line: those with much noise in them say little of it."""
     sizes = np.array([0.0, *np.geomspace(*settings.correlation_variances, settings.n_correlation_variances)])
     fits = []
@@ -167,7 +159,7 @@ def _likeliest(values: NDArray[np.float64], noise: NDArray[np.float64], settings
     return np.asarray(sizes[np.argmax(fits, axis=0)])
 
 
-def _matrix(correlation: NDArray[np.float64], k: int, settings: JointSettings) -> NDArray[np.float64]:
+def _matrix(correlation: Floats, k: int, settings: JointSettings) -> Floats:
     """The nearest matrix that correlations can have, roughly: eigenvalues lifted, then ones on the diagonal.
 
     One for each line of correlations.
@@ -188,10 +180,10 @@ class _Shortening:
 
     products_left: float
     squares_left: float
-    lost: NDArray[np.float64]
+    lost: Floats
 
 
-def _shortening(matrix: NDArray[np.float64], scores: NormalScores, settings: JointSettings) -> _Shortening:
+def _shortening(matrix: Floats, scores: NormalScores, settings: JointSettings) -> _Shortening:
     """On drawn rows with these correlations."""
     k = len(matrix)
     if k < 2:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.joint.ordering import Line
 from sfumato.mechanisms.table.joint.pairs import Levels
@@ -16,26 +16,26 @@ class Generator:
     """What all tables say together."""
 
     binned: BinnedTable
-    rates: NDArray[np.float64]
-    joints: list[NDArray[np.float64]]
+    rates: Floats
+    joints: list[Floats]
     lines: list[Line]
     levels: Levels
-    correlation: NDArray[np.float64]
+    correlation: Floats
     population: Population = field(repr=False)
     rare_stddev: float | None = None  # the noise in a count of a class that was counted again, all counts together
 
     @property
-    def margins(self) -> list[NDArray[np.float64]]:
+    def margins(self) -> list[Floats]:
         """The probability of each bin."""
         return [joint.sum(axis=0) for joint in self.joints]
 
     @property
-    def orders(self) -> list[NDArray[np.int64]]:
+    def orders(self) -> list[Integers]:
         """The bins of each column in order."""
         return [line.order for line in self.lines]
 
     @property
-    def rate_ratios(self) -> NDArray[np.float64]:
+    def rate_ratios(self) -> Floats:
         """A class's rate over its part of the population's rows: less than 1 where they are many for their weight."""
         rows = np.bincount(self.population.labels, minlength=len(self.rates)) / len(self.population.labels)
         return np.where(rows > 0, self.rates / np.maximum(rows, 1e-300), 1.0)

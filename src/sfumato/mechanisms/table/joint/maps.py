@@ -1,145 +1,81 @@
-"""What the second stage asks of a row: small maps that hold public facts alone, so that they can travel to another process."""
+"""What the second stage asks of a row. Partial functions of public facts alone, so that they can travel to another process."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.counting import padded
+from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.counting import weighed
 from sfumato.mechanisms.common.layout import BinCodes, Layout
 from sfumato.mechanisms.common.prepared import bins_and_labels
 from sfumato.mechanisms.table.joint.copula import NormalScores
 from sfumato.mechanisms.table.joint.pairs import LevelCoder, all_pairs
-from sfumato.mechanisms.table.joint.spanning_tree import LinkCoder
-from sfumato.mechanisms.table.joint.triples import sign_products
+from sfumato.mechanisms.table.joint.spanning_tree import link_places
+from sfumato.mechanisms.table.joint.triples import products_of_rows
+from sfumato.public.plan.block import Hot
 from sfumato.public.schema.schema import Batch
 
 
-@dataclass(frozen=True)
-class BinsByClass:
+def bins_by_class(batch: Batch, layout: Layout) -> Integers:
     """The bin of each row in every column, by class."""
-
-    layout: Layout
-
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
-        """By row and column."""
-        bins, labels = bins_and_labels(batch)
-        return bins + self.layout.starts + labels[:, None] * self.layout.width
+    bins, labels = bins_and_labels(batch)
+    return bins + layout.starts + labels[:, None] * layout.width
 
 
-@dataclass(frozen=True)
-class CentredBins:
+def centred_bins(batch: Batch, layout: Layout, width: int, norm: float) -> dict[str, Floats]:
     """The same as an outer product with the class, each column less its mean over the bins: shorter rows, less noise."""
-
-    layout: Layout
-    width: int
-    norm: float
-
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
-        """A one, the centred bins, and the class."""
-        bins, labels = bins_and_labels(batch)
-        sizes = np.array(self.layout.sizes)
-        rows = np.zeros((len(bins), self.width + 3))
-        rows[:, 0] = 1.0
-        rows[:, 1 : self.layout.width + 1] = -np.repeat(1 / sizes, sizes) / self.norm
-        at = np.arange(len(bins))[:, None]
-        rows[at, 1 + bins + self.layout.starts] += 1 / self.norm
-        rows[:, self.width + 1] = 1 / self.norm
-        rows[:, self.width + 2] = labels
-        return {"classes": rows}
+    bins, labels = bins_and_labels(batch)
+    sizes = np.array(layout.sizes)
+    rows = np.zeros((len(bins), width + 3))
+    rows[:, 0] = 1.0
+    rows[:, 1 : layout.width + 1] = -np.repeat(1 / sizes, sizes) / norm
+    at = np.arange(len(bins))[:, None]
+    rows[at, 1 + bins + layout.starts] += 1 / norm
+    rows[:, width + 1] = 1 / norm
+    rows[:, width + 2] = labels
+    return {"classes": rows}
 
 
-@dataclass(frozen=True)
-class ScoreProducts:
+def score_products(batch: Batch, scores: NormalScores, width: int, by_class: bool) -> dict[str, Floats]:
     """Normal scores of each row, twice: their products are its second moments; with its class where these are by class."""
-
-    scores: NormalScores
-    width: int
-    by_class: bool
-
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
-        """Both sides of an outer product."""
-        bins, labels = bins_and_labels(batch)
-        z = self.scores(bins, labels)
-        z = np.concatenate([z, np.zeros((len(z), self.width - z.shape[1]))], axis=1)
-        return {"moments": np.concatenate([z, z, *([labels[:, None]] if self.by_class else [])], axis=1)}
+    bins, labels = bins_and_labels(batch)
+    z = scores(bins, labels)
+    z = np.concatenate([z, np.zeros((len(z), width - z.shape[1]))], axis=1)
+    return {"moments": np.concatenate([z, z, *([labels[:, None]] if by_class else [])], axis=1)}
 
 
-@dataclass(frozen=True)
-class LevelCodes:
+def level_codes(batch: Batch, coder: LevelCoder) -> NDArray[np.int32]:
     """The place of each row in the tables of some groups of columns."""
-
-    coder: LevelCoder
-
-    def __call__(self, batch: Batch) -> NDArray[np.int32]:
-        """By row and group."""
-        return self.coder(*bins_and_labels(batch))
+    return coder(*bins_and_labels(batch))
 
 
-@dataclass(frozen=True)
-class HalfSigns:
+def half_signs(batch: Batch, of_class: Integers) -> Floats:
     """1 for rows of the second half of the classes, -1 for the others."""
-
-    of_class: NDArray[np.int64]
-
-    def __call__(self, batch: Batch) -> NDArray[np.float64]:
-        """By row."""
-        return np.where(self.of_class[bins_and_labels(batch)[1]] == 1, 1.0, -1.0)
+    return np.where(of_class[bins_and_labels(batch)[1]] == 1, 1.0, -1.0)
 
 
-@dataclass(frozen=True)
-class LinkCodes:
+def link_codes(batch: Batch, pairs: Sequence[tuple[int, int]], sizes: tuple[int, ...]) -> Integers:
     """The place of each row in the fine tables of a tree."""
-
-    coder: LinkCoder
-
-    def __call__(self, batch: Batch) -> NDArray[np.int64]:
-        """By row and pair."""
-        return self.coder(bins_and_labels(batch)[0])
+    return link_places(bins_and_labels(batch)[0], pairs, sizes)
 
 
-@dataclass(frozen=True)
-class TripleProducts:
-    """Products of the signs of three columns and of the class's half: pairs of signs on one side, single ones on the other."""
-
-    signs: tuple[NDArray[np.float64], ...]
-    of_class: NDArray[np.int64]
-    n_columns: int
-
-    def of_rows(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Both sides, of rows of bins."""
-        own = np.stack([sign[column] for sign, column in zip(self.signs, bins.T, strict=True)], axis=1)
-        return sign_products(own, self.of_class[labels])
-
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
-        """Both sides of an outer product, with room for as many columns as were planned."""
-        both = self.of_rows(*bins_and_labels(batch))
-        n_pairs, most_pairs = len(all_pairs(len(self.signs))), len(all_pairs(self.n_columns))
-        rows = np.zeros((len(both), most_pairs + self.n_columns))
-        rows[:, :n_pairs] = both[:, :n_pairs]
-        rows[:, most_pairs : most_pairs + len(self.signs)] = both[:, n_pairs:]
-        return {"triples": rows}
+def triple_products(batch: Batch, signs: tuple[Floats, ...], of_class: Integers, n_columns: int) -> dict[str, Floats]:
+    """What `products_of_rows` gives, with room for as many columns as were planned."""
+    both = products_of_rows(*bins_and_labels(batch), signs, of_class)
+    n_pairs, most_pairs = len(all_pairs(len(signs))), len(all_pairs(n_columns))
+    rows = np.zeros((len(both), most_pairs + n_columns))
+    rows[:, :n_pairs] = both[:, :n_pairs]
+    rows[:, most_pairs : most_pairs + len(signs)] = both[:, n_pairs:]
+    return {"triples": rows}
 
 
-@dataclass(frozen=True)
-class RareCounts:
+def rare_counts(
+    batch: Batch, of_bin: Integers, codes: BinCodes, rare: int, block: Hot, weight: float, has_trees: bool
+) -> dict[str, Floats]:
     """Rows of one class in every column, its bins joined as `of_bin` says: in the block that was planned for gradients."""
-
-    of_bin: NDArray[np.int64]
-    codes: BinCodes
-    rare: int
-    n_hot: int
-    weight: float
-    has_trees: bool
-
-    def __call__(self, batch: Batch) -> dict[str, NDArray[np.float64]]:
-        """Codes and what a row weighs; nothing for the other blocks."""
-        bins, labels = bins_and_labels(batch)
-        codes = padded(self.codes.codes(self.of_bin[np.arange(len(self.of_bin)), bins]), self.n_hot)
-        nothing = np.zeros((len(bins), 1))
-        of_trees = {"trees": nothing} if self.has_trees else {}
-        return {
-            "bins": np.column_stack([codes, self.weight * (labels == self.rare)]),
-            "everywhere": nothing,
-            **of_trees,
-        }
+    bins, labels = bins_and_labels(batch)
+    at = codes.codes(of_bin[np.arange(len(of_bin)), bins])
+    counted = weighed(block, at, weight, (labels == rare).astype(np.float64))
+    nothing = np.zeros((len(bins), 1))
+    return {"bins": counted, "everywhere": nothing, **({"trees": nothing} if has_trees else {})}

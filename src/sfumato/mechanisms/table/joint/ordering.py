@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.settings.sizes import SumSizes
 
 
-def class_line(joints: Sequence[NDArray[np.float64]], rates: NDArray[np.float64]) -> NDArray[np.float64]:
+def class_line(joints: Sequence[Floats], rates: Floats) -> Floats:
     """A place for each class without an order, so that classes with similar rows are near each other.
 
     The leading direction of correspondence analysis over all columns.
@@ -33,18 +33,16 @@ def class_line(joints: Sequence[NDArray[np.float64]], rates: NDArray[np.float64]
 class Line:
     """The bins of a column in order. The last may be of missing values, which may be any: it has no place among the others."""
 
-    order: NDArray[np.int64]
+    order: Integers
     has_missing: bool = False
 
     @property
-    def known(self) -> NDArray[np.int64]:
+    def known(self) -> Integers:
         """Bins with a place."""
         return self.order[:-1] if self.has_missing else self.order
 
 
-def bin_lines(
-    binnings: Sequence[Binning], joints: Sequence[NDArray[np.float64]], line: NDArray[np.float64]
-) -> list[Line]:
+def bin_lines(binnings: Sequence[Binning], joints: Sequence[Floats], line: Floats) -> list[Line]:
     """For every column its bins in order: categories by the mean place of their classes, or by size without any."""
     lines = []
     for binning, joint in zip(binnings, joints, strict=True):
@@ -58,7 +56,7 @@ def bin_lines(
     return lines
 
 
-def halves(line: NDArray[np.float64], rates: NDArray[np.float64]) -> NDArray[np.int64]:
+def halves(line: Floats, rates: Floats) -> Integers:
     """Two groups of classes with about half of the rows each, along the line; one group where there is one class.
 
     >>> halves(np.array([0.0, 1.0, 2.0]), np.array([0.5, 0.3, 0.2])).tolist()
@@ -90,16 +88,14 @@ def most_levels(cells: Cells, ordered: int, *, of_categories: int) -> int:
     return ordered if cells.is_ordered else max(ordered, of_categories)
 
 
-def levels_of(mass: NDArray[np.float64], order: NDArray[np.int64], *, most: int) -> NDArray[np.int64]:
+def levels_of(mass: Floats, order: Integers, *, most: int) -> Integers:
     """Bins joined to at most `most` levels of about equal mass, along an order. A heavy bin is a level of its own.
 
     >>> levels_of(np.array([1.0, 1.0, 6.0, 1.0, 1.0]), np.arange(5), most=3)
     array([0, 0, 1, 2, 2])
     """
     if len(mass) <= most:
-        level = np.empty(len(mass), dtype=np.int64)
-        level[order] = np.arange(len(mass))
-        return level
+        return np.argsort(order)
     weight = np.maximum(mass[order], 0.0) + 1e-12
     middle = np.cumsum(weight) - weight / 2
     level = np.empty(len(mass), dtype=np.int64)

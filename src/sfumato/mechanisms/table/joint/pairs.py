@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.layout import Layout, side_by_side
 from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.plan.measured import Measured
@@ -27,8 +28,8 @@ def all_pairs(n_columns: int) -> list[tuple[int, int]]:
 class Levels:
     """The level of each bin of every column, and the half of each class."""
 
-    of_bin: list[NDArray[np.int64]]
-    of_class: NDArray[np.int64]
+    of_bin: list[Integers]
+    of_class: Integers
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -68,7 +69,7 @@ class Levels:
             starts,
         )
 
-    def of_rows(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> "Levelled":
+    def of_rows(self, bins: Integers, labels: Integers) -> "Levelled":
         """Rows as levels."""
         columns = [level.astype(np.int32)[column] for level, column in zip(self.of_bin, bins.T, strict=True)]
         return Levelled(self.sizes, columns, self.of_class.astype(np.int32)[labels])
@@ -84,7 +85,7 @@ class LevelCoder:
     steps: NDArray[np.int32]
     starts: NDArray[np.int32]
 
-    def __call__(self, bins: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int32]:
+    def __call__(self, bins: Integers, labels: Integers) -> NDArray[np.int32]:
         """By row and group."""
         levels = self.of_bin[np.arange(len(self.of_bin)), bins]
         first, end, same, shift = self.runs
@@ -108,7 +109,7 @@ class Levelled:
         return code
 
 
-def _ends_of_runs(columns: NDArray[np.int64]) -> NDArray[np.int64]:
+def _ends_of_runs(columns: Integers) -> Integers:
     """Groups in runs: along one, only the last column changes, to the one beside it.
 
     >>> _ends_of_runs(np.array(all_pairs(4))).tolist()
@@ -131,15 +132,9 @@ def _places(
 ) -> NDArray[np.int32]:
     """For each row its place in the table of every group, many of a run at once.
 
-    Args:
-        levels: By row and column.
-        halves: By row.
-        firsts: The first group of each run.
-        ends: The first group after it.
-        same: The columns that all its groups share, by run.
-        shifts: The last column of a group, less the number of the group.
-        steps: For the half and then for each column of a group, how many places lie between two levels of it.
-        starts: Where the table of each group begins.
+    A run goes from its first group to its end; all its groups share the columns `same`, and the last column of a group
+    is its number plus the shift. `steps` says for the half and then for each column of a group how many places lie
+    between two levels of it.
     """
     out = np.empty((len(levels), len(starts)), dtype=np.int32)
     of_half, of_first = steps[0], steps[1]
@@ -161,14 +156,8 @@ class Goal:
     """What the population is to hold: for a group of columns the probability of every entry of its table."""
 
     columns: tuple[int, ...]
-    table: NDArray[np.float64]
+    table: Floats
     strength: float
-
-    @property
-    def pair(self) -> tuple[int, int]:
-        """The columns of a table of two."""
-        left, right = self.columns
-        return left, right
 
 
 @dataclass(frozen=True)
@@ -194,22 +183,15 @@ def residual_goals(
     levels: Levels,
     groups: Sequence[tuple[int, ...]],
     sums: PairSums,
-    expected: Sequence[NDArray[np.float64]],
+    expected: Sequence[Floats],
     settings: JointSettings,
     *,
     total: float,
 ) -> list[Goal]:
     """The tables that stand out, the strongest first: expectation plus what is sure of the difference.
 
-    What both halves have in common is taken first, then how they differ beyond that (empirical Bayes).
-
-    Args:
-        levels: Of columns and classes.
-        groups: Columns of each table.
-        sums: What was counted.
-        expected: The tables by half in the population, as probabilities.
-        settings: How large residuals may be.
-        total: Rows in all.
+    What both halves have in common is taken first, then how they differ beyond that (empirical Bayes). `expected` are
+    the tables by half in the population, as probabilities.
     """
     together = levels.layout(groups, halves=1).split(sums.together.values)
     contrast = None if sums.contrast is None else levels.layout(groups, halves=1).split(sums.contrast.values)
@@ -233,7 +215,7 @@ def residual_goals(
     return sorted(goals, key=lambda goal: -goal.strength)
 
 
-def _part_of_half(rows: NDArray[np.float64], *, some: float) -> NDArray[np.float64]:
+def _part_of_half(rows: Floats, *, some: float) -> Floats:
     """Whose the rows of every entry are: as they lie there, and where few lie, as all of them.
 
     What is known of both halves together says nothing of how they differ: a rare class gets no more of it than its part.
@@ -242,7 +224,7 @@ def _part_of_half(rows: NDArray[np.float64], *, some: float) -> NDArray[np.float
     return np.asarray(with_some / np.maximum(with_some.sum(axis=0), 1e-300))
 
 
-def _scale(rows: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float64]:
+def _scale(rows: Floats, sizes: Sequence[int]) -> Floats:
     """By how many rows each entry may depart, up to a factor for the whole table: as a correlation moves rows."""
     table = np.maximum(rows, 0.0).reshape(tuple(sizes))
     total = max(float(table.sum()), 1e-9)
@@ -252,14 +234,7 @@ def _scale(rows: NDArray[np.float64], sizes: Sequence[int]) -> NDArray[np.float6
     return np.asarray(total * np.sqrt(product)).ravel()
 
 
-def _sure_part(
-    residual: NDArray[np.float64],
-    scale: NDArray[np.float64],
-    factors: NDArray[np.float64],
-    *,
-    noise: float,
-    least: float,
-) -> NDArray[np.float64]:
+def _sure_part(residual: Floats, scale: Floats, factors: Floats, *, noise: float, least: float) -> Floats:
     """A residual without what noise explains; nothing where noise may be all of it.
 
     Residuals are taken for Gaussian, each of its own scale, all times one factor: the likeliest. Nothing is kept where

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.compiled import scale_at, weights_at
 from sfumato.mechanisms.common.simplex import draw_each, fit_margins
 from sfumato.mechanisms.table.joint.balanced_sampling import balanced_walk
@@ -30,25 +31,25 @@ def population_rows(private_rows: float, settings: JointSettings) -> int:
 
 
 #: Of every row its code in a table, and the probability of every code.
-Table = tuple[NDArray[np.integer[Any]], NDArray[np.float64]]
+Table = tuple[NDArray[np.integer[Any]], Floats]
 
 
 @dataclass(frozen=True)
 class Population:
     """Rows of bins, the class of each, how much each weighs, and the Gaussian behind each (see `copula`)."""
 
-    labels: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    gauss: NDArray[np.float64]
+    labels: Integers
+    rows: Integers
+    weights: Floats
+    gauss: Floats
 
-    def draw(self, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def draw(self, n_rows: int, rng: np.random.Generator) -> Integers:
         """Places of rows by their weights, as evenly as whole rows allow (systematic sampling), in random order."""
         upto = np.cumsum(self.weights)
         places = (np.arange(n_rows) + rng.random()) / n_rows * upto[-1]
         return rng.permutation(np.minimum(np.searchsorted(upto, places), len(upto) - 1))
 
-    def draw_balanced(self, n_rows: int, rng: np.random.Generator, settings: SamplingSettings) -> NDArray[np.int64]:
+    def draw_balanced(self, n_rows: int, rng: np.random.Generator, settings: SamplingSettings) -> Integers:
         """Places of rows by their weights, in random order: of every class and of every bin about as many as weigh so much."""
         if not settings.balances_rows:
             return self.draw(n_rows, rng)
@@ -56,26 +57,18 @@ class Population:
         often = n_rows * share
         times = np.floor(often).astype(np.int64)
         order, part = rng.permutation(len(often)), often - times
-        alike = np.column_stack([self.rows, self.labels, np.zeros_like(self.labels)])[
-            order
-        ]  # all are alike in the last
-        times[order] += balanced_walk(np.column_stack([1 - part, part])[order], alike, rng, settings)
+        alike = np.column_stack([self.rows, self.labels, np.zeros_like(self.labels)])  # all are alike in the last
+        times[order] += balanced_walk(np.column_stack([1 - part, part])[order], alike[order], rng, settings)
         drawn = rng.permutation(np.repeat(np.arange(len(times)), times))
         missing = rng.choice(len(often), size=max(n_rows - len(drawn), 0), p=share)
         return np.concatenate([drawn[:n_rows], missing])
 
-    def share_of(self, codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.float64]:
+    def share_of(self, codes: NDArray[np.integer[Any]], size: int) -> Floats:
         """The weight at every code, in all 1."""
         return np.asarray(weights_at(codes, self.weights, size) / float(self.weights.sum()))
 
 
-def draw_along(
-    line: Line,
-    table: NDArray[np.float64],
-    at: NDArray[np.int64],
-    quantile: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+def draw_along(line: Line, table: Floats, at: Integers, quantile: Floats, rng: np.random.Generator) -> Integers:
     """A bin for each row, at the quantile of the table's row `at`; missing ones by chance, whatever the quantile."""
     known = np.asarray(line.known[draw_each(table[:, line.known], at, quantile)])
     if not line.has_missing:
@@ -85,13 +78,7 @@ def draw_along(
 
 
 def first_population(
-    rates: NDArray[np.float64],
-    joints: Sequence[NDArray[np.float64]],
-    lines: Sequence[Line],
-    correlation: NDArray[np.float64],
-    *,
-    n_rows: int,
-    seed: int,
+    rates: Floats, joints: Sequence[Floats], lines: Sequence[Line], correlation: Floats, *, n_rows: int, seed: int
 ) -> Population:
     """The class of each row, a Gaussian with the class's correlations, and of every column the bin at its quantile."""
     rng = np.random.default_rng(seed)
@@ -116,9 +103,9 @@ def first_population(
 def with_links(
     before: Population,
     links: Sequence[Link],
-    joints: Sequence[NDArray[np.float64]],
+    joints: Sequence[Floats],
     lines: Sequence[Line],
-    correlation: NDArray[np.float64],
+    correlation: Floats,
     levels: Levels,
     settings: JointSettings,
 ) -> Population:
@@ -132,10 +119,8 @@ def with_links(
         if link is None:
             continue
         table = link.given(parent)
-        by_class = table * _dependence_by_class(
-            before, levels, parent, j, n_classes=len(joints[j]), chance=settings.tree_chance
-        )
-        by_class = fit_margins(by_class, joints[parent], joints[j], rounds=settings.margin_rounds)
+        more = _dependence_by_class(before, levels, parent, j, n_classes=len(joints[j]), chance=settings.tree_chance)
+        by_class = fit_margins(table * more, joints[parent], joints[j], rounds=settings.margin_rounds)
         given = by_class.reshape(-1, table.shape[1])
         own = correlation[before.labels, j, parent]
         left = (before.gauss[:, j] - own * before.gauss[:, parent]) / np.sqrt(1 - np.minimum(own**2, 0.98))
@@ -145,7 +130,7 @@ def with_links(
 
 def _dependence_by_class(
     population: Population, levels: Levels, parent: int, child: int, *, n_classes: int, chance: float
-) -> NDArray[np.float64]:
+) -> Floats:
     """How much more two bins go together in a class than in all: for (class, parent's bin, child's bin)."""
     shape = n_classes, levels.sizes[parent], levels.sizes[child]
     of_parent, of_child = levels.of_bin[parent], levels.of_bin[child]
@@ -153,16 +138,13 @@ def _dependence_by_class(
     share = population.share_of(code + of_child[population.rows[:, child]], int(np.prod(shape))).reshape(shape)
     of_class = np.maximum(share.sum(axis=(1, 2), keepdims=True), 1e-300)
     expected = share.sum(axis=2, keepdims=True) * share.sum(axis=1, keepdims=True) / of_class
-    expected = expected * _dependence(share.sum(axis=0))
+    # Over what would be in all if rows and columns had nothing to do with each other.
+    of_all = share.sum(axis=0)
+    independent = of_all.sum(axis=1, keepdims=True) * of_all.sum(axis=0, keepdims=True) / of_all.sum()
+    expected = expected * (of_all / np.maximum(independent, 1e-300))
     some = chance * of_class / np.maximum(np.bincount(population.labels, minlength=n_classes), 1)[:, None, None]
     ratio = (share + some) / (expected + some)
     return np.asarray(ratio[:, of_parent][:, :, of_child])
-
-
-def _dependence(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is in each entry, over what would be there if rows and columns had nothing to do with each other."""
-    independent = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True) / table.sum()
-    return np.asarray(table / np.maximum(independent, 1e-300))
 
 
 def _from_the_roots(n_columns: int, tree: Sequence[Link]) -> list[tuple[int, int, Link | None]]:
@@ -183,13 +165,7 @@ def _from_the_roots(n_columns: int, tree: Sequence[Link]) -> list[tuple[int, int
 
 
 def raked(population: Population, goals: Sequence[Table], settings: JointSettings) -> Population:
-    """Weights with which the population holds what each goal says, as far as the goals agree among themselves.
-
-    Args:
-        population: The rows.
-        goals: For each table the code of every row in it, and the probability of every code.
-        settings: How often, and how far a weight may grow.
-    """
+    """Weights with which the population holds what each goal says, as far as the goals agree among themselves."""
     start = population.weights / population.weights.sum()
     weights, tiny = start.copy(), 1e-2 / len(start)
     tables = [(codes.astype(np.int32), goal) for codes, goal in goals]

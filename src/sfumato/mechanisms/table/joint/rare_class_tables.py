@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.settings.joint import JointSettings
 
@@ -34,32 +34,19 @@ class LogRatioKernel:
 class RareRatios:
     """Of a class in one column, by shape and size: how likely it is, and the departure if it is that, in rows of each bin."""
 
-    log_likelihood: NDArray[np.float64]
-    mean: NDArray[np.float64]
+    log_likelihood: Floats
+    mean: Floats
 
 
 def rare_ratios(
-    binning: Binning,
-    margin: NDArray[np.float64],
-    settings: JointSettings,
-    *,
-    rows: float,
-    counts: NDArray[np.float64],
-    precision: NDArray[np.float64],
+    binning: Binning, margin: Floats, settings: JointSettings, *, rows: float, counts: Floats, precision: Floats
 ) -> RareRatios:
-    """What noisy counts say of a class.
-
-    Args:
-        binning: The column.
-        margin: The probability of each bin.
-        settings: Which curves are likely.
-        rows: Of the class.
-        counts: Its noisy counts.
-        precision: The inverse of the covariance of their noise.
-    """
+    """What noisy counts say of a class; `precision` is the inverse of the covariance of their noise."""
     kernels = [LogRatioKernel(*parts) for parts in settings.rare_shapes]
     outermost = settings.rare_outermost
-    roots = [_root(_kernel(one, margin, binning.ordered, outermost=outermost)) for one in kernels]
+    of_kernels = np.stack([_kernel(one, margin, binning.ordered, outermost=outermost) for one in kernels])
+    values, vectors = np.linalg.eigh(of_kernels)
+    roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
     sizes = np.array(settings.rare_sizes)[:, None, None]
     curves = _Curves(np.concatenate([sizes * root for root in roots]), margin, rows, counts, precision)
     at = curves.most_likely(steps=settings.rare_steps, least_gain=settings.rare_settled)
@@ -67,9 +54,7 @@ def rare_ratios(
     return RareRatios(np.asarray(log_likelihood), curves.expected(at) - rows * margin)
 
 
-def no_clearer(
-    shares: Sequence[NDArray[np.float64]], margins: Sequence[NDArray[np.float64]], settings: JointSettings
-) -> list[NDArray[np.float64]]:
+def no_clearer(shares: Sequence[Floats], margins: Sequence[Floats], settings: JointSettings) -> list[Floats]:
     """Shares of a class, column by column, with shorter logarithms where all columns together would show it too well.
 
     Rows are drawn as if a class departed in all columns at once. Real ones depart in some of them, and trees that learn from such
@@ -89,7 +74,7 @@ def no_clearer(
     return [np.asarray(share / share.sum()) for share in shorter]
 
 
-def _kernel(shape: LogRatioKernel, margin: NDArray[np.float64], along: int, *, outermost: float) -> NDArray[np.float64]:
+def _kernel(shape: LogRatioKernel, margin: Floats, along: int, *, outermost: float) -> Floats:
     """The covariance of the logarithm: the first `along` bins lie on a line, the others alone."""
     kernel = np.eye(len(margin))
     if along:
@@ -102,44 +87,39 @@ def _kernel(shape: LogRatioKernel, margin: NDArray[np.float64], along: int, *, o
     return kernel
 
 
-def _root(kernel: NDArray[np.float64]) -> NDArray[np.float64]:
-    values, vectors = np.linalg.eigh(kernel)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
 @dataclass(frozen=True)
 class _Curves:
     """Curves of all shapes and sizes at once, each in coordinates that are standard normal before anything is counted."""
 
-    root: NDArray[np.float64]  # by shape and size: from coordinates to logarithms
-    margin: NDArray[np.float64]
+    root: Floats  # by shape and size: from coordinates to logarithms
+    margin: Floats
     rows: float
-    counts: NDArray[np.float64]
-    precision: NDArray[np.float64]
+    counts: Floats
+    precision: Floats
 
-    def expected(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected(self, at: Floats) -> Floats:
         """Rows of the class in every bin."""
         logs = np.log(np.maximum(self.margin, 1e-12)) + np.einsum("kbi,ki->kb", self.root, at)
         odds = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(self.rows * odds / odds.sum(axis=1, keepdims=True))
 
-    def cost(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cost(self, at: Floats) -> Floats:
         """Minus the logarithm of how likely the counts and the curve are together, but for a constant."""
         left = self.counts - self.expected(at)
         return np.asarray(0.5 * ((left @ self.precision) * left).sum(axis=1) + 0.5 * (at**2).sum(axis=1))
 
-    def slopes(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    def slopes(self, at: Floats) -> Floats:
         """How expected rows change with every coordinate."""
         rows = self.expected(at)
         mean = np.einsum("kb,kbi->ki", rows / max(self.rows, 1e-300), self.root)
         return np.asarray(rows[:, :, None] * (self.root - mean[:, None]))
 
-    def bend(self, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    def bend(self, at: Floats) -> Floats:
         """The second derivative of the cost, without that of expected rows (Gauss-Newton)."""
         slopes = self.slopes(at)
         return np.asarray(np.swapaxes(slopes, 1, 2) @ (self.precision @ slopes) + np.eye(self.root.shape[2]))
 
-    def most_likely(self, *, steps: int, least_gain: float) -> NDArray[np.float64]:
+    def most_likely(self, *, steps: int, least_gain: float) -> Floats:
         """The coordinates of least cost, from those of all rows on."""
         at = np.zeros((len(self.root), self.root.shape[2]))
         cost, damping = self.cost(at), np.full(len(at), 1e-3)

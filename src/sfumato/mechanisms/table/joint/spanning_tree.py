@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.common.simplex import fit_margins
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels
@@ -18,9 +18,9 @@ class Link:
 
     left: int
     right: int
-    table: NDArray[np.float64]
+    table: Floats
 
-    def given(self, parent: int) -> NDArray[np.float64]:
+    def given(self, parent: int) -> Floats:
         """The table with the parent's bins as its rows."""
         return self.table if self.left == parent else self.table.T
 
@@ -51,42 +51,27 @@ def link_layout(pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Layou
     return Layout(tuple(sizes[i] * sizes[j] for i, j in pairs))
 
 
-@dataclass(frozen=True)
-class LinkCoder:
+def link_places(bins: Integers, pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Integers:
     """For each row of bins its place in the table of every pair."""
-
-    pairs: tuple[tuple[int, int], ...]
-    sizes: tuple[int, ...]
-
-    def __call__(self, bins: NDArray[np.int64]) -> NDArray[np.int64]:
-        """By row and pair."""
-        left, right = np.array(self.pairs).T
-        widths, starts = np.array(self.sizes)[right], link_layout(self.pairs, self.sizes).starts
-        return np.asarray(bins.take(left, axis=1) * widths + bins.take(right, axis=1) + starts)
+    left, right = np.array(pairs).T
+    widths, starts = np.array(sizes)[right], link_layout(pairs, sizes).starts
+    return np.asarray(bins.take(left, axis=1) * widths + bins.take(right, axis=1) + starts)
 
 
 def fine_link(
     goal: Goal,
     levels: Levels,
-    counted: NDArray[np.float64],
-    population: NDArray[np.float64],
-    margins: Sequence[NDArray[np.float64]],
+    counted: Floats,
+    population: Floats,
+    margins: Sequence[Floats],
     settings: JointSettings,
     *,
     total: float,
     stddev: float,
 ) -> Link:
-    """A fine table: cells that stand out count, the others follow the population, brought to the coarse table.
+    """A fine table: cells that stand out count, the others follow the population, brought to the coarse table, the goal.
 
-    Args:
-        goal: The coarse table.
-        levels: Of its columns.
-        counted: Noisy counts of pairs of bins.
-        population: The same in the population, as probabilities.
-        margins: The probability of each bin of both columns.
-        settings: What stands out.
-        total: Rows in all.
-        stddev: The noise of a count.
+    `counted` are noisy counts of pairs of bins, and `population` has the same as probabilities.
     """
     i, j = goal.columns
     left, right = levels.of_bin[i], levels.of_bin[j]

@@ -5,15 +5,16 @@ sign of its class's half: the sum is large where the three decide together. All 
 of signs with single signs, so one outer sum has them all, each three times.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.joint.pairs import all_pairs
 
 
-def sign_tables(margins: list[NDArray[np.float64]], orders: list[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
+def sign_tables(margins: list[Floats], orders: list[Integers]) -> list[Floats]:
     """For every column a sign for each bin: below or above its median, along its order."""
     tables = []
     for margin, order in zip(margins, orders, strict=True):
@@ -25,31 +26,26 @@ def sign_tables(margins: list[NDArray[np.float64]], orders: list[NDArray[np.int6
     return tables
 
 
-def sign_products(signs: NDArray[np.float64], half: NDArray[np.int64]) -> NDArray[np.float64]:
+def sign_products(signs: Floats, half: Integers) -> Floats:
     """For each row the products of all pairs of signs, turned by its half, and the signs: both in units of length 1."""
     left, right = np.array(all_pairs(signs.shape[1])).T
     pairs = signs[:, left] * signs[:, right] * np.where(half == 1, 1.0, -1.0)[:, None]
     return np.concatenate([pairs / np.sqrt(len(left)), signs / np.sqrt(signs.shape[1])], axis=1)
 
 
+def products_of_rows(bins: Integers, labels: Integers, signs: Sequence[Floats], of_class: Integers) -> Floats:
+    """The same of rows of bins, by the sign of every bin and the half of every class."""
+    own = np.stack([sign[column] for sign, column in zip(signs, bins.T, strict=True)], axis=1)
+    return sign_products(own, of_class[labels])
+
+
 def strongest_triples(
-    products: NDArray[np.float64],
-    expected: NDArray[np.float64],
-    *,
-    stddev: float,
-    total: float,
-    most: int,
-    sure: float,
+    products: Floats, expected: Floats, *, stddev: float, total: float, most: int, sure: float
 ) -> list[tuple[int, int, int]]:
     """Triples that stand out of the noise and of what the population has already, the strongest first.
 
-    Args:
-        products: Noisy sums of (pair, single) products.
-        expected: The same sums over the population, scaled to all rows.
-        stddev: The noise of an entry.
-        total: Rows in all.
-        most: How many are given, at most.
-        sure: By so many standard deviations they must stand out.
+    `products` are noisy sums of (pair, single) products, and `expected` the same sums over the population, scaled to
+    all rows.
     """
     k = products.shape[1]
     at = {pair: i for i, pair in enumerate(all_pairs(k))}

@@ -78,8 +78,3 @@ class PersonNorms:
     cubes: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
     teacher: tuple[float, float] = (0.6, 0.5)  #: errors of a rule are mostly small
     residuals: tuple[float, float] = (0.3, 0.5)  #: their squares even more so
-
-    def of(self, stage: str) -> tuple[float, float]:
-        """The factor and the power of a stage."""
-        norm: tuple[float, float] = getattr(self, stage)
-        return norm

@@ -51,7 +51,6 @@ ABLATIONS: Mapping[str, Mapping[str, object]] = {
     "round values": {"columns.rounds_values": False},
     "differences": {"sizes.compares_columns": False},
     "codes": {"sizes.counts_codes": False},
-    "lengthened ratios": {"joint.lengthens_ratios": False},
     "recount of a rare class": {"joint.recounts_rare": False},
     "moments": _shares("moments"),
     "pairs": _shares("pairs", "contrasts", "links"),

@@ -6,13 +6,12 @@ and differences of columns. Noisy gradients of private rows may then correct the
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.layout import BinCodes, added
 from sfumato.mechanisms.table.settings.target import TargetSettings
 
@@ -22,56 +21,45 @@ class GeneratorRule:
     """Scores of rows: one for two classes, else one for each class."""
 
     bins: BinCodes
-    orders: Sequence[NDArray[np.int64]]
-    additive: NDArray[np.float64]
+    orders: Sequence[Integers]
+    additive: Floats
     trees: Any
-    classes: NDArray[np.int64]
+    classes: Integers
     farthest: float
     impossible: float
 
-    def additive_scores(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def additive_scores(self, rows: Integers) -> Floats:
         """What single columns say."""
         return added(self.additive, self.bins.codes(rows))
 
-    def beyond(self, rows: NDArray[np.int64], additive: NDArray[np.float64]) -> NDArray[np.float64]:
+    def beyond(self, rows: Integers, additive: Floats) -> Floats:
         """What the trees say beyond that, in [-1, 1]."""
         if self.trees is None:
             return np.zeros_like(additive)
         scores = self.trees.decision_function(np.concatenate([self._ranked(rows), additive], axis=1))
         scores = scores.reshape(len(rows), -1)
         if additive.shape[1] > 1:
-            scores = spread_over(scores, self.classes, additive.shape[1], impossible=self.impossible)
+            if scores.shape[1] == 1:
+                scores = np.concatenate([-scores / 2, scores / 2], axis=1)
+            of_all = np.full(additive.shape, self.impossible)
+            of_all[:, self.classes] = scores
             known = np.isin(np.arange(additive.shape[1]), self.classes)
-            more = np.where(known, scores - additive, 0.0)
+            more = np.where(known, of_all - additive, 0.0)
             more -= more.sum(axis=1, keepdims=True) / max(int(known.sum()), 1) * known
         else:
             more = scores - additive
         return np.asarray(np.clip(more, -self.farthest, self.farthest) / self.farthest)
 
-    def _ranked(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _ranked(self, rows: Integers) -> Floats:
         """Every bin by its place in the order of its column: so that a tree can cut categories too."""
-        return np.stack([rank[column] for rank, column in zip(self._ranks, rows.T, strict=True)], axis=1)
-
-    @cached_property
-    def _ranks(self) -> list[NDArray[np.float64]]:
-        return [np.argsort(order).astype(np.float64) for order in self.orders]
-
-
-def spread_over(
-    scores: NDArray[np.float64], classes: NDArray[np.int64], n_classes: int, *, impossible: float
-) -> NDArray[np.float64]:
-    """Scores of the classes that were seen, in a table of all."""
-    if scores.shape[1] == 1:
-        scores = np.concatenate([-scores / 2, scores / 2], axis=1)
-    out = np.full((len(scores), n_classes), impossible)
-    out[:, classes] = scores
-    return out
+        ranks = [np.argsort(order).astype(np.float64) for order in self.orders]
+        return np.stack([rank[column] for rank, column in zip(ranks, rows.T, strict=True)], axis=1)
 
 
 def learn_rule(
-    rows: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    orders: Sequence[NDArray[np.int64]],
+    rows: Integers,
+    labels: Integers,
+    orders: Sequence[Integers],
     bins: BinCodes,
     settings: TargetSettings,
     *,
@@ -81,16 +69,8 @@ def learn_rule(
 ) -> GeneratorRule | None:
     """From rows of the generator; None where they hold one class alone.
 
-    Args:
-        rows: Their bins.
-        labels: Their classes.
-        orders: The order of each column's bins.
-        bins: Where each bin has its weight.
-        settings: Of the trees.
-        n_classes: Classes that a row can have.
-        with_trees: Whether trees are learned too.
-        trust: What a row weighs, beside a prior of weights of size one. Where the tables behind the rows are noisy, columns
-            that hang together would have large weights of opposite signs for what is only noise in their difference.
+    `trust` is what a row weighs, beside a prior of weights of size one. Where the tables behind the rows are noisy,
+    columns that hang together would have large weights of opposite signs for what is only noise in their difference.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.exceptions import ConvergenceWarning
@@ -101,9 +81,7 @@ def learn_rule(
         return None
     model = LogisticRegression(C=trust, max_iter=100, fit_intercept=False)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # a hundred steps are near enough, and nobody could do anything
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a hundred steps are near enough
         model.fit(bins.one_hot(rows), labels)
     if n_classes == 2:
         additive = np.asarray(model.coef_, dtype=np.float64)
@@ -114,8 +92,7 @@ def learn_rule(
         additive = np.zeros((n_classes, bins.width))
         additive[:, -1] = settings.impossible
         additive[classes] = coefficients
-    limits = settings.tree_farthest, settings.impossible
-    plain = GeneratorRule(bins, orders, additive, None, classes, *limits)
+    plain = GeneratorRule(bins, orders, additive, None, classes, settings.tree_farthest, settings.impossible)
     if not with_trees or len(classes) > settings.tree_classes:
         return plain
     seen = np.concatenate([plain._ranked(rows), plain.additive_scores(rows)], axis=1)
@@ -129,12 +106,10 @@ def learn_rule(
         early_stopping=False,
         random_state=0,
     )
-    return GeneratorRule(bins, orders, additive, trees.fit(seen, labels), classes, *limits)
+    return replace(plain, trees=trees.fit(seen, labels))
 
 
-def _as_steep(
-    additive: NDArray[np.float64], rows: NDArray[np.int64], labels: NDArray[np.int64], bins: BinCodes, *, ridge: float
-) -> NDArray[np.float64]:
+def _as_steep(additive: Floats, rows: Integers, labels: Integers, bins: BinCodes, *, ridge: float) -> Floats:
     """The weights times what makes their scores as steep as the labels are: a prior turns them, and must not flatten them."""
     from sklearn.linear_model import LogisticRegression
 

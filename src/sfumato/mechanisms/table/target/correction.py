@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.compiled import products_at
 from sfumato.mechanisms.common.layout import Layout, added
 from sfumato.mechanisms.common.logistic import error_slopes, probabilities
@@ -27,61 +27,51 @@ from sfumato.mechanisms.table.target.classifier import GeneratorRule
 from sfumato.public.plan.measured import Measured
 
 #: Asks for the noisy gradient at given corrections: of the bins' weights, of the intercepts, and of the belief in the trees.
-Ask = Callable[[NDArray[np.float64]], tuple[Measured, Measured, Measured]]
+Ask = Callable[[Floats], tuple[Measured, Measured, Measured]]
 
 
 @dataclass(frozen=True)
 class StandIns:
     """Rows of the generator that stand for the private ones: their codes, what the rule says of them, what their errors weigh."""
 
-    codes: NDArray[np.int64]
+    codes: Integers
     width: int
-    additive: NDArray[np.float64]
-    beyond: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    additive: Floats
+    beyond: Floats
+    weights: Floats
 
-    def hessians(self, corrections: NDArray[np.float64], *, together: float) -> list[NDArray[np.float64]]:
+    def hessians(self, corrections: Floats, *, together: float) -> list[Floats]:
         """How fast the sum of errors grows with the corrections, of each class as if it were alone."""
         slopes = error_slopes(probabilities(corrected(corrections, self.codes, self.additive, self.beyond)))
         slopes = slopes * self.weights[:, None] * (together if slopes.shape[1] > 1 else 1.0)
-        return [self._hessian(slope, self.beyond[:, c]) for c, slope in enumerate(slopes.T)]
+        both = zip(*(np.ascontiguousarray(columns.T) for columns in (self.beyond, slopes)), strict=True)
+        return [np.asarray(products_at(self.codes, beyond, slope, self.width)) for beyond, slope in both]
 
-    def within(self, radius: float, move: NDArray[np.float64]) -> NDArray[np.float64]:
+    def within(self, radius: float, move: Floats) -> Floats:
         """The move of each class, shortened until its scores move by no more than a radius, in the root of their mean square."""
         moved = corrected(move, self.codes, np.zeros_like(self.additive), self.beyond)
-        return np.asarray(
-            move * np.minimum(1.0, radius / np.sqrt(np.maximum((moved**2).mean(axis=0), 1e-300)))[:, None]
-        )
-
-    def _hessian(self, slope: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(
-            products_at(self.codes, np.ascontiguousarray(beyond), np.ascontiguousarray(slope), self.width)
-        )
+        length = np.sqrt(np.maximum((moved**2).mean(axis=0), 1e-300))
+        return np.asarray(move * np.minimum(1.0, radius / length)[:, None])
 
 
-def stand_ins(rule: GeneratorRule, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> StandIns:
+def stand_ins(rule: GeneratorRule, rows: Integers, weights: Floats) -> StandIns:
     """Rows with all that is needed of them."""
     additive = rule.additive_scores(rows)
     return StandIns(rule.bins.codes(rows), rule.bins.width, additive, rule.beyond(rows, additive), weights)
 
 
-def corrected(
-    corrections: NDArray[np.float64],
-    codes: NDArray[np.int64],
-    additive: NDArray[np.float64],
-    beyond: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def corrected(corrections: Floats, codes: Integers, additive: Floats, beyond: Floats) -> Floats:
     """Scores: the additive part, its corrections, and what is believed of the trees (the last entry)."""
     return np.asarray(additive + added(corrections[:, :-1], codes) + beyond * corrections[:, -1])
 
 
-def rate_corrections(rate_ratios: NDArray[np.float64]) -> NDArray[np.float64]:
+def rate_corrections(rate_ratios: Floats) -> Floats:
     """What to add to the scores of a rule that was learned where each class had its rate over its ratio."""
     of_class = np.log(np.maximum(rate_ratios, 1e-12))
     return of_class if len(of_class) > 2 else np.asarray([of_class[1] - of_class[0]])
 
 
-def no_corrections(to_rates: NDArray[np.float64], settings: TargetSettings, *, width: int) -> NDArray[np.float64]:
+def no_corrections(to_rates: Floats, settings: TargetSettings, *, width: int) -> Floats:
     """The generator's own rule, with the classes at their rates."""
     start = np.zeros((len(to_rates), width + 1))
     start[:, -2], start[:, -1] = to_rates, settings.tree_believed * settings.tree_farthest
@@ -97,19 +87,19 @@ class FullestBins:
     right has no error on average in any row, whatever these weigh.
     """
 
-    bins: NDArray[np.int64]
+    bins: Integers
     fewest_others: int
 
-    def others(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def others(self, rows: Integers) -> Flags:
         """Where rows of bins differ from it."""
         return np.asarray(rows != self.bins)
 
-    def weights(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def weights(self, rows: Integers) -> Floats:
         """What makes each row's length 1, with a one at every other bin that it has."""
         return np.asarray(1 / np.sqrt(np.maximum(self.others(rows).sum(axis=1), 1)))
 
 
-def fullest_bins(margins: Sequence[NDArray[np.float64]], population: Population, *, few: float) -> FullestBins:
+def fullest_bins(margins: Sequence[Floats], population: Population, *, few: float) -> FullestBins:
     """From the probability of each bin, and from the population's rows, of which few may differ in fewer columns."""
     bins = np.array([int(np.argmax(margin)) for margin in margins], dtype=np.int64)
     n_others = (population.rows != bins).sum(axis=1)
@@ -121,28 +111,19 @@ def fullest_bins(margins: Sequence[NDArray[np.float64]], population: Population,
 class CorrectionPrior:
     """What is assumed of corrections before any gradient: independent Gaussians of mean zero.
 
-    Args:
-        alike: The precision of the bins' parts, of size one. The last is how far to believe the trees.
-        curves: By class and column, the rule's weights of the column's bins; after all columns, their sum.
-        settings: Sizes, before they are learned and the range of them.
+    `alike` is the precision of the bins' parts, of size one; the last is how far to believe the trees. `curves` are, by
+    class and column, the rule's weights of the column's bins; after all columns, their sum.
     """
 
-    alike: NDArray[np.float64]
-    curves: NDArray[np.float64]
+    alike: Floats
+    curves: Floats
     settings: TargetSettings
 
     @staticmethod
     def of_rule(
-        additive: NDArray[np.float64], layout: Layout, settings: TargetSettings, *, runs: Sequence[tuple[int, int]]
+        additive: Floats, layout: Layout, settings: TargetSettings, *, runs: Sequence[tuple[int, int]]
     ) -> "CorrectionPrior":
-        """About an additive rule.
-
-        Args:
-            additive: The rule's weights, by class: of all bins, and of the intercept.
-            layout: Where the bins of each column lie.
-            settings: As above.
-            runs: Where the bins of each number start and stop.
-        """
+        """About a rule's weights, by class: of all bins, and of the intercept. Bins of a number run from a start to a stop."""
         n_columns, width = len(layout.sizes), additive.shape[1]
         column_of = np.repeat(np.arange(n_columns), layout.sizes)
         curves = np.zeros((len(additive), n_columns + 1, width + 1))
@@ -156,25 +137,18 @@ class CorrectionPrior:
         alike = _alike_along(runs, width=width + 1, precision_between=settings.prior_neighbours)
         return CorrectionPrior(alike, curves, settings)
 
-    @property
-    def first_sizes(self) -> NDArray[np.float64]:
-        """Of the parts of bins and of columns, by class."""
-        return np.tile((self.settings.prior_bin, self.settings.prior_column), (len(self.curves), 1))
-
-    def corrections(self, c: int, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def corrections(self, c: int, amounts: Floats) -> Floats:
         """The sum of all parts of a class, each by its amount: those of bins, then those of columns."""
         n_bins = len(self.alike)
         return np.asarray(amounts[:n_bins] + amounts[n_bins:] @ self.curves[c])
 
-    def precision(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    def precision(self, sizes: Floats) -> Floats:
         """Of the amounts of all parts, given their sizes."""
         of_bins = self.alike / sizes[0] ** 2
         of_bins[-1, -1] = (self.settings.tree_believed * self.settings.tree_farthest) ** -2
         return np.asarray(linalg.block_diag(of_bins, np.eye(self.curves.shape[1]) / sizes[1] ** 2))
 
-    def learned(
-        self, sizes: NDArray[np.float64], amounts: NDArray[np.float64], covariance: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def learned(self, sizes: Floats, amounts: Floats, covariance: Floats) -> Floats:
         """The sizes that go best with the amounts, by how many of these are settled (MacKay, "Bayesian interpolation", 1992)."""
         n_bins = len(self.alike)
         kinds = (slice(0, n_bins - 1), self.alike[:-1, :-1]), (slice(n_bins, None), np.eye(self.curves.shape[1]))
@@ -187,7 +161,7 @@ class CorrectionPrior:
         return new
 
 
-def _alike_along(runs: Sequence[tuple[int, int]], *, width: int, precision_between: float) -> NDArray[np.float64]:
+def _alike_along(runs: Sequence[tuple[int, int]], *, width: int, precision_between: float) -> Floats:
     """The precision of amounts of size one, of which neighbours along a number are alike."""
     precision = np.eye(width)
     for start, stop in runs:
@@ -197,71 +171,56 @@ def _alike_along(runs: Sequence[tuple[int, int]], *, width: int, precision_betwe
     return precision
 
 
-@dataclass(frozen=True)
-class _Gradient:
-    """A gradient, the corrections at which it was taken, and the standard deviation of each entry."""
-
-    gradient: NDArray[np.float64]
-    at: NDArray[np.float64]
-    stddev: NDArray[np.float64]
-
-
 def learn_corrections(
     ask: Ask,
     generator: StandIns,
-    start: NDArray[np.float64],
+    start: Floats,
     settings: TargetSettings,
     *,
     prior: CorrectionPrior,
-    unseen: NDArray[np.bool_],
+    unseen: Flags,
     times: int,
-) -> NDArray[np.float64]:
-    """Corrections from noisy gradients.
+) -> Floats:
+    """Corrections from noisy gradients over private rows, for which rows of the generator stand.
 
-    Args:
-        ask: Gives a noisy gradient over private rows.
-        generator: Rows that stand for them.
-        start: The corrections to begin with: none.
-        settings: How far gradients are followed.
-        prior: What is assumed of corrections before any gradient.
-        unseen: The bins' weights for which no gradient is given: it follows from the others.
-        times: How many gradients to ask for.
+    `unseen` are the bins' weights for which no gradient is given: it follows from the others.
     """
-    now, sizes = start, prior.first_sizes
-    measured: list[_Gradient] = []
+    now, sizes = start, np.tile((settings.prior_bin, settings.prior_column), (len(start), 1))
+    measured: list[tuple[Floats, Floats, Floats]] = []
     for t in range(1, times + 1):
         bins, everywhere, trees = ask(now)
         gradient = np.column_stack([bins.values, everywhere.values, trees.values])
         stddev = np.append(np.where(unseen, np.inf, bins.stddev), [everywhere.stddev, trees.stddev])
-        measured.append(_Gradient(gradient, now, stddev))
+        measured.append((gradient, now, stddev))
         best, sizes = _posterior(measured, generator, now, start, settings, prior, sizes)
         now = now + generator.within(settings.radius / t, best - now)
     return now
 
 
 def _posterior(
-    measured: Sequence[_Gradient],
+    measured: Sequence[tuple[Floats, Floats, Floats]],
     generator: StandIns,
-    here: NDArray[np.float64],
-    start: NDArray[np.float64],
+    here: Floats,
+    start: Floats,
     settings: TargetSettings,
     prior: CorrectionPrior,
-    sizes: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    sizes: Floats,
+) -> tuple[Floats, Floats]:
     """The corrections at which all gradients would be zero, as nearly as their noise allows; and their learned sizes.
 
     The Hessian is not that of the private rows, so a gradient that was taken far from here counts for less: what it would be
     here is known up to a part of the most that any Hessian with this diagonal could make of the way (Cauchy and Schwarz).
+    A gradient is measured with the corrections at which it was taken and the standard deviation of each entry.
     """
     means, learned = [], sizes.copy()
     for c, hessian in enumerate(generator.hessians(here, together=settings.together)):
         trust, pull = np.zeros(len(hessian)), np.zeros(len(hessian))
-        for one in measured:
-            way = one.at[c] - here[c]
+        for gradient, at, stddev in measured:
+            way = at[c] - here[c]
             doubt = settings.hessian_doubt**2 * np.diag(hessian) * float(way @ hessian @ way)
-            of_one = 1 / (one.stddev**2 + doubt)
+            of_one = 1 / (stddev**2 + doubt)
             trust += of_one
-            pull += of_one * (hessian @ one.at[c] - one.gradient[c])
+            pull += of_one * (hessian @ at[c] - gradient[c])
         curves = prior.curves[c].T
         # What the gradients say of the bins' parts says it of the columns': these are sums of them.
         root = hessian * np.sqrt(trust)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.joint.generator import Generator
@@ -22,7 +22,7 @@ from sfumato.mechanisms.table.settings.target import TargetSettings
 class ColumnParts:
     """A column in parts: the part of each of its cells. The first `ordered` of them lie along a line."""
 
-    of_cell: NDArray[np.int64]
+    of_cell: Integers
     ordered: int
 
     @property
@@ -37,15 +37,15 @@ class PairCells:
 
     left: int
     right: int
-    left_of_cell: NDArray[np.int64]
-    right_of_cell: NDArray[np.int64]
+    left_of_cell: Integers
+    right_of_cell: Integers
 
     @property
     def shape(self) -> tuple[int, int]:
         """The levels of either column."""
         return int(self.left_of_cell.max()) + 1, int(self.right_of_cell.max()) + 1
 
-    def codes(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    def codes(self, cells: Integers) -> Integers:
         """Where each row lies."""
         left, right = self.left_of_cell[cells[:, self.left]], self.right_of_cell[cells[:, self.right]]
         return np.asarray(left * self.shape[1] + right)
@@ -63,13 +63,13 @@ class Effects:
         """Columns first, then pairs."""
         return Layout((*(c.size for c in self.columns), *(pair.shape[0] * pair.shape[1] for pair in self.pairs)))
 
-    def codes(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    def codes(self, cells: Integers) -> Integers:
         """The entries of each row, from its cells."""
         of_columns = [column.of_cell[cells[:, j]] for j, column in enumerate(self.columns)]
         of_pairs = [pair.codes(cells) for pair in self.pairs]
         return np.asarray(np.stack([*of_columns, *of_pairs], axis=1) + self.layout.starts)
 
-    def precisions(self, settings: TargetSettings) -> list[NDArray[np.float64]]:
+    def precisions(self, settings: TargetSettings) -> list[Floats]:
         """What is assumed of each table before any sum, for numbers of size one: neighbours are alike."""
         along, among = settings.effect_neighbours, settings.effect_cells
         of_columns = [np.eye(c.size) + along * _steps(c.ordered, of=c.size) for c in self.columns]
@@ -83,7 +83,14 @@ class Effects:
 
 def column_parts(binnings: Sequence[Binning], *, most: int) -> tuple[ColumnParts, ...]:
     """Numbers in their bins; categories each by itself, the fullest of them where there are more than so many."""
-    return tuple(_parts_of(binning, most=most) for binning in binnings)
+    parts = []
+    for binning in binnings:
+        if not binning.cells.column.is_coded:
+            parts.append(ColumnParts(binning.bin_of, binning.ordered))
+            continue
+        place = np.argsort(np.argsort(-binning.mass, kind="stable"))
+        parts.append(ColumnParts(np.minimum(place, max(most, binning.size) - 1), 0))
+    return tuple(parts)
 
 
 def pair_cells(
@@ -98,15 +105,7 @@ def pair_cells(
     return tuple(PairCells(i, j, of_cell[i], of_cell[j]) for i, j in pairs)
 
 
-def _parts_of(binning: Binning, *, most: int) -> ColumnParts:
-    if not binning.cells.column.is_coded:
-        return ColumnParts(binning.bin_of, binning.ordered)
-    place = np.empty(len(binning.mass), dtype=np.int64)
-    place[np.argsort(-binning.mass, kind="stable")] = np.arange(len(binning.mass))
-    return ColumnParts(np.minimum(place, max(most, binning.size) - 1), 0)
-
-
-def _steps(n: int, *, of: int | None = None) -> NDArray[np.float64]:
+def _steps(n: int, *, of: int | None = None) -> Floats:
     """The sum of squared differences of neighbours among the first n of some numbers, as a matrix."""
     steps = np.diff(np.eye(n), axis=0) if n > 1 else np.zeros((0, n))
     return np.asarray(linalg.block_diag(steps.T @ steps, np.zeros(((of or n) - n, (of or n) - n))))

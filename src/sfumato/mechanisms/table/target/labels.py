@@ -4,14 +4,14 @@ A class that has too few rows for gradients gets steeper scores: where noise hid
 distinguish it from the others, and from few labels that look like chance a learner learns chance.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.labels import expected_labels, score_order, systematic_labels
-from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
+from sfumato.mechanisms.table.columns.code_tables import CodeScores
 from sfumato.mechanisms.table.joint.balanced_sampling import balanced_walk
 from sfumato.mechanisms.table.joint.population import Population
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
@@ -22,38 +22,27 @@ from sfumato.mechanisms.table.settings.target import TargetSettings
 class ClassLabels:
     """What the generator's rule and the corrected one say of every row of the population."""
 
-    generator: NDArray[np.float64]
-    corrected: NDArray[np.float64]
+    generator: Floats
+    corrected: Floats
     codes: CodeScores = field(default_factory=dict)  # by the places of columns; both rules have them besides
-
-    def of_codes(self, cells: Sequence[NDArray[np.int64]]) -> NDArray[np.float64] | float:
-        """What the categories of rows add to their scores, from the cells of every column."""
-        return code_scores(self.codes, cells)
 
 
 def draw_labels(
-    scores: NDArray[np.float64],
-    rates: NDArray[np.float64],
+    scores: Floats,
+    rates: Floats,
     rng: np.random.Generator,
     *,
     alike: NDArray[np.int32],
-    same: NDArray[np.int64],
+    same: Integers,
     settings: SamplingSettings | None = None,
-) -> NDArray[np.int64]:
+) -> Integers:
     """A label for each row by its scores, with intercepts that keep the rates of the classes.
 
-    Rows that are alike share the chance: of those with one category, of one interval of a number, of one interval of scores, about
-    as many have a label as should. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the
-    rarest class has fewer rows than there are categories and intervals, it is balanced among coarser parts of them; where it has not
-    even two rows for each column, rows with like scores alone share the chance.
-
-    Args:
-        scores: By row and class; a single score is that of the second of two classes.
-        rates: Of the classes.
-        rng: Of the labels.
-        alike: By row and column, a code: rows are alike in a column where they share it.
-        same: The kind of each row: rows of a kind share everything.
-        settings: How chance is shared; the default where none is given.
+    Rows that are `alike` in a column, where they share its code, share the chance: of those with one category, of one
+    interval of a number, of one interval of scores, about as many have a label as should; rows of the `same` kind share
+    everything. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the rarest
+    class has fewer rows than there are categories and intervals, it is balanced among coarser parts of them; where it
+    has not even two rows for each column, rows with like scores alone share the chance.
     """
     settings = settings or SamplingSettings()
     p = expected_labels(scores, rates, rounds=settings.rate_rounds)
@@ -71,24 +60,15 @@ def draw_labels(
     return balanced_walk(p, np.column_stack([alike, same, interval]), rng, settings)
 
 
-def _parts(codes: NDArray[np.integer], weight: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+def _parts(codes: NDArray[np.integer], weight: Floats, most: int) -> Integers:
     """The part of each row, at most so many: neighbouring codes together, with about the same weight in each part."""
     mass = np.bincount(codes, weights=weight)
     middle = np.cumsum(mass) - mass / 2
     return np.asarray(np.minimum(middle / mass.sum() * most, most - 1).astype(np.int64)[codes])
 
 
-def rare_scores(
-    learned: NDArray[np.float64], population: Population, settings: TargetSettings, *, rare: int
-) -> NDArray[np.float64]:
-    """Scores of the second of two classes for every row of the population.
-
-    Args:
-        learned: By the rule, one for each row.
-        population: The rows, each with the class that it was drawn for.
-        settings: When and how much steeper.
-        rare: The rarer class.
-    """
+def rare_scores(learned: Floats, population: Population, settings: TargetSettings, *, rare: int) -> Floats:
+    """Scores of the second of two classes for every row of the population: those that were learned, or steeper ones."""
     share = np.average(population.labels == rare, weights=population.weights)
     if not settings.steepens_rare or share >= settings.rare_exception:
         return learned
@@ -98,7 +78,7 @@ def rare_scores(
     return learned * float(np.clip(settings.rare_near / gap, 1.0, settings.rare_steeper))
 
 
-def _gap(scores: NDArray[np.float64], population: Population, rare: int) -> float:
+def _gap(scores: Floats, population: Population, rare: int) -> float:
     """How far the mean score of a class lies above that of the other."""
     is_rare = population.labels == rare
     if not is_rare.any() or is_rare.all():

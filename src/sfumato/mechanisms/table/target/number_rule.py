@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.joint.balanced_sampling import exchanged_errors
 from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
@@ -23,7 +23,7 @@ class CorrectedNumber:
     `is_all`: nothing else is known of the target, so errors are chance.
     """
 
-    predicted: NDArray[np.float64] = field(repr=False)
+    predicted: Floats = field(repr=False)
     learned: tuple[LearnedEffects, ...] = field(repr=False)
     unit: float
     mean: float
@@ -31,34 +31,29 @@ class CorrectedNumber:
     spread: float = 1.0
     is_all: bool = False
 
-    def deviations(self, predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+    def deviations(self, predicted: Floats) -> Floats:
         """The rule's distance from its mean, within [-1, 1]."""
         return np.clip((predicted - self.mean) / self.farthest, -1.0, 1.0)
 
-    def corrections(self, predicted: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    def corrections(self, predicted: Floats, cells: Integers) -> Floats:
         """What is added to the rule for rows with these cells, in the target's units."""
         deviations = self.deviations(predicted)
         return self.unit * sum((one.added(cells, deviations) for one in self.learned), np.zeros(len(predicted)))
 
     def moved(
         self,
-        values: NDArray[np.float64],
-        chosen: NDArray[np.int64],
-        cells: NDArray[np.int64],
+        values: Floats,
+        chosen: Integers,
+        cells: Integers,
         rng: np.random.Generator,
         settings: SamplingSettings,
         *,
         alpha: float,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """The same values, each at a row where the corrected rule and an error of that row, or of one like it, lead to its rank.
 
-        Args:
-            values: Of rows of the population, drawn by their level. Missing ones stay where they are.
-            chosen: Which rows these are.
-            cells: Their cells.
-            rng: Of who gets which error.
-            settings: How errors are exchanged.
-            alpha: How far the corrections are followed, from 0 (not at all) to 1.
+        Values are of the chosen rows of the population, drawn by their level; missing ones stay where they are.
+        Corrections are followed as far as `alpha` says, from 0 (not at all) to 1.
         """
         known = np.flatnonzero(~np.isnan(values))
         before, predicted, at = values[known], self.predicted[chosen[known]], cells[known]
@@ -78,9 +73,9 @@ class NumberRule:
     """
 
     known: float
-    cells: NDArray[np.int64]
-    predicted: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    cells: Integers
+    predicted: Floats
+    errors: Floats
     trees: Any
 
     @staticmethod
@@ -109,23 +104,20 @@ class NumberRule:
 
     def uncorrected(self, generator: Generator, settings: TargetSettings) -> CorrectedNumber:
         """The rule without corrections."""
-        order = [np.argsort(order).astype(np.float64) for order in generator.orders]
-        rows = generator.population.rows
-        of_all = self.trees.predict(
-            np.stack([rank[column] for rank, column in zip(order, rows.T, strict=True)], axis=1)
-        )
+        ranks = [np.argsort(order).astype(np.float64) for order in generator.orders]
+        of_all = self.trees.predict(ranked(ranks, generator.population.rows))
         mean = float(self.predicted.mean())
         farthest = max(float(np.abs(self.predicted - mean).max()), 1e-12 * max(1.0, abs(mean)))
         cut = settings.error_beyond * float(np.quantile(np.abs(self.errors), settings.error_cut))
         return CorrectedNumber(of_all, (), max(cut, 1e-9 * farthest), mean, farthest)
 
 
-def ranks_of(generator: Generator) -> tuple[NDArray[np.float64], ...]:
+def ranks_of(generator: Generator) -> tuple[Floats, ...]:
     """For each cell of a column the place of its bin in the column's order: so that a tree can cut categories too."""
     columns = zip(generator.orders, generator.binned.binnings, strict=True)
     return tuple(np.argsort(order).astype(np.float64)[binning.bin_of] for order, binning in columns)
 
 
-def ranked(ranks: Sequence[NDArray[np.float64]], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+def ranked(ranks: Sequence[Floats], cells: Integers) -> Floats:
     """The ranks of each row's cells."""
     return np.stack([rank[cells[:, j]] for j, rank in enumerate(ranks)], axis=1)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.settings.target import TargetSettings
 from sfumato.mechanisms.table.target.effects import Effects
 
@@ -20,8 +20,8 @@ from sfumato.mechanisms.table.target.effects import Effects
 class ResidualSums:
     """Noisy sums of errors: at every entry of the effects, and along the rule's own deviations from the mean."""
 
-    values: NDArray[np.float64]
-    stddevs: NDArray[np.float64]
+    values: Floats
+    stddevs: Floats
     along: float
     along_stddev: float
 
@@ -31,10 +31,10 @@ class LearnedEffects:
     """What to add: to the rows of every entry, and in proportion to the rule's deviations."""
 
     effects: Effects
-    values: NDArray[np.float64]
+    values: Floats
     slope: float
 
-    def added(self, cells: NDArray[np.int64], deviations: NDArray[np.float64]) -> NDArray[np.float64]:
+    def added(self, cells: Integers, deviations: Floats) -> Floats:
         """To each row, from its cells and its deviation."""
         return np.asarray(self.values[self.effects.codes(cells)].sum(axis=1) + self.slope * deviations)
 
@@ -42,23 +42,17 @@ class LearnedEffects:
 def learn_effects(
     effects: Effects,
     sums: ResidualSums,
-    cells: NDArray[np.int64],
-    deviations: NDArray[np.float64],
+    cells: Integers,
+    deviations: Floats,
     settings: TargetSettings,
     *,
     total: float,
     scale: float,
 ) -> LearnedEffects:
-    """The posterior mean.
+    """The posterior mean of what may be added, by rows of the generator that stand for all private ones.
 
-    Args:
-        effects: What may be added.
-        sums: What private rows say of it.
-        cells: Rows of the generator that stand for private ones.
-        deviations: What the rule says of them, less its mean, within [-1, 1].
-        settings: How large effects may be.
-        total: How many private rows there are.
-        scale: The largest deviation, in units of the largest error.
+    `deviations` are what the rule says of them less its mean, within [-1, 1]; `scale` is the largest, in units of the
+    largest error.
     """
     gram = _gram(effects.codes(cells), deviations, width=effects.layout.width) * (total / len(cells))
     trust = 1 / np.append(sums.stddevs, sums.along_stddev) ** 2
@@ -74,7 +68,7 @@ def learn_effects(
     return LearnedEffects(effects, amounts[:-1], float(amounts[-1]))
 
 
-def _gram(codes: NDArray[np.int64], deviations: NDArray[np.float64], *, width: int) -> NDArray[np.float64]:
+def _gram(codes: Integers, deviations: Floats, *, width: int) -> Floats:
     n_rows, n_codes = codes.shape
     ones = sparse.csr_matrix(
         (np.ones(codes.size), (np.repeat(np.arange(n_rows), n_codes), codes.ravel())), (n_rows, width)
@@ -84,28 +78,23 @@ def _gram(codes: NDArray[np.int64], deviations: NDArray[np.float64], *, width: i
 
 
 def _posterior(
-    known: NDArray[np.float64],
-    pull: NDArray[np.float64],
-    precisions: Sequence[NDArray[np.float64]],
-    sizes: NDArray[np.float64],
-    *,
-    slope: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    known: Floats, pull: Floats, precisions: Sequence[Floats], sizes: Floats, *, slope: float
+) -> tuple[Floats, Floats]:
     prior = [one / size**2 for one, size in zip(precisions, sizes, strict=True)]
     covariance = linalg.inv(known + linalg.block_diag(*prior, [[max(slope, 1e-6) ** -2]]), overwrite_a=True)
     return covariance @ pull, covariance
 
 
 def _sizes(
-    amounts: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    precisions: Sequence[NDArray[np.float64]],
-    sizes: NDArray[np.float64],
-    starts: NDArray[np.int64],
+    amounts: Floats,
+    covariance: Floats,
+    precisions: Sequence[Floats],
+    sizes: Floats,
+    starts: Integers,
     settings: TargetSettings,
     *,
     most: float,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The sizes that go best with the amounts, by how many of these are settled (MacKay, "Bayesian interpolation", 1992).
 
     What tables have in common is settled first, and counts in each of them.
