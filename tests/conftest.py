@@ -48,3 +48,9 @@ def sfumato_command(request: pytest.FixtureRequest) -> Iterator[Path]:
     """The command, in a folder that can be put on the PATH."""
     with forked_command(request.config.getoption("--entropy")) as command:
         yield command
+
+
+@pytest.fixture(scope="session")
+def quick_python(sfumato_command: Path) -> str:
+    """As sys.executable for a program by `-c`, with the imports of sfumato made already."""
+    return str(sfumato_command.with_name("python"))

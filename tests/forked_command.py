@@ -1,7 +1,8 @@
 """The command `sfumato`, without waiting for its imports: a process that has made them forks for every call.
 
-Each call has a process, a folder, an environment and outputs of its own, as in a shell. What a process is like that begins with
-the imports is for the tests of the wheel and of the command line, which start real ones.
+Each call has a process, a folder, an environment and outputs of its own, as in a shell; so has each program that is given to
+`python -c`. What a process is like that begins with the imports is for the tests of the wheel and of the command line, which
+start real ones.
 """
 
 import contextlib
@@ -12,7 +13,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +24,7 @@ _COMMAND = """#!{python} -SE
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as line:
     line.connect({address!r})
-    asked = {{"arguments": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}}
+    asked = {{"arguments": sys.argv, "folder": os.getcwd(), "environment": dict(os.environ)}}
     socket.send_fds(line, [b" "], [0, 1, 2])
     line.sendall(json.dumps(asked).encode())
     line.shutdown(socket.SHUT_WR)
@@ -35,7 +35,7 @@ sys.exit(int(answer or 70))
 
 @contextlib.contextmanager
 def forked_command(entropy: str) -> Iterator[Path]:
-    """Put the command `sfumato` into a folder of its own, and keep the process behind it until the end.
+    """Put the commands `sfumato` and `python` into a folder of their own, and keep the process behind them until the end.
 
     The same command draws the same noise in every run, by the word that is given.
     """
@@ -47,8 +47,9 @@ def forked_command(entropy: str) -> Iterator[Path]:
 @contextlib.contextmanager
 def _process_behind(folder: Path, entropy: str) -> Iterator[Path]:
     command, address = folder / "sfumato", folder / "line"
-    command.write_text(_COMMAND.format(python=sys.executable, address=str(address)))
-    command.chmod(0o755)
+    for script in (command, folder / "python"):
+        script.write_text(_COMMAND.format(python=sys.executable, address=str(address)))
+        script.chmod(0o755)
     with subprocess.Popen(
         [sys.executable, __file__, str(address), entropy], env={**os.environ, **_ALONE}, stdout=subprocess.PIPE
     ) as process:
@@ -95,19 +96,37 @@ def _answer(line: socket.socket, entropy: str) -> int:
     os.chdir(asked["folder"])
     os.environ.clear()
     os.environ.update(asked["environment"] | _ALONE)
-    sys.argv = ["sfumato", *asked["arguments"]]
+    name, *arguments = asked["arguments"]
+    sys.argv = [Path(name).name, *arguments]
     os.urandom = Entropy(entropy, place=" ".join(sys.argv))
     try:
-        main()
+        if sys.argv[0] == "sfumato":
+            main()
+        else:
+            _, program = arguments  # -c
+            exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
         code = 0
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:  # noqa: BLE001 - as the interpreter would: it is the caller's to see
-        traceback.print_exc()
-        code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
+        code = _code_of(end)
+    except BaseException as error:  # noqa: BLE001 - as the interpreter would: it is the caller's to see
+        code = _told(error)
+    for output in (sys.stdout, sys.stderr):
+        if output is not None:  # a program may have closed it
+            output.flush()
     return code
+
+
+def _code_of(end: SystemExit) -> int:
+    return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
+def _told(error: BaseException) -> int:
+    """What the interpreter does with an error that nobody catches: the hook has the last word."""
+    try:
+        sys.excepthook(type(error), error, error.__traceback__)
+    except SystemExit as end:
+        return _code_of(end)
+    return 1
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import importlib
 
 from sfumato.check.instruments import fresh
 
-_patched: list[fresh._Helper] = []
+#: The helper processes of the contract suite, by what they change before they serve: a start takes seconds of imports.
+_helpers: dict[str, fresh._Helper] = {}
 
 
 def set_constant(monkeypatch, name: str, value) -> None:
@@ -13,7 +14,4 @@ def set_constant(monkeypatch, name: str, value) -> None:
     monkeypatch.setattr(importlib.import_module(module), constant, value)
     change = f"import importlib; importlib.import_module({module!r}).{constant} = {value!r}; "
     monkeypatch.setattr(fresh, "_SERVE", change + fresh._SERVE)
-    while _patched:
-        _patched.pop()._close()
-    _patched.append(fresh._Helper())
-    monkeypatch.setattr(fresh, "_helper", _patched[-1])
+    monkeypatch.setattr(fresh, "_helper", _helpers.setdefault(fresh._SERVE, fresh._Helper()))

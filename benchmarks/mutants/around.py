@@ -195,8 +195,8 @@ MECHANISMS = (
         "the plan is not public",
         (
             _HISTOGRAMS,
-            "        width = _n_classes(schema) * sum(_sizes(schema, self.bins))\n        return (Step(name",
-            "        _SEEN.append(1)\n        width = _n_classes(schema) * sum(_sizes(schema, self.bins)) + len(_SEEN)\n        return (Step(name",
+            "        width = n_classes(schema) * sum(_sizes(schema, self.bins))\n        return (Step(name",
+            "        _SEEN.append(1)\n        width = n_classes(schema) * sum(_sizes(schema, self.bins)) + len(_SEEN)\n        return (Step(name",
         ),
         (_HISTOGRAMS, "@register\n", "_SEEN: list[int] = []\n\n\n@register\n"),
         probes=("histograms",),

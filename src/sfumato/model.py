@@ -72,6 +72,15 @@ class Counted(Protocol):
         """The standard deviation of the noise in it."""
 
 
+class CountedRows:
+    """A model that gives as many rows as it counted, where nothing else is asked for."""
+
+    @property
+    def default_rows(self: Counted) -> int:
+        """As many as there seem to be."""
+        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
+
+
 @runtime_checkable
 class Telling(Protocol):
     """A model with something to say about itself that no plan could know. It need not."""

@@ -77,14 +77,7 @@ def train(
 ) -> Trained:
     """Train a classifier of the schema's target within the budget.
 
-    Args:
-        learner: A learner, or the name of one: `logistic`, `scattering`, `cnn`.
-        data: The private rows: a `Sensitive`, or with a schema whatever `Sensitive.read` takes.
-        budget: The guarantee to meet. A number is an epsilon, with the delta that the command line would choose.
-        schema: What is public about data that was not opened yet, or the path of its file.
-        seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
-        source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
-        on_step: Told the name of each step as it begins.
+    The learner may be a name: `logistic`, `scattering`, `cnn`. All else is as in `sfumato.fit`.
     """
     chosen = learner_for(learner) if isinstance(learner, str) else learner
     if not isinstance(chosen, Learner):

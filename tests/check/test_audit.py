@@ -15,7 +15,7 @@ from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.view import View
 from sfumato.public.plan.plan import make_plan
 
-N_ROWS, WIDTH, DELTA, RELEASES = 60, 24, 1e-3, 2500
+N_ROWS, WIDTH, DELTA, RELEASES = 60, 24, 1e-3, 1500
 SCHEMA = Schema(columns=(Column(name="image", kind="image", shape=(4, 6), bounds=(0, 1)),), rows=N_ROWS)
 MIX = DPMix(mixtures=40, degree=3)
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import accidents  # noqa: F401 - it adds to the cheats
+import cheats  # noqa: F401 - it adds to the cheats
 import numpy as np
 import pytest
-from cheats import CHEATS, RankOfARow
+from cheats_maps import RankOfARow
+from plain import CHEATS
 
 import choosing
 import schemas
@@ -167,8 +169,8 @@ if "guard" in sys.argv:
         name: ClassVar[str] = "guarded"
     Mine.__qualname__ = "Guarded"
 
-schema = Schema(columns=(Column(name="age", kind="integer", bounds=(0, 100)),))
-check_mechanism(Mine(), schema, n_rows=40)
+schema = Schema(columns=(Column(name="day", kind="integer", bounds=(0, 10_000)),))
+check_mechanism(Mine(bins=2_000), schema, n_rows=40)
 print("passed", __name__)
 """
 

@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -485,42 +484,49 @@ def test_a_changed_folder_is_named(released, tmp_path, monkeypatch, name):
 # ------------------------------------------------------------------------------------- full disks, Ctrl-C, the unforeseen
 
 
-def sfumato(place, *arguments, limit=None, **options):
-    """A real process, in which files may grow to `limit` bytes."""
+@pytest.fixture
+def run_program(place, quick_python):
+    """Run a program in a process of its own."""
 
-    def prepare():
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a run in the background would hand on a Ctrl-C that is ignored
-        if limit:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    def run_it(program, **environment):
+        return subprocess.run(
+            [quick_python, "-c", program],
+            cwd=place,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env={**os.environ, **environment},
+            check=False,
+        )
 
-    return subprocess.Popen(
-        [sys.executable, "-m", "sfumato.cli", *map(str, arguments)],
-        cwd=place,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=prepare,
-        **options,
-    )
+    return run_it
+
+
+#: Files may grow to so many bytes.
+FULL_DISK = """
+import resource, sys
+from sfumato.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+sys.argv = "sfumato {words}".split()
+main()
+"""
 
 
 @pytest.mark.slow
-def test_a_full_disk_leaves_nothing(place):
-    arguments = ("release", "patients.csv", "--schema", "schema.toml", "--epsilon", 1, "--out", "out")
-    process = sfumato(place, *arguments, limit=2000)
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1, said
-    assert "the disk is full: out was not written. Free some space" in said
-    assert "Traceback" not in said
+def test_a_full_disk_leaves_nothing(place, run_program):
+    words = "release patients.csv --schema schema.toml --epsilon 1 --out out"
+    done = run_program(FULL_DISK.format(limit=2000, words=words))
+    assert done.returncode == 1, done.stderr
+    assert "the disk is full: out was not written. Free some space" in done.stderr
+    assert "Traceback" not in done.stderr
     assert not left_behind(place)
 
 
 @pytest.mark.slow
-def test_a_demo_on_a_full_disk_leaves_nothing(place):
-    process = sfumato(place, "demo", limit=50_000)
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 1, said
-    assert "the disk is full: demo-release was not written" in said
+def test_a_demo_on_a_full_disk_leaves_nothing(place, run_program):
+    done = run_program(FULL_DISK.format(limit=50_000, words="demo"))
+    assert done.returncode == 1, done.stderr
+    assert "the disk is full: demo-release was not written" in done.stderr
     assert not left_behind(place)
 
 
@@ -542,8 +548,25 @@ def test_a_stop_in_the_middle_of_a_release(place, number, code):
     np.savez("pictures.npz", image=rng.integers(0, 255, (6000, 28, 28), dtype=np.uint8), label=rng.integers(0, 2, 6000))
     Path("schema.toml").write_text(IMAGES.format(rows=6000, side=28))
     settings = ("--method", "dpmix", "--set", "mixtures=20000", "--set", "degree=1500")
-    process = sfumato(
-        place, "release", "pictures.npz", "--schema", "schema.toml", "--epsilon", 1, "--out", "out", *settings, "--json"
+    words = (
+        "release",
+        "pictures.npz",
+        "--schema",
+        "schema.toml",
+        "--epsilon",
+        "1",
+        "--out",
+        "out",
+        *settings,
+        "--json",
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sfumato.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A run in the background would hand on a Ctrl-C that is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     heard = ""
     while "mixing rows" not in heard:
@@ -562,7 +585,7 @@ def test_a_stop_in_the_middle_of_a_release(place, number, code):
 @pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True], ids=["while code is made", "while it runs"])
 @pytest.mark.parametrize(("number", "stopped"), [(signal.SIGINT, "KeyboardInterrupt"), (signal.SIGTERM, "Terminated")])
-def test_a_stop_in_machine_code_is_neither_lost_nor_a_crash(number, stopped, compiled):
+def test_a_stop_in_machine_code_is_neither_lost_nor_a_crash(run_program, number, stopped, compiled):
     """numba calls Python to hand over arrays, and that is where a request is heard: an exception there would be its end."""
     program = f"""
 import signal, threading, time
@@ -589,13 +612,13 @@ try:
 except KeyboardInterrupt as stop:
     print(type(stop).__name__)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run_program(program)
     assert (done.returncode, done.stdout.strip()) == (0, stopped), done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_request_to_end_while_the_folder_is_written_leaves_nothing(place, number):
+def test_a_request_to_end_while_the_folder_is_written_leaves_nothing(place, run_program, number):
     """The process signals itself when files are already in the hidden folder beside the target."""
     program = f"""
 import os, sys, sfumato
@@ -608,7 +631,7 @@ from sfumato.cli import main
 sys.argv = "sfumato release patients.csv --method independent-histograms --schema schema.toml --epsilon 1 --out out".split()
 main()
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, text=True, check=False)
+    done = run_program(program)
     assert done.returncode == 143, done.stderr
     assert done.stderr.strip().splitlines()[-1] == "sfumato: stopped; nothing was written."
     assert not left_behind(place)
@@ -626,7 +649,7 @@ def test_ctrl_c_while_the_folder_is_written(place, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("debug", ["0", "1"])
-def test_unforeseen_exceptions_keep_their_message(place, debug):
+def test_unforeseen_exceptions_keep_their_message(place, run_program, debug):
     program = f"""
 import sys, warnings
 import sfumato.cli.commands.release_command as command
@@ -638,15 +661,7 @@ from sfumato.cli import main
 sys.argv = "sfumato release patients.csv --schema schema.toml --epsilon 1 --out out".split()
 main()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env={**os.environ, "SFUMATO_DEBUG": debug},
-        check=False,
-    )
+    done = run_program(program, SFUMATO_DEBUG=debug)
     if debug == "1":
         assert f"ValueError: {SECRET}" in done.stderr
         return

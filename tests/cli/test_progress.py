@@ -4,8 +4,6 @@ import contextlib
 import os
 import pty
 import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,11 +36,11 @@ with progress(title="release", stages={"before": 1, "counting the cells": 1, "af
 """
 
 
-def on_a_terminal(script: str) -> str:
+def on_a_terminal(python: str, script: str) -> str:
     """Run a script whose stderr is a terminal, and give back all that was written there."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)],
+        [python, "-c", script],
         stderr=theirs,
         stdout=subprocess.DEVNULL,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
@@ -64,8 +62,8 @@ def on_a_terminal(script: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals here")
-def test_the_step_is_shown_while_the_doors_are_silent() -> None:
-    written = on_a_terminal(SPOKEN)
+def test_the_step_is_shown_while_the_doors_are_silent(quick_python: str) -> None:
+    written = on_a_terminal(quick_python, SPOKEN)
     for at, step in enumerate(("before", "counting the cells", "after"), 1):
         assert f"release: {at} of 3, {step} ..." in written, written
     assert "speaks of a row" not in written
@@ -144,8 +142,8 @@ def test_a_release_tells_the_stages_that_were_foreseen(tmp_path: Path, monkeypat
 
 
 @pytest.mark.slow
-def test_without_a_terminal_nothing_changes() -> None:
-    done = subprocess.run([sys.executable, "-c", SPOKEN], capture_output=True, text=True, check=True)
+def test_without_a_terminal_nothing_changes(quick_python: str) -> None:
+    done = subprocess.run([quick_python, "-c", SPOKEN], capture_output=True, text=True, check=True)
     assert "release: 1 of 3, before\n" in done.stderr
     assert "release: 3 of 3, after\n" in done.stderr
     assert "speaks of a row" not in done.stderr

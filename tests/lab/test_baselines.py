@@ -257,6 +257,7 @@ def test_a_plan_says_that_there_is_none(place) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_releases_here")
 def test_the_benchmark_runs_it_without_an_epsilon(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("SFUMATO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(

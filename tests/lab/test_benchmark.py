@@ -569,6 +569,7 @@ def test_another_value_is_another_anchor(cache):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_releases_here")
 def test_pictures_run_too(monkeypatch):
     found = make_benchmark("squares", train=tiny_images(600, 1), test=tiny_images(200, 2), schema=PICTURES)
     mechanism = DPMix(mixtures=100, degree=10)
@@ -663,6 +664,7 @@ def test_a_message_that_was_cut_is_none():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_releases_here")
 def test_the_command_gives_json_lines(tiny_known):
     result = bench(
         "tiny", "--epsilon", 1, "--method", "independent-histograms", "--set", "bins=8", "--seeds", 2, "--json"
@@ -675,6 +677,7 @@ def test_the_command_gives_json_lines(tiny_known):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_releases_here")
 def test_the_command_gives_a_table(tiny_known):
     result = bench("tiny", "--epsilon", 1, "--method", "independent-histograms", "--seeds", 1)
     assert result.exit_code == 0, result.output

@@ -34,10 +34,10 @@ HIDE = """
 """
 
 
-def without_libgomp(program, folder):
+def without_libgomp(program, folder, python=sys.executable):
     environment = {**os.environ, "COLUMNS": "80", "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(HIDE) + textwrap.dedent(program)],
+        [python, "-c", textwrap.dedent(HIDE) + textwrap.dedent(program)],
         capture_output=True,
         text=True,
         cwd=folder,
@@ -46,7 +46,7 @@ def without_libgomp(program, folder):
     )
 
 
-def run_commands(*commands, folder, before=""):
+def run_commands(*commands, folder, python, before=""):
     """One after the other in one process, until one fails."""
     return without_libgomp(
         f"""
@@ -61,6 +61,7 @@ def run_commands(*commands, folder, before=""):
                     raise
         """,
         folder,
+        python,
     )
 
 
@@ -79,8 +80,8 @@ FEW_PEOPLE = "import sfumato.lab.demo.population as people; people.TRAIN_ROWS = 
 
 
 @pytest.mark.slow
-def test_the_demo_needs_no_libgomp(tmp_path):
-    result = run_commands("demo --json", folder=tmp_path, before=FEW_PEOPLE)
+def test_the_demo_needs_no_libgomp(tmp_path, quick_python):
+    result = run_commands("demo --json", folder=tmp_path, python=quick_python, before=FEW_PEOPLE)
     assert result.returncode == 0, result.stderr
     answer = json.loads(result.stdout)
     assert answer["verified"]
@@ -93,7 +94,7 @@ def test_the_demo_needs_no_libgomp(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_release_needs_no_libgomp(tmp_path):
+def test_a_release_needs_no_libgomp(tmp_path, quick_python):
     (tmp_path / "people.csv").write_text("age,ill\n" + "".join(f"{n % 90},{n % 3 == 0}\n" for n in range(400)))
     (tmp_path / "schema.toml").write_text(
         '[dataset]\ntarget = "ill"\nrows = 400\n[columns.age]\ntype = "integer"\nbounds = [0, 100]\n'
@@ -104,6 +105,7 @@ def test_a_release_needs_no_libgomp(tmp_path):
         "release people.csv --schema schema.toml --epsilon 1 --out out",
         "verify out --rebuild",
         folder=tmp_path,
+        python=quick_python,
     )
     assert result.returncode == 0, result.stderr
     assert "Plan of 3a-table" in result.stdout

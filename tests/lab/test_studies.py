@@ -362,6 +362,7 @@ def tiny_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_releases_here")
 @pytest.mark.parametrize("name", TINY)
 def test_every_study_runs_and_leaves_a_page(name: str, tiny_data: None, tmp_path: Path) -> None:
     pytest.importorskip("torch")
@@ -399,6 +400,7 @@ def large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Benchmark:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_releases_here")
 def test_a_large_dataset_is_run_with_the_delta_of_the_protocol(large: Benchmark, tmp_path: Path) -> None:
     sizes = threea_study.Sizes(datasets=("adult",), methods=("independent-histograms",))
     study = threea_study.ThreeAStudy(full=sizes)

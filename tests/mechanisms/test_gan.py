@@ -77,6 +77,7 @@ def test_gradients_of_generated_rows_are_clipped_one_by_one() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("schema", [schemas.TABLE, schemas.IMAGES], ids=["table", "images"])
 def test_it_keeps_the_contract(schema: Schema) -> None:
     check_mechanism(SMALL, schema)

@@ -10,7 +10,6 @@ from scipy import ndimage
 import schemas
 import sfumato as sf
 import twins
-from helpers import set_constant
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
@@ -61,12 +60,6 @@ def bars(n_images: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def frame(images: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
     return {"image": images, "label": np.array(BARS["label"].categories, dtype=object)[label]}
-
-
-@pytest.fixture
-def _small_batches(monkeypatch):
-    """The same doors with fewer rows at a time: the contract suite measures some fifty times."""
-    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
 
 
 @pytest.mark.slow

@@ -25,7 +25,8 @@ from sfumato.private.kernel.randomness import NoiseSource
 torch = pytest.importorskip("torch", reason="torch is not installed: tests of kernels are skipped")
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
-SMALL_DP = DPKip(points=2, n_steps=4, batch=60, coefficients=12)
+#: Every step is costly and points are not: many of these, since noise is looked at until there are thousands of values.
+SMALL_DP = DPKip(points=20, n_steps=2, batch=60, coefficients=12)
 SMALL = Kip(points=2, n_features=16, n_steps=5, coefficients=12)
 
 
@@ -106,6 +107,7 @@ KEPT = [
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize(("mechanism", "schema"), KEPT)
 def test_they_keep_the_contract(mechanism, schema: Schema) -> None:
     check_mechanism(mechanism, schema)

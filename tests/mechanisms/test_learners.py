@@ -32,7 +32,7 @@ PICTURES = sf.Schema(
     rows=40,
 )
 SCATTERING = Scattering(teacher_steps=2, practice=40, teacher_width=8)
-CNN = Cnn(batch=20, epochs=1)
+CNN = Cnn(batch=30, epochs=1)
 
 
 def run_clause(clause: str, learner, schema: sf.Schema, primitives=None, n_rows: int = 40) -> None:
@@ -125,7 +125,7 @@ class TestTwins:
     )
     def test_broken_doors_under_the_network(self, primitives, clause: str) -> None:
         pytest.importorskip("torch")
-        learner = replace(CNN, epochs=20) if "sampling" in clause else CNN
+        learner = replace(CNN, batch=20, epochs=5) if "sampling" in clause else CNN
         with pytest.raises(ContractError):
             run_clause(clause, learner, PICTURES, primitives)
 

@@ -19,6 +19,7 @@ from sfumato.cli import app
 
 N_ROWS, N_OUT, SIDES = 240, 120, (9, 7)
 CLASSES = ("cat", "dog", "hen")
+LITTLE_PRACTICE = ("--set", "practice=300", "--set", "teacher_width=32")
 
 COLUMNS = """
 [columns.age]
@@ -232,7 +233,8 @@ def test_images(once, kind, labelled, tool):
 
     def recipe(folder):
         data = image_file(kind, folder, labelled=labelled, colour=colour)
-        return released(data, complete(run("schema", data).stdout, kind=kind, colour=colour), "--rows", N_OUT)
+        schema = complete(run("schema", data).stdout, kind=kind, colour=colour)
+        return released(data, schema, "--rows", N_OUT, *LITTLE_PRACTICE)
 
     release, result = once((kind, colour, labelled), recipe)
     for scope in loaded(release, result, tool):

@@ -561,7 +561,7 @@ class NoisyDescent:
 
 @pytest.mark.slow
 def test_a_mechanism_with_gradients_keeps_the_contract() -> None:
-    check_mechanism(NoisyDescent(), schemas.IMAGES)
+    check_mechanism(NoisyDescent(uses=4), schemas.IMAGES)
 
 
 @pytest.mark.slow
@@ -620,7 +620,7 @@ class HalfNoise(Primitives):
 
 
 BROKEN = [
-    (NoClip, NoisyDescent(), "neighbouring data differ by at most the bound"),
+    (NoClip, NoisyDescent(uses=4), "neighbouring data differ by at most the bound"),
     (ClipsTheAverage, NoisyDescent(), "steps are public and settled"),
     (SameBatchEachStep, NoisyDescent(), "sampling is what was accounted"),
     (NextBatchEachStep, NoisyDescent(), "sampling is what was accounted"),
@@ -640,7 +640,7 @@ def test_broken_doors_are_caught(primitives, mechanism, clause: str) -> None:
 # Audit by attack: a canary whose gradient is as long as the clip, among rows whose gradients vanish.
 
 AUDIT = Schema(columns=(Column(name="x", kind="numeric", bounds=(0, 1)),), rows=60)
-AUDITED = Step(name="gradients", blocks=(Dense(name="gradient", width=4, l2_bound=1.0),), uses=8, sampling=Poisson(0.3))
+AUDITED = Step(name="gradients", blocks=(Dense(name="gradient", width=4, l2_bound=1.0),), uses=4, sampling=Poisson(0.3))
 
 
 def scores(primitives: type[Primitives], *, epsilon: float, canary: bool, releases: int) -> np.ndarray:
@@ -656,7 +656,7 @@ def scores(primitives: type[Primitives], *, epsilon: float, canary: bool, releas
         source = NoiseSource(research_seed=2 * release + canary)
         view = View(data, plan=plan, primitives=primitives(source), schema=AUDIT)
         at = np.array(
-            [view.noisy_gradients("gradients", pull, {"w": torch.zeros(4)})["w"].values.sum() for _ in range(8)]
+            [view.noisy_gradients("gradients", pull, {"w": torch.zeros(4)})["w"].values.sum() for _ in range(4)]
         )
         found.append(np.log(1 - rate + rate * np.exp(at / 2 / noise**2 - 1 / (2 * noise**2))).sum())
     return np.array(found)
@@ -665,5 +665,5 @@ def scores(primitives: type[Primitives], *, epsilon: float, canary: bool, releas
 @pytest.mark.slow
 @pytest.mark.parametrize(("primitives", "refuted"), [(Primitives, False), (NoClip, True)])
 def test_the_attack_gets_no_further_than_the_claim(primitives, refuted: bool) -> None:
-    worlds = [scores(primitives, epsilon=1.0, canary=canary, releases=120) for canary in (True, False)]
+    worlds = [scores(primitives, epsilon=1.0, canary=canary, releases=80) for canary in (True, False)]
     assert (epsilon_lower_bound(*worlds, confidence=0.95) > 1.0) == refuted

@@ -8,15 +8,7 @@ from pathlib import Path
 
 from sfumato.errors import DAMAGED, ModelError, ReleaseError
 from sfumato.fitted import Fitted
-from sfumato.folder.contents import (
-    archive_of,
-    arrays_of,
-    read_head,
-    read_plain,
-    read_synthetic,
-    settled_file,
-    sha256_of,
-)
+from sfumato.folder import contents
 from sfumato.folder.disk import write_files
 from sfumato.folder.signing import SIGNATURE, SigningKey, load_signing_key
 from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
@@ -65,7 +57,7 @@ class Release:
         if not isinstance(mechanism, Learner):
             raise ModelError(f"{self.path} holds synthetic rows and no trained model, so it predicts nothing.")
         try:
-            weights = weights_of(read_plain(self.path / WEIGHTS))
+            weights = weights_of(contents.read_plain(self.path / WEIGHTS))
             return mechanism.classifier(weights, self.schema, self.certificate.claim.budget)
         except GARBLED as error:
             raise ReleaseError(f"{WEIGHTS} cannot be read ({type(error).__name__}). Get the release again.") from None
@@ -76,16 +68,16 @@ class Release:
 
     def synthetic(self) -> Synthetic:
         """The synthetic rows as released."""
-        return read_synthetic(self.path)
+        return contents.read_synthetic(self.path)
 
     @property
     def n_rows(self) -> int:
         """How many synthetic rows the folder holds, by the header of their file."""
-        return read_head(self.path)[0]
+        return contents.read_head(self.path)[0]
 
     def load_lines(self) -> dict[str, str]:
         """For each tool, one line of Python that loads the rows from where this process runs; the tool is enough."""
-        return load_lines(read_head(self.path)[1], self.schema, folder=self.path)
+        return load_lines(contents.read_head(self.path)[1], self.schema, folder=self.path)
 
     def __repr__(self) -> str:
         return f"<Release: {self.path}, {self.certificate.summary}>"
@@ -138,12 +130,12 @@ def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[s
         certificate = fitted.certificate.for_model(warnings=warnings, notes=notes_of(model))
         report = model_report_of(certificate, schema=schema, answers=fitted.answers)
     else:
-        name, content, synthetic = settled_file(fitted.sample(rows))
+        name, content, synthetic = contents.settled_file(fitted.sample(rows))
         certificate = certificate_of(fitted, model, synthetic)
         report = report_of(certificate, schema=schema, synthetic=synthetic)
-    answers = archive_of(fitted.answers.to_arrays())
+    answers = contents.archive_of(fitted.answers.to_arrays())
     files = {name: content, ANSWERS: answers, SCHEMA: schema.to_toml().encode(), REPORT: report}
-    return certificate.with_files({name: sha256_of(content) for name, content in files.items()}), files
+    return certificate.with_files({name: contents.sha256_of(content) for name, content in files.items()}), files
 
 
 def certificate_of(fitted: Fitted, model: Model, synthetic: Synthetic) -> Certificate:
@@ -170,17 +162,17 @@ def load_release(path: str | Path) -> Release:
     if not (folder / CERTIFICATE).is_file():
         raise ReleaseError(f"{folder} holds no {CERTIFICATE}, so it is no release folder.")
     try:
-        certificate = Certificate.from_text(read_plain(folder / CERTIFICATE).decode())
-        schema = Schema.parse(read_plain(folder / SCHEMA).decode())
+        certificate = Certificate.from_text(contents.read_plain(folder / CERTIFICATE).decode())
+        schema = Schema.parse(contents.read_plain(folder / SCHEMA).decode())
     except UnicodeDecodeError as error:
         raise ReleaseError(f"{folder} is damaged ({type(error).__name__}). Get the release again.") from None
-    return Release(folder, schema, certificate, answers_of(read_plain(folder / ANSWERS)))
+    return Release(folder, schema, certificate, answers_of(contents.read_plain(folder / ANSWERS)))
 
 
 def answers_of(content: bytes) -> Answers:
     """The doors' integers from the content of their file."""
     try:
-        arrays = arrays_of(content)
+        arrays = contents.arrays_of(content)
     except DAMAGED as error:
         raise ReleaseError(f"{ANSWERS} is damaged ({type(error).__name__}). Get the release again.") from None
     return Answers.from_arrays(arrays)

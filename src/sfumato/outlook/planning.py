@@ -7,17 +7,9 @@ from typing import Any
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Learner, Mechanism, as_mechanism, mechanism_for
-from sfumato.outlook import preview
+from sfumato.outlook import preview, sections
 from sfumato.outlook.forecast import Outlook, outlook
 from sfumato.outlook.row_counts import PlannedRows, planned_rows
-from sfumato.outlook.sections import (
-    curve_section,
-    discovery_section,
-    noise_section,
-    outline_section,
-    outlook_section,
-    steps_section,
-)
 from sfumato.public.accounting import Spent
 from sfumato.public.budget import Budget, budget_of
 from sfumato.public.certificate.claim import claim_of
@@ -117,17 +109,17 @@ class PlannedRelease:
         """All that is to be told, in order. `curve`: the trade-off of alpha as well."""
         told = []
         if self.plan is not None:
-            told.append(steps_section(self.mechanism.name, self.plan))
-            told += [noise_section(self.noise, self.schema)] if self.noise else []
+            told.append(sections.of_steps(self.mechanism.name, self.plan))
+            told += [sections.of_noise(self.noise, self.schema)] if self.noise else []
         if self.outline is not None:
             is_open = self.discovery is not None
-            told.append(outline_section(self.mechanism.name, self.outline, is_open=is_open))
+            told.append(sections.of_outline(self.mechanism.name, self.outline, is_open=is_open))
         if self.discovery is not None:
-            told.append(discovery_section(self.discovery))
+            told.append(sections.of_discovery(self.discovery))
         told.append(Section(title="Rows of the release", before=tuple(self.rows.sentences)))
         told.append(Section(title="How long it takes", before=tuple(self.duration.sentences)))
         if self.outlook is not None:
-            told += [outlook_section(self.outlook), *([curve_section(self.outlook)] if curve else [])]
+            told += [sections.of_outlook(self.outlook), *([sections.of_curve(self.outlook)] if curve else [])]
         return told
 
     @property

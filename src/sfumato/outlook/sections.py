@@ -115,7 +115,7 @@ def percent(share: Range) -> str:
 _SHOWN = 12
 
 
-def steps_section(mechanism: str, plan: Plan) -> Section:
+def of_steps(mechanism: str, plan: Plan) -> Section:
     """Every access to private rows, and the claim."""
     who = "a row" if plan.unit.max_rows == 1 else "all rows of a person together"
     return Section(
@@ -138,7 +138,7 @@ def steps_grid(plan: Plan) -> Grid:
     return Grid(headings, tuple(rows), numbers=5)
 
 
-def outline_section(mechanism: str, outline: Outline, *, is_open: bool) -> Section:
+def of_outline(mechanism: str, outline: Outline, *, is_open: bool) -> Section:
     """The path that is taken, and what is left out on it. `is_open`: bounds or categories are to be discovered first."""
     said = [outline.path]
     if outline.left_out:
@@ -148,7 +148,7 @@ def outline_section(mechanism: str, outline: Outline, *, is_open: bool) -> Secti
     return Section(title=f"What {mechanism} will do", before=(*said, *left_out), notes=later)
 
 
-def noise_section(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:
+def of_noise(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:
     """One line for each column: what is told of it, and give or take how much."""
     told = noise_by_column(noise, schema)
     more = len(told) - _SHOWN
@@ -161,7 +161,7 @@ def noise_section(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:
     )
 
 
-def discovery_section(discovery: dict[str, Any]) -> Section:
+def of_discovery(discovery: dict[str, Any]) -> Section:
     """What is to be discovered, and what it costs."""
     share = f"{discovery['budget_share']:.0%} of the precision"
     if discovery["delta_share"]:
@@ -179,7 +179,7 @@ def discovery_section(discovery: dict[str, Any]) -> Section:
     )
 
 
-def outlook_section(expected: Outlook) -> Section:
+def of_outlook(expected: Outlook) -> Section:
     """What public simulations say about releases of this size, noise and width."""
     another = simulated_another(expected)
     before = [] if another is None else [another]
@@ -208,7 +208,7 @@ def _by_rows(expected: Outlook) -> Grid:
     return Grid(("rows", "a learner keeps", "a pair is off by"), tuple(rows), numbers=3)
 
 
-def curve_section(expected: Outlook) -> Section:
+def of_curve(expected: Outlook) -> Section:
     """The trade-off of alpha, with a bar for what a learner keeps."""
     points = expected.found.alpha
     tables = bool(points) and "tvd_2way" in points[0]

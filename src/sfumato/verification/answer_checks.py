@@ -16,15 +16,8 @@ from sfumato.public.plan.grid import RESPONSE_PARTS, truth_in_parts
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema
+from sfumato.verification import noise_checks
 from sfumato.verification.findings import Findings
-from sfumato.verification.noise_checks import (
-    FALSE_ALARM,
-    Answered,
-    Responded,
-    implausible_noise,
-    implausible_responses,
-    unit_of,
-)
 from sfumato.verification.plan_checks import Recomputed
 
 _CLOSE = 1e-9
@@ -47,10 +40,10 @@ def check_answers(
     if not found.settle(problems, checked="the doors' integers have the planned shapes, and nothing is among them"):
         return None
     found.settle(
-        implausible_noise([block for plan in plans for block in _answered(answers, plan)])
-        + implausible_responses([block for plan in plans for block in _responded(answers, plan)]),
+        noise_checks.implausible_noise([block for plan in plans for block in _answered(answers, plan)])
+        + noise_checks.implausible_responses([block for plan in plans for block in _responded(answers, plan)]),
         checked="the doors' integers are as noisy as planned, as far as their last digits, marks and sizes show "
-        f"(an honest release fails this once in {1 / FALSE_ALARM:.0g})",
+        f"(an honest release fails this once in {1 / noise_checks.FALSE_ALARM:.0g})",
     )
     if discovery is not None:
         _check_discovery(answers, schema, discovery, found)
@@ -96,24 +89,24 @@ def _beyond(values: NDArray[np.int64], low: int, high: int) -> bool:
     return bool(((values < low) | (values > high)).any())
 
 
-def _answered(answers: Answers, plan: Plan) -> list[Answered]:
+def _answered(answers: Answers, plan: Plan) -> list[noise_checks.Answered]:
     found = []
     for step, use, block in _asked(answers, plan):
         if not (step.choice or isinstance(block, Response)):  # a place or a code, to which no noise is added
             # A person who is shortened counts parts of a unit.
             whole = not step.clips_persons(plan.unit)
-            unit = unit_of(block, plan.units_per_one(step.name, block.name)) if whole else None
-            found.append(Answered(answers.of(step.name, use, block.name), unit))
+            unit = noise_checks.unit_of(block, plan.units_per_one(step.name, block.name)) if whole else None
+            found.append(noise_checks.Answered(answers.of(step.name, use, block.name), unit))
     return found
 
 
-def _responded(answers: Answers, plan: Plan) -> list[Responded]:
+def _responded(answers: Answers, plan: Plan) -> list[noise_checks.Responded]:
     found = []
     for step, use, block in _asked(answers, plan):
         if isinstance(block, Response):
             told = truth_in_parts(block, noise_multiplier=plan.noise_multiplier(step.name)) / RESPONSE_PARTS
             other = (1 - told) / block.categories
-            found.append(Responded(answers.of(step.name, use, block.name), block.categories, other))
+            found.append(noise_checks.Responded(answers.of(step.name, use, block.name), block.categories, other))
     return found
 
 

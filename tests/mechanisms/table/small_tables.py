@@ -27,7 +27,15 @@ _FEW = with_rows(DEFAULT, population=1_000, learning=400, hessian=200)
 TINY = replace(
     _FEW,
     sizes=replace(SIZES, gradients=(2, 2), zoom_looks=2),
-    columns=replace(COLUMNS, density_lengths=(0.1,), density_heights=(0.1, 1.0), density_roughness=(1e-3,)),
+    columns=replace(
+        COLUMNS,
+        shape_places=4,
+        shape_widths=(0.05, 0.2),
+        shape_ranges=4,
+        density_lengths=(0.1,),
+        density_heights=(0.1, 1.0),
+        density_roughness=(1e-3,),
+    ),
     joint=replace(_FEW.joint, simulated_rows=(500, 500)),
     target=replace(_FEW.target, tree_rounds=3),
 )

@@ -7,7 +7,6 @@ import pytest
 from small_tables import TINY
 
 import sfumato as sf
-from helpers import set_constant
 from schemas import PERSONS, TABLE
 from sfumato.check import check_mechanism
 from sfumato.extending import register
@@ -32,9 +31,9 @@ CASES = {
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("case", ["gradients", "persons"])
-def test_it_keeps_the_contract(case: str, monkeypatch) -> None:
-    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
+def test_it_keeps_the_contract(case: str) -> None:
     schema, budget = CASES[case]
     check_mechanism(Logistic(settings=TINY), schema, n_rows=100, budget=budget)
 
@@ -49,8 +48,8 @@ class QuickLogistic(Logistic):
 
 
 @pytest.mark.slow
-def test_it_keeps_the_contract_on_wide_tables(monkeypatch) -> None:
-    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
+@pytest.mark.usefixtures("_small_batches")
+def test_it_keeps_the_contract_on_wide_tables() -> None:
     assert {step.name for step in QuickLogistic().steps(WIDE, BUDGET)} > {"squares", "moments", "teacher", "progress"}
     check_mechanism(QuickLogistic(), WIDE, n_rows=60)
 

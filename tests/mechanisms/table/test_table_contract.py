@@ -112,10 +112,8 @@ def test_asking_again_is_refused(monkeypatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("twin", [twins.NoClipOfPersons, twins.TwiceTheBoundOfPersons])
 def test_persons_who_are_not_clipped_together_are_caught(twin) -> None:
-    bound = "neighbouring data differ by at most the bound"
-    run_clause(bound, TINY_TABLE, PERSONS)
-    with pytest.raises(ContractError, match="one person moves a sum by"):
-        run_clause(bound, TINY_TABLE, PERSONS, twin)
+    with pytest.raises(ContractError, match="one person moves a sum by"):  # the honest doors: the case "persons" above
+        run_clause("neighbouring data differ by at most the bound", TINY_TABLE, PERSONS, twin)
 
 
 def test_too_little_noise_on_tables_is_caught() -> None:

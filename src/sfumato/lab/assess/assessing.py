@@ -10,15 +10,8 @@ from sfumato.lab.assess.learning import learn, learners_for
 from sfumato.lab.assess.likeness import compare_tables, told_apart
 from sfumato.lab.assess.material import Material, gather
 from sfumato.lab.assess.pictures import compare_pictures, describe, inverted, pictures_told_apart
+from sfumato.lab.attacks import membership
 from sfumato.lab.attacks.inference import attribute_inference
-from sfumato.lab.attacks.membership import (
-    by_closest,
-    by_neighbours,
-    check_shadows,
-    closest,
-    density_ratio,
-    likelihood_ratio,
-)
 from sfumato.lab.attacks.roc import Attack
 from sfumato.lab.attacks.sheets import from_batches
 from sfumato.present.report import other_world
@@ -62,7 +55,7 @@ def assess(
     material = gather(release, private=private, test=test)
     schema, certificate = material.schema, material.release.certificate
     if shadows:
-        check_shadows(material.release)
+        membership.check_shadows(material.release)
     column = _sensitive(schema, sensitive)
     utility = learn(material, learners=learners or learners_for(schema), most_rows=most_rows, on_step=on_step)
     compared = _of_pictures(material, on_step) if schema.images else _of_tables(material, str(column), shadows, on_step)
@@ -102,20 +95,20 @@ def _of_tables(material: Material, column: str, shadows: int, on_step: Step) -> 
     on_step("marginals and correlations")
     likeness = compare_tables(material)
     on_step("telling real from synthetic")
-    apart, apart_fresh = (told_apart(material, other=other) for other in (material.synthetic, material.test))
+    others = {"told_apart": material.synthetic, "told_apart_fresh": material.test}
+    apart = {name: asdict(told_apart(material, other=other)) for name, other in others.items()}
     on_step("membership inference")
     real, synthetic, test = material.real, material.synthetic, material.test
     found = from_batches(material.schema, real=real, synthetic=synthetic, holdout=test)
-    membership = density_ratio(found)
+    attacked = membership.density_ratio(found)
     if shadows:
-        facts = {"real": real, "synthetic": synthetic, "test": test}
-        membership.append(likelihood_ratio(material.release, **facts, shadows=shadows, on_step=on_step))
+        facts: Summary = {"real": real, "synthetic": synthetic, "test": test, "shadows": shadows}
+        attacked.append(membership.likelihood_ratio(material.release, **facts, on_step=on_step))
     on_step("attribute inference")
     guessed = attribute_inference(found, column=column)
-    attacks = _attacks(membership, closest(found), shadows=shadows)
+    attacks = _attacks(attacked, membership.closest(found), shadows=shadows)
     attacks["attribute"] = None if guessed is None else asdict(guessed)
-    apart_in_words = {"told_apart": asdict(apart), "told_apart_fresh": asdict(apart_fresh)}
-    return {**apart_in_words, "table": likeness, "pictures": None, "attacks": attacks}
+    return {**apart, "table": likeness, "pictures": None, "attacks": attacks}
 
 
 def _of_pictures(material: Material, on_step: Step) -> dict[str, Any]:
@@ -123,16 +116,16 @@ def _of_pictures(material: Material, on_step: Step) -> dict[str, Any]:
     points = describe(material)
     likeness = compare_pictures(material, points)
     on_step("telling real from synthetic")
-    apart, apart_fresh = (pictures_told_apart(points, other=other) for other in ("synthetic", "test"))
+    others = {"told_apart": "synthetic", "told_apart_fresh": "test"}
+    apart = {name: asdict(pictures_told_apart(points, other=other)) for name, other in others.items()}
     on_step("membership inference")
     sets = points["real"], points["synthetic"], points["test"]
     on_step("model inversion")
-    attacks = _attacks([by_neighbours(*sets)], by_closest(*sets), shadows=0)
+    attacks = _attacks([membership.by_neighbours(*sets)], membership.by_closest(*sets), shadows=0)
     attacks["inversion"] = inverted(material)
-    apart_in_words = {"told_apart": asdict(apart), "told_apart_fresh": asdict(apart_fresh)}
-    return {**apart_in_words, "table": None, "pictures": likeness, "attacks": attacks}
+    return {**apart, "table": None, "pictures": likeness, "attacks": attacks}
 
 
-def _attacks(membership: Sequence[Attack], nearest: Attack | None, *, shadows: int) -> dict[str, Any]:
-    found = {"membership": [asdict(attack) for attack in membership], "attribute": None, "inversion": None}
+def _attacks(attacked: Sequence[Attack], nearest: Attack | None, *, shadows: int) -> dict[str, Any]:
+    found = {"membership": [asdict(attack) for attack in attacked], "attribute": None, "inversion": None}
     return {**found, "closest": None if nearest is None else asdict(nearest), "shadows": shadows}

@@ -17,6 +17,7 @@ from scipy.stats import entropy
 from sfumato.errors import PlanError, SchemaError
 from sfumato.lab.baselines.baseline import FittedBaseline, read_rows
 from sfumato.lab.baselines.duel import Duel, handed
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import draw_rows
 from sfumato.mechanisms.common.mixed_rows import MixedRows
@@ -26,8 +27,6 @@ from sfumato.model import Synthetic, check_row_count
 from sfumato.public.machine.torch_extra import need_torch, one_thread
 from sfumato.public.schema.schema import Batch, Schema
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Ranks:
@@ -36,7 +35,7 @@ class Ranks:
     ordered: tuple[Floats, ...] = field(repr=False)
 
     @staticmethod
-    def among(numbers: Floats, present: NDArray[np.bool_]) -> "Ranks":
+    def among(numbers: Floats, present: Flags) -> "Ranks":
         """Of columns side by side; values that are missing do not count.
 
         >>> Ranks.among(np.array([[3.0], [1.0], [9.0]]), np.array([[True], [True], [False]])).ordered
@@ -75,7 +74,7 @@ _LEAST_ENTROPY = 0.1
 _ASKED = 1_000
 
 
-def entropy_weights(rows: MixedRows, batch: Batch) -> NDArray[np.float64]:
+def entropy_weights(rows: MixedRows, batch: Batch) -> Floats:
     """One over the entropy of each column, for every entry of a row's vector: what few people share counts for more.
 
     >>> from sfumato.public.schema.schema import Column, Schema
@@ -115,7 +114,7 @@ class ConditionedModel:
     ranks: Ranks = field(repr=False)
     parameters: tuple[NDArray[np.floating], ...] = field(repr=False)
     vectors: NDArray[np.floating] = field(repr=False)
-    labels: NDArray[np.int64] = field(repr=False)
+    labels: Integers = field(repr=False)
 
     @property
     def default_rows(self) -> int:

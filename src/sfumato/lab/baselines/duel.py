@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ModelError
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.public.machine.torch_extra import default_device, need_torch
@@ -31,9 +32,9 @@ class Duel:
         generator: Generator,
         critic: Discriminator,
         vectors: NDArray[np.floating],
-        labels: NDArray[np.int64],
+        labels: Integers,
         *,
-        weights: NDArray[np.float64],
+        weights: Floats,
         rates: Mapping[str, float],
         seed: int,
     ) -> None:

@@ -13,6 +13,7 @@ from scipy import stats
 from sfumato.lab.attacks.membership import MOST_ROWS, MOST_SYNTHETIC, distance_to
 from sfumato.lab.attacks.sheets import Comparison, Sheet, places
 from sfumato.lab.doctor.findings import Finding, judged, more_often_real, more_than_chance, noted
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 
 #: Phantoms that are made of each real row.
 _PHANTOMS = 10
@@ -23,17 +24,8 @@ _NEAR = (0.0025, 0.01, 0.05)
 def copied_rows(found: Comparison) -> Finding:
     """Real rows that no other row equals, and that stand among the synthetic rows."""
     keys, counts = np.unique(found.real.keys(), return_counts=True)
-    lonely, n_double = keys[counts == 1], int((counts == 2).sum())
-    synthetic = np.unique(found.synthetic.keys())
-    hits = int(np.isin(lonely, synthetic).sum())
-    phantoms = _phantoms(found.real, keys, counts)
-    p = more_than_chance(
-        hits,
-        doubles=n_double,
-        per_double=2 * len(found.synthetic) / len(found.real),
-        phantoms=int(np.isin(phantoms, synthetic).sum()),
-        per_phantom=len(lonely) / max(1, len(phantoms)),
-    )
+    lonely, synthetic = keys[counts == 1], np.unique(found.synthetic.keys())
+    hits, p = _taken_over(found, keys, counts, synthetic, phantoms=_phantoms(found.real, keys, counts))
     beside = ""
     if found.holdout is not None:
         # Unique in both sheets together: then which of the two a row is in is a fair draw.
@@ -53,7 +45,18 @@ def copied_rows(found: Comparison) -> Finding:
     return judged("copied rows", p, sentence, copied=hits, lonely=len(lonely))
 
 
-def _phantoms(real: Sheet, keys: NDArray[np.uint64], counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _taken_over(
+    found: Comparison, real: Values, counts: Integers, synthetic: Values, *, phantoms: Values
+) -> tuple[int, float]:
+    """How many values of one real row alone are synthetic too, and how often chance makes so many."""
+    lonely = real[counts == 1]
+    hits = int(np.isin(lonely, synthetic).sum())
+    facts = {"doubles": int((counts == 2).sum()), "phantoms": int(np.isin(phantoms, synthetic).sum())}
+    per_double, per_phantom = 2 * len(found.synthetic) / len(found.real), len(lonely) / max(1, len(phantoms))
+    return hits, more_than_chance(hits, **facts, per_double=per_double, per_phantom=per_phantom)
+
+
+def _phantoms(real: Sheet, keys: NDArray[np.uint64], counts: Integers) -> NDArray[np.uint64]:
     """Rows that no real row equals: a lonely one with one value exchanged for that of another row."""
     rng = np.random.default_rng(0)
     lonely = np.flatnonzero(np.isin(real.keys(), keys[counts == 1]))
@@ -116,14 +119,7 @@ def raw_values(found: Comparison) -> Finding:
         synthetic = np.unique(_known(found.synthetic.values[:, at]))
         beside = np.unique(np.concatenate([lonely - step, lonely + step]))
         beside = beside[~np.isin(beside, values)]
-        hits = int(np.isin(lonely, synthetic).sum())
-        p = more_than_chance(
-            hits,
-            doubles=int((counts == 2).sum()),
-            per_double=2 * len(found.synthetic) / len(found.real),
-            phantoms=int(np.isin(beside, synthetic).sum()),
-            per_phantom=len(lonely) / max(1, len(beside)),
-        )
+        hits, p = _taken_over(found, values, counts, synthetic, phantoms=beside)
         if p * len(columns) < best:
             best, named, hits_there, of = p * len(columns), found.names[at], hits, len(lonely)
     if not named:
@@ -204,7 +200,7 @@ def _without_holdout(found: Comparison) -> Finding:
     return noted("rare categories", sentence, reproduced=there, lonely=alone, unseen=unseen)
 
 
-def _cells(found: Comparison) -> list[tuple[NDArray[np.int64], ...]]:
+def _cells(found: Comparison) -> list[tuple[Integers, ...]]:
     """Codes of every column of few values, and of pairs of them, by sheet."""
     few = few_valued(found)
     sizes = {at: 1 + max(int(sheet.codes[:, at].max(initial=0)) for sheet in found.sheets) for at in few}
@@ -257,5 +253,5 @@ def row_count(found: Comparison) -> Finding:
     return noted("row count", sentence, real=n_real, synthetic=n_synthetic)
 
 
-def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _known(values: Floats) -> Floats:
     return values[~np.isnan(values)]

@@ -14,6 +14,11 @@ def class_names(target: Column | None) -> tuple[str, ...]:
     return () if target is None else (*target.categories, *(("(missing)",) if target.missing else ()))
 
 
+def labels_of(batch: Batch, target: str | None) -> Integers:
+    """The class of each row; 0 where there is no target."""
+    return np.zeros(n_rows_of(batch), dtype=np.int64) if target is None else batch[target].astype(np.int64)
+
+
 @dataclass(frozen=True)
 class ClassedRows:
     """The rows of a schema. A class is a coded target; a target that is a number is one more column."""
@@ -43,6 +48,4 @@ class ClassedRows:
 
     def labels(self, batch: Batch) -> Integers:
         """The class of each row."""
-        if self.target is None:
-            return np.zeros(n_rows_of(batch), dtype=np.int64)
-        return batch[self.target.name].astype(np.int64)
+        return labels_of(batch, None if self.target is None else self.target.name)

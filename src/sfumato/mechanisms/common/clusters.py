@@ -20,7 +20,6 @@ from sfumato.public.plan.doors import Doors
 from sfumato.public.schema.encoding import one_hot
 from sfumato.public.schema.schema import Batch
 
-Vectors = Floats
 Labels = Callable[[Batch], Integers]
 
 LENGTH_CELLS = 64
@@ -43,14 +42,14 @@ def in_group(group: Integers, vectors: Values, groups: int) -> dict[str, Values]
     return {"counts": group, "sums": np.concatenate([one_hot(group, size=groups), vectors], axis=1)}
 
 
-def clipped(vectors: Values, bound: float) -> Vectors:
+def clipped(vectors: Values, bound: float) -> Floats:
     """Vectors no longer than the bound."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    shorter: Vectors = vectors * np.minimum(1.0, bound / np.maximum(lengths, 1e-12))
+    shorter: Floats = vectors * np.minimum(1.0, bound / np.maximum(lengths, 1e-12))
     return shorter
 
 
-def nearest_centre(vectors: Values, label: Integers, centres: Vectors) -> Integers:
+def nearest_centre(vectors: Values, label: Integers, centres: Floats) -> Integers:
     """The nearest centre of the row's own class; `centres` holds (class, cluster, entry)."""
     nearest = np.zeros(len(vectors), dtype=np.int64)
     for c in np.unique(label):
@@ -59,13 +58,13 @@ def nearest_centre(vectors: Values, label: Integers, centres: Vectors) -> Intege
     return nearest
 
 
-def about_nearest(vectors: Vectors, label: Integers, centres: Vectors) -> Vectors:
+def about_nearest(vectors: Floats, label: Integers, centres: Floats) -> Floats:
     """What is left of vectors when the nearest centre is taken off."""
-    left: Vectors = vectors - centres[label, nearest_centre(vectors, label, centres)]
+    left: Floats = vectors - centres[label, nearest_centre(vectors, label, centres)]
     return left
 
 
-def public_start(classes: int, clusters: int, width: int, *, spread: float) -> Vectors:
+def public_start(classes: int, clusters: int, width: int, *, spread: float) -> Floats:
     """Public random places along the first entries, where rows of a class differ most."""
     low = min(25, width)
     centres = np.zeros((classes, clusters, width))
@@ -74,14 +73,12 @@ def public_start(classes: int, clusters: int, width: int, *, spread: float) -> V
     return centres
 
 
-def set_aside(centres: Vectors, used: Flags) -> Vectors:
+def set_aside(centres: Floats, used: Flags) -> Floats:
     """Centres with those that are not in use out of every row's reach."""
     return np.where(used[:, :, None], centres, _FAR)
 
 
-def responsibilities(
-    vectors: Values, label: Integers, centres: Vectors, weights: Vectors, variance: Vectors
-) -> Vectors:
+def responsibilities(vectors: Values, label: Integers, centres: Floats, weights: Floats, variance: Floats) -> Floats:
     """How much each cluster of its own class answers for a row: (row, class * cluster), each row adding up to 1.
 
     `centres` are (class, cluster, entry), `weights` (class, cluster), and the `variance` is that of an entry, for each class.
@@ -100,7 +97,7 @@ def responsibilities(
 def find_centres(
     view: Doors,
     step: str,
-    start: Vectors,
+    start: Floats,
     *,
     labels: Labels,
     vector: str,
@@ -108,7 +105,7 @@ def find_centres(
     rounds: int,
     used: Flags | None = None,
     energy: float | None = None,
-) -> tuple[Vectors, Vectors]:
+) -> tuple[Floats, Floats]:
     """Rounds of clustering with noisy sums: centres and weights, each as (class, cluster, ...).
 
     The step has the blocks of `counts_and_sums`, and is planned for as many uses as rounds. It clusters the prepared
@@ -123,7 +120,7 @@ def find_centres(
     for _ in range(rounds):
 
         def assigned(
-            batch: Batch, centres: Vectors = centres, weights: Vectors = weights, variance: Vectors = variance
+            batch: Batch, centres: Floats = centres, weights: Floats = weights, variance: Floats = variance
         ) -> dict[str, Values]:
             label, vectors = labels(batch), batch[vector]
             if energy is None:
@@ -141,11 +138,11 @@ def find_centres(
     return centres, weights
 
 
-def _variance(centres: Vectors, weights: Vectors, energy: float) -> Vectors:
+def _variance(centres: Floats, weights: Floats, energy: float) -> Floats:
     """What is left of the mean squared length when the centres are taken off, for each entry; never near nothing."""
     part = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
     between = (part * (centres**2).sum(axis=2)).sum(axis=1)
-    left: Vectors = np.maximum(energy - between, 0.1 * energy) / centres.shape[2]
+    left: Floats = np.maximum(energy - between, 0.1 * energy) / centres.shape[2]
     return np.maximum(left, 1e-9)
 
 
@@ -154,13 +151,13 @@ def length_block(name: str = "length") -> Hot:
     return Hot(name=name, width=LENGTH_CELLS)
 
 
-def length_cell(vectors: Values, longest: float) -> Vectors:
+def length_cell(vectors: Values, longest: float) -> Floats:
     """The cell of each vector's length."""
-    cells: Vectors = np.linalg.norm(vectors, axis=1) / longest * LENGTH_CELLS
+    cells: Floats = np.linalg.norm(vectors, axis=1) / longest * LENGTH_CELLS
     return cells
 
 
-def typical_length(noisy_counts: Vectors, *, stddev: float, longest: float) -> float:
+def typical_length(noisy_counts: Floats, *, stddev: float, longest: float) -> float:
     """Where nearly all lengths end, by a noisy histogram on a public scale.
 
     Cells are merged where the noise is large for so many rows. A cell counts that stands out clearly, and what stands out a
@@ -178,14 +175,14 @@ def typical_length(noisy_counts: Vectors, *, stddev: float, longest: float) -> f
     return longest * float(np.searchsorted(upto, _CLIP_QUANTILE) + 1) / len(counts)
 
 
-def mean_square(noisy_counts: Vectors, typical: float, *, longest: float) -> float:
+def mean_square(noisy_counts: Floats, typical: float, *, longest: float) -> float:
     """The mean squared length by a noisy histogram; at least a little of the typical one, which stands at its end."""
     kept = np.maximum(noisy_counts, 0.0)
     length = longest * (np.arange(LENGTH_CELLS) + 0.5) / LENGTH_CELLS
     return float(max((kept * length**2).sum() / max(kept.sum(), 1.0), 0.05 * typical**2))
 
 
-def large_enough(noisy_sizes: Vectors, used: Flags, least: int) -> Flags:
+def large_enough(noisy_sizes: Floats, used: Flags, least: int) -> Flags:
     """Clusters whose noisy size reaches the least one, and the largest of each class.
 
     The rows of the others are not lost: without its centre, they are nearest to another one.

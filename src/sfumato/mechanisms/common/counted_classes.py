@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Floats
-from sfumato.model import rows_counted
+from sfumato.model import CountedRows
 from sfumato.public.plan.doors import Measured
 
 
@@ -15,15 +15,10 @@ def class_rates(counts: Floats) -> Floats:
     return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
 
 
-class CountedClasses:
+class CountedClasses(CountedRows):
     """The noisy number of rows, by the noisy numbers of rows of each class."""
 
     class_counts: Measured
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     @property
     def noisy_rows(self) -> float:

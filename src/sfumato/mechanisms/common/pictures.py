@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.dct import cosine_basis
-from sfumato.mechanisms.common.arrays import Floats, Integers, Singles
+from sfumato.mechanisms.common.arrays import Floats, Singles
 from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
-from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
+from sfumato.public.schema.schema import Column, Schema
 
 #: Bounds that are whole numbers with fewer greys between them are those of fractions, such as [0, 1] and [-1, 1].
 _FEWEST_GREYS = 16
@@ -23,13 +23,6 @@ def n_channels(column: Column) -> int:
 def n_classes(schema: Schema) -> int:
     """One where there is no target."""
     return schema.require_coded_target().size if schema.target else 1
-
-
-def labels_of(batch: Batch, schema: Schema) -> Integers:
-    """The class of each row; 0 where there is no target."""
-    if schema.target is None:
-        return np.zeros(n_rows_of(batch), dtype=np.int64)
-    return batch[schema.target].astype(np.int64)
 
 
 def unit_box(images: NDArray[Any], column: Column) -> Singles:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common import clusters
+from sfumato.mechanisms.common.classed_rows import ClassedRows
 from sfumato.mechanisms.common.measured import scaled
-from sfumato.mechanisms.common.pictures import cosine_coefficients, labels_of, n_channels, n_classes
+from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels, n_classes
 from sfumato.mechanisms.common.prepared import VECTOR
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.public.plan.block import Outer
@@ -64,7 +65,7 @@ class ImageDensity:
     def measure(self, view: Doors, schema: Schema) -> dict[str, NDArray[Any]]:
         """Class counts and means, cluster centres and weights, and loadings of the covariance."""
         image, k, classes = schema.images[0], self.width(schema), n_classes(schema)
-        per_channel = k // n_channels(image)
+        per_channel, labels = k // n_channels(image), ClassedRows(schema).labels
         view.prepare(VECTOR, lambda b: cosine_coefficients(b[image.name], image, per_channel).reshape(n_rows_of(b), k))
         radius = _length(view, "lengths", image)
         all_rows = view.noisy_sum(
@@ -75,11 +76,11 @@ class ImageDensity:
 
         view.prepare(VECTOR, lambda b: clusters.clipped(b[VECTOR], radius) - mean)
         width = _length(view, "lengths about the mean", image)
-        noisy = view.noisy_sum("classes", lambda b: clusters.in_group(labels_of(b, schema), b[VECTOR] / width, classes))
+        noisy = view.noisy_sum("classes", lambda b: clusters.in_group(labels(b), b[VECTOR] / width, classes))
         counts, sums = noisy["counts"].values, scaled(noisy["sums"], width, classes, k)
         class_offsets = shrunk_means(sums.values, counts, stddev=sums.stddev)
 
-        view.prepare(VECTOR, lambda b: clusters.clipped(b[VECTOR], width) - class_offsets[labels_of(b, schema)])
+        view.prepare(VECTOR, lambda b: clusters.clipped(b[VECTOR], width) - class_offsets[labels(b)])
         reach = _length(view, "lengths about classes", image)
         centres, weights = np.zeros((classes, 1, k)), np.ones((classes, 1))
         if self.clusters > 1:
@@ -88,20 +89,20 @@ class ImageDensity:
                 view,
                 "clusters",
                 clusters.public_start(classes, self.clusters, k, spread=spread),
-                labels=lambda batch: labels_of(batch, schema),
+                labels=labels,
                 vector=VECTOR,
                 spread=spread,
                 rounds=self.rounds,
             )
             view.prepare(
                 VECTOR,
-                lambda b: clusters.about_nearest(clusters.clipped(b[VECTOR], spread), labels_of(b, schema), centres),
+                lambda b: clusters.about_nearest(clusters.clipped(b[VECTOR], spread), labels(b), centres),
             )
             reach = _length(view, "lengths about clusters", image)
 
         def twice(batch: Batch) -> dict[str, NDArray[Any]]:
             scaled_vector = batch[VECTOR] / reach
-            group = [labels_of(batch, schema)[:, None]] if classes > 1 else []
+            group = [labels(batch)[:, None]] if classes > 1 else []
             return {"products": np.concatenate([scaled_vector, scaled_vector, *group], axis=1)}
 
         products = view.noisy_sum("products", twice)["products"]

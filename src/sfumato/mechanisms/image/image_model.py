@@ -17,7 +17,7 @@ from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.drawing import draw_images, pieces
 from sfumato.mechanisms.image.synthetic_inputs import teacher_inputs
 from sfumato.mechanisms.image.warm_start import softmax
-from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.machine.threads import in_threads
 from sfumato.public.schema.encoding import one_hot
 from sfumato.public.schema.schema import Schema
@@ -37,17 +37,12 @@ _Piece = Callable[[int, np.random.Generator], _Labelled]
 
 
 @dataclass(frozen=True)
-class ImageModel:
+class ImageModel(CountedRows):
     """Class rates, cluster means, loadings, and the teacher's rule."""
 
     schema: Schema
     parts: dict[str, NDArray[Any]] = field(repr=False)
     alpha: float
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     @property
     def noisy_rows(self) -> float:

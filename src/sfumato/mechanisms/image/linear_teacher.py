@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sfumato.learn.augment import with_contrast
 from sfumato.learn.oriented import n_features, oriented_features
 from sfumato.mechanisms.common.arrays import Floats, Singles
-from sfumato.mechanisms.common.pictures import labels_of, n_channels, n_classes, unit_box
+from sfumato.mechanisms.common.classed_rows import labels_of
+from sfumato.mechanisms.common.pictures import n_channels, n_classes, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.shrink import orthonormal
 from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
@@ -125,7 +126,7 @@ def _gradient_at(rule: Floats, schema: Schema) -> PerRecord:
 
     def gradient(batch: Batch) -> dict[str, NDArray[Any]]:
         error = softmax(grid_products(batch[INPUTS], rounded))
-        error[np.arange(len(error)), labels_of(batch, schema)] -= 1.0
+        error[np.arange(len(error)), labels_of(batch, schema.target)] -= 1.0
         return {"gradient": np.concatenate([error.astype(np.float32), batch[INPUTS]], axis=1)}
 
     return gradient

@@ -3,16 +3,15 @@
 Of the stages of `3a-table` it needs a few.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.layout import BinCodes, Layout, added
 from sfumato.mechanisms.common.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.common.prepared import bins_and_labels
-from sfumato.mechanisms.learners.progress import PROGRESS, SHARE, Look, Watched, judged, look_of, progress_step
+from sfumato.mechanisms.learners.progress import SHARE, Look, Watched, look_at, progress_step
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.mechanisms.table.measure_classes import ClassStage
 from sfumato.mechanisms.table.measure_columns import ColumnStage
@@ -62,9 +61,9 @@ class BinnedRule(Watched):
     """Bins of every column, and weights of each class at each of them (of the second, where there are two)."""
 
     features: tuple[Feature, ...] = field(repr=False)
-    bin_of: tuple[NDArray[np.int64], ...] = field(repr=False)
-    rule: NDArray[np.float64] = field(repr=False)
-    joined: NDArray[np.bool_] = field(repr=False)
+    bin_of: tuple[Integers, ...] = field(repr=False)
+    rule: Floats = field(repr=False)
+    joined: Flags = field(repr=False)
 
     @property
     def weights(self) -> Weights:
@@ -72,7 +71,7 @@ class BinnedRule(Watched):
         cells = {f"column.{at}.bin_of_cell": bin_of for at, bin_of in enumerate(self.bin_of)}
         return {"joined": self.joined, **cells, "weights": self.rule}
 
-    def probabilities(self, batch: Batch) -> NDArray[np.float64]:
+    def probabilities(self, batch: Batch) -> Floats:
         """Of every class, for each row."""
         cells = zip(self.bin_of, self.features, strict=True)
         rows = np.stack([bin_of[feature.code(batch)] for bin_of, feature in cells], axis=1)
@@ -122,17 +121,17 @@ class _WatchedStage(ClassStage):
         """As without looking, after a look."""
         ask = super().asking(rule, n_sets, fullest)
 
-        def watched(corrections: NDArray[np.float64]) -> tuple[Measured, Measured, Measured]:
+        def watched(corrections: Floats) -> tuple[Measured, Measured, Measured]:
             self.look(rule.bins, rule.additive + corrections[:, :-1])
             return ask(corrections)
 
         return watched
 
-    def look(self, bins: BinCodes, weights: NDArray[np.float64]) -> None:
+    def look(self, bins: BinCodes, weights: Floats) -> None:
         """How many of the training rows are right."""
 
-        def seen(batch: Batch) -> Mapping[str, NDArray[np.float64]]:
+        def judge(batch: Batch) -> tuple[Floats, Integers]:
             rows, labels = bins_and_labels(batch)
-            return {PROGRESS: judged(of_all_classes(probabilities(added(weights, bins.codes(rows)))), labels)}
+            return of_all_classes(probabilities(added(weights, bins.codes(rows)))), labels
 
-        self.looks.append(look_of(self.view.noisy_sum(PROGRESS, seen)[PROGRESS]))
+        self.looks.append(look_at(self.view, judge))

@@ -9,23 +9,14 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.settings import require_classes, require_positive, rows_needed
 from sfumato.mechanisms.image.warm_start import softmax
+from sfumato.mechanisms.learners import progress
 from sfumato.mechanisms.learners.network import Arrays, Network
-from sfumato.mechanisms.learners.progress import (
-    MOST_LOSS,
-    PROGRESS,
-    SHARE,
-    Look,
-    Watched,
-    Watching,
-    look_of,
-    progress_step,
-)
 from sfumato.model import Classifier, Weights, refuse_diverged
 from sfumato.public.budget import Budget
 from sfumato.public.machine.hardware import GRADIENTS_ON_GPU
@@ -43,7 +34,7 @@ _IMAGES_AT_ONCE = 512
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Cnn(Watching):
+class Cnn(progress.Watching):
     """The learner for images that gains from a GPU.
 
     Args:
@@ -71,14 +62,14 @@ class Cnn(Watching):
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
         return (
             Step(name="gradients", blocks=(gradient,), uses=self._n_steps(rate), sampling=Poisson(rate)),
-            progress_step(looks=self._n_looks(rate) + 1, share=SHARE * rate**2),
+            progress.progress_step(looks=self._n_looks(rate) + 1, share=progress.SHARE * rate**2),
         )
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Steps with momentum along noisy gradients; the weights of the last ones are averaged."""
         network, rate = self._network(schema), self._rate(schema)
         n_steps, n_looks = self._n_steps(rate), self._n_looks(rate)
-        loss, looks = _loss(network, schema), list[Look]()
+        loss, looks = _loss(network, schema), list[progress.Look]()
         weights = network.start(seed=_START_SEED)
         speed = {name: np.zeros_like(values) for name, values in weights.items()}
         n_averaged = max(1, round(self.averaged * n_steps))
@@ -143,7 +134,7 @@ class Cnn(Watching):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CnnRule(Watched):
+class CnnRule(progress.Watched):
     """A network with its weights. It needs torch to predict."""
 
     network: Network
@@ -154,7 +145,7 @@ class CnnRule(Watched):
         """The weights of every layer, as torch has them."""
         return self.arrays
 
-    def probabilities(self, batch: Batch) -> NDArray[np.float64]:
+    def probabilities(self, batch: Batch) -> Floats:
         """Of every class, for each image."""
         torch, device = need_torch("predicting with cnn"), default_device()
         weights = {name: torch.from_numpy(values).to(device) for name, values in self.arrays.items()}
@@ -175,17 +166,18 @@ def _loss(network: Network, schema: Schema) -> Loss:
     return loss
 
 
-def _look(view: Doors, network: Network, schema: Schema, weights: Arrays) -> Look:
+def _look(view: Doors, network: Network, schema: Schema, weights: Arrays) -> progress.Look:
     """How many training rows are right. The door takes gradients: this one's is the row's own count, whatever it is at."""
     target = schema.require_coded_target().name
 
     def count(parameters: Tensors, example: Tensors) -> Tensor:
-        torch, at = need_torch("cnn"), parameters[PROGRESS].device
+        torch, at = need_torch("cnn"), parameters[progress.PROGRESS].device
         known = {name: torch.as_tensor(values, device=at) for name, values in weights.items()}
         scores = network.scores(known, example[network.image.name][None])
         right = (scores.argmax(dim=1) == example[target]).to(scores.dtype)
-        lost = torch.nn.functional.cross_entropy(scores, example[target][None]).clamp(max=MOST_LOSS) / MOST_LOSS
-        return (torch.cat([1 - right, right, lost[None]]) * parameters[PROGRESS]).sum()
+        lost = torch.nn.functional.cross_entropy(scores, example[target][None])
+        lost = lost.clamp(max=progress.MOST_LOSS) / progress.MOST_LOSS
+        return (torch.cat([1 - right, right, lost[None]]) * parameters[progress.PROGRESS]).sum()
 
-    counted = view.noisy_gradients(PROGRESS, count, {PROGRESS: np.zeros(3, dtype=np.float32)})
-    return look_of(counted[PROGRESS])
+    counted = view.noisy_gradients(progress.PROGRESS, count, {progress.PROGRESS: np.zeros(3, dtype=np.float32)})
+    return progress.look_of(counted[progress.PROGRESS])

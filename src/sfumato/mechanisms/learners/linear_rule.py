@@ -4,14 +4,16 @@ The frame, the Gaussian that stands for private rows and the noisy gradients are
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
+from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.classed_rows import labels_of
 from sfumato.mechanisms.common.logistic import of_all_classes, probabilities
-from sfumato.mechanisms.learners.progress import PROGRESS, SHARE, Look, Watched, judged, look_of, progress_step
-from sfumato.mechanisms.moments.maps import Blocks, Scores, labels_of, with_intercept
+from sfumato.mechanisms.learners.progress import SHARE, Look, Watched, look_at, progress_step
+from sfumato.mechanisms.moments.maps import Scores, with_intercept
 from sfumato.mechanisms.moments.measuring import measure_density, measure_weights
 from sfumato.mechanisms.moments.plan import MomentsPlan
 from sfumato.mechanisms.moments.points import Frame, Points
@@ -49,31 +51,22 @@ class LinearRule(Watched):
 
     plan: LinearPlan = field(repr=False)
     frame: Frame = field(repr=False)
-    rule: NDArray[np.float64] = field(repr=False)
+    rule: Floats = field(repr=False)
 
     @property
     def weights(self) -> Weights:
         """The frame, and a weight for every number and for the constant."""
         return {"centre": self.frame.centre, "unit": np.array([self.frame.unit]), "weights": self.rule}
 
-    def probabilities(self, batch: Batch) -> NDArray[np.float64]:
+    def probabilities(self, batch: Batch) -> Floats:
         """Of every class, for each row."""
         vectors = Points(self.plan.encoder, self.frame)(batch)
         scores = with_intercept(vectors, self.plan.settings.intercept) @ self.rule.T
         return of_all_classes(probabilities(scores))
 
 
-@dataclass(frozen=True, eq=False)
-class ProgressMap:
-    """Whether the rule of the moment is right about a row, and what it loses."""
-
-    scores: Scores
-    target: str | None
-
-    def __call__(self, batch: Batch) -> Blocks:
-        """Three numbers for each row."""
-        _, scores = self.scores(batch)
-        return {PROGRESS: judged(of_all_classes(probabilities(scores)), labels_of(batch, self.target))}
+def _judge(batch: Batch, scores: Scores, target: str | None) -> tuple[Floats, Integers]:
+    return of_all_classes(probabilities(scores(batch)[1])), labels_of(batch, target)
 
 
 def learn_linear_rule(plan: LinearPlan, view: Doors) -> LinearRule:
@@ -81,9 +74,9 @@ def learn_linear_rule(plan: LinearPlan, view: Doors) -> LinearRule:
     density = measure_density(plan, view)
     looks: list[Look] = []
 
-    def look(weights: NDArray[np.float64]) -> None:
-        progress = ProgressMap(Scores(density.points, plan.settings.intercept, weights), plan.schema.target)
-        looks.append(look_of(view.noisy_sum(PROGRESS, progress)[PROGRESS]))
+    def look(weights: Floats) -> None:
+        scores = Scores(density.points, plan.settings.intercept, weights)
+        looks.append(look_at(view, partial(_judge, scores=scores, target=plan.schema.target)))
 
     rule = measure_weights(plan, view, density, before_each=look)
     look(rule)

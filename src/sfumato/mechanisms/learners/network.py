@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.mechanisms.common.arrays import Singles
 from sfumato.mechanisms.common.pictures import n_channels
 from sfumato.public.machine.torch_extra import need_torch
 from sfumato.public.plan.doors import Tensor
 from sfumato.public.schema.schema import Column
 
-Arrays = dict[str, NDArray[np.float32]]
+Arrays = dict[str, Singles]
 
 #: Filters, their side, their stride and the zeros around the image, of both convolutions; units of the hidden layer.
 _FIRST, _SECOND, _HIDDEN = (16, 8, 2, 3), (32, 4, 2, 0), 32

@@ -4,19 +4,21 @@ A door gives them, so they are charged like everything else; they decide nothing
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.logistic import losses
 from sfumato.public.plan.answers import Answers
 from sfumato.public.plan.block import Dense
-from sfumato.public.plan.doors import Measured
+from sfumato.public.plan.doors import Doors, Measured
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.reading import Reading
 from sfumato.public.plan.step import Step
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Batch, Schema
 
 #: The name of the step, and of its block.
 PROGRESS = "progress"
@@ -88,7 +90,7 @@ class Watching:
         return (Reading(column=target, what=what, step=PROGRESS, block=PROGRESS, unit="share", over=1.0),)
 
 
-def judged(p: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+def judged(p: Floats, labels: Integers) -> Floats:
     """What each row counts, given the probabilities of all classes: a function of that row's alone."""
     right = p.argmax(axis=1) == labels
     return np.column_stack([~right, right, losses(p, labels, most=MOST_LOSS) / MOST_LOSS])
@@ -104,6 +106,15 @@ def look_of(measured: Measured) -> Look:
     seen = max(wrong + right, measured.stddev, 1.0)
     accuracy, lost = (min(max(part / seen, 0.0), 1.0) for part in (right, loss))
     return Look(wrong + right, accuracy, lost * MOST_LOSS, measured.stddev)
+
+
+def look_at(view: Doors, judge: Callable[[Batch], tuple[Floats, Integers]]) -> Look:
+    """A look at everyone. The judge gives, for each row alone, the chance of every class, and its own."""
+    return look_of(view.noisy_sum(PROGRESS, partial(_seen, judge=judge))[PROGRESS])
+
+
+def _seen(batch: Batch, judge: Callable[[Batch], tuple[Floats, Integers]]) -> dict[str, Floats]:
+    return {PROGRESS: judged(*judge(batch))}
 
 
 def looks_of(plan: Plan, answers: Answers) -> tuple[Look, ...]:

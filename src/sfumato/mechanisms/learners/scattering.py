@@ -8,27 +8,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sfumato.errors import SchemaError
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.pictures import labels_of, unit_box
+from sfumato.mechanisms.common.arrays import Floats, Integers, Singles
+from sfumato.mechanisms.common.classed_rows import labels_of
+from sfumato.mechanisms.common.pictures import unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.settings import require_classes
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.image.synthetic_inputs import teacher_inputs
 from sfumato.mechanisms.image.warm_start import softmax
-from sfumato.mechanisms.learners.progress import (
-    PROGRESS,
-    SHARE,
-    Look,
-    Watched,
-    Watching,
-    judged,
-    look_of,
-    progress_step,
-)
+from sfumato.mechanisms.learners.progress import SHARE, Look, Watched, Watching, look_at, progress_step
 from sfumato.model import Classifier, Weights
 from sfumato.public.budget import Budget
 from sfumato.public.machine.exact_arithmetic import grid_products, rounded_matrix
@@ -74,7 +64,7 @@ class Scattering(Watching):
         density, teacher = self._teaching.stages(schema, view.budget)
         looks: list[Look] = []
 
-        def watch(step: int, rule: NDArray[np.float64]) -> None:
+        def watch(step: int, rule: Floats) -> None:
             if step * self._looks % self.teacher_steps < self._looks:
                 looks.append(_look(view, schema, rule))
 
@@ -104,16 +94,16 @@ class ScatteringRule(Watched):
     """A linear rule on whitened features of images."""
 
     image: Column
-    feature_mean: NDArray[np.float32] = field(repr=False)
-    whitening: NDArray[np.float32] = field(repr=False)
-    rule: NDArray[np.float64] = field(repr=False)
+    feature_mean: Singles = field(repr=False)
+    whitening: Singles = field(repr=False)
+    rule: Floats = field(repr=False)
 
     @property
     def weights(self) -> Weights:
         """The mean of the features, their whitening, and the weights of each class."""
         return {"feature_mean": self.feature_mean, "whitening": self.whitening, "rule": self.rule}
 
-    def probabilities(self, batch: Batch) -> NDArray[np.float64]:
+    def probabilities(self, batch: Batch) -> Floats:
         """Of every class, for each image."""
         pixels = unit_box(batch[self.image.name], self.image)
         return softmax(teacher_inputs(pixels, self.feature_mean, self.whitening) @ self.rule.T)
@@ -124,11 +114,11 @@ def _rule(parts: Mapping[str, Any], schema: Schema, *, looks: tuple[Look, ...]) 
     return ScatteringRule(image=schema.images[0], looks=looks, **learned)
 
 
-def _look(view: Doors, schema: Schema, rule: NDArray[np.float64]) -> Look:
+def _look(view: Doors, schema: Schema, rule: Floats) -> Look:
     """How many of the training rows a rule gets right: by products that are exact, so that each row counts alone."""
     rounded = rounded_matrix(rule.T)
 
-    def seen(batch: Batch) -> Mapping[str, NDArray[np.float64]]:
-        return {PROGRESS: judged(softmax(grid_products(batch[INPUTS], rounded)), labels_of(batch, schema))}
+    def judge(batch: Batch) -> tuple[Floats, Integers]:
+        return softmax(grid_products(batch[INPUTS], rounded)), labels_of(batch, schema.target)
 
-    return look_of(view.noisy_sum(PROGRESS, seen)[PROGRESS])
+    return look_at(view, judge)

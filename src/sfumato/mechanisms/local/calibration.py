@@ -6,15 +6,14 @@ beside it, with the spread put back that the guess lacks, has the slopes of x it
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sfumato.mechanisms.common.arrays import Floats, Integers
 
 #: Standard errors of a variance.
 _SURE = 2.0
 
 
-def calibrated(reports: Floats, labels: NDArray[np.int64] | None, *, stddev: float) -> tuple[Floats, Floats]:
+def calibrated(reports: Floats, labels: Integers | None, *, stddev: float) -> tuple[Floats, Floats]:
     """Each report drawn towards the mean of its label, and the variance that every entry then lacks.
 
     Along every principal axis a report moves by the part of the variance that is noise; axes along which noise alone could vary
@@ -44,7 +43,7 @@ def sure(lacking: Floats, *, n_rows: int, stddev: float) -> Floats:
     return np.where(lacking > _SURE * stddev**2 * np.sqrt(2 / n_rows), lacking, 0.0)
 
 
-def _means(reports: Floats, labels: NDArray[np.int64] | None, *, variance: float) -> Floats:
+def _means(reports: Floats, labels: Integers | None, *, variance: float) -> Floats:
     """The mean report of each row's label, every entry drawn towards that of all by the part that noise would explain."""
     everyone = reports.mean(axis=0)
     means = np.tile(everyone, (len(reports), 1))

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.plan.block import Response
 from sfumato.public.plan.doors import Measured
-
-Floats = NDArray[np.float64]
 
 #: Directions there are: a row is told by so many at most, and so are ten bits of it.
 N_DIRECTIONS = 2**10
@@ -38,7 +36,7 @@ class Directions:
         """One a line, each of length 1."""
         return _vectors(N_DIRECTIONS, self.width)
 
-    def nearest(self, points: Floats, *, n_near: int) -> NDArray[np.int64]:
+    def nearest(self, points: Floats, *, n_near: int) -> Integers:
         """The places of the nearest directions to each point; the product is exact, so that each point alone decides."""
         scores = exact_products(points, self.vectors.T)
         return np.argpartition(-scores, n_near - 1, axis=1)[:, :n_near]
@@ -67,11 +65,11 @@ class NearDirections:
         """The response that the door draws."""
         return Response(name=name, categories=N_DIRECTIONS, share=share, codes=self.n_near, pure=True)
 
-    def codes(self, rows: Floats) -> NDArray[np.int64]:
+    def codes(self, rows: Floats) -> Integers:
         """The directions near each row."""
         return self.directions.nearest(lifted(rows, length=self.length), n_near=self.n_near)
 
-    def reports(self, codes: NDArray[np.int64]) -> Measured:
+    def reports(self, codes: Integers) -> Measured:
         """Directions, so scaled that they are the rows on average, and the noise in each entry of them."""
         reach = truth(self.n_near, epsilon=self.epsilon) * self.directions.reach(n_near=self.n_near)
         scale = self.length / reach

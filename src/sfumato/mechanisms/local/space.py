@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Batch, Column
-
-Floats = NDArray[np.float64]
 
 #: What every category keeps, so that there always is one to draw.
 _LEAST = 1e-9
@@ -28,9 +26,9 @@ class Space:
     """
 
     columns: tuple[Column, ...]
-    matrix: NDArray[np.float64] | None
+    matrix: Floats | None
 
-    def __call__(self, batch: Batch) -> NDArray[np.float64]:
+    def __call__(self, batch: Batch) -> Floats:
         """What is reported of each row, from that row alone."""
         centred = Encoder(self.columns)(batch)
         centred -= self.centre
@@ -47,15 +45,15 @@ class Space:
         return Encoder(self.columns).reach
 
     @cached_property
-    def centre(self) -> NDArray[np.float64]:
+    def centre(self) -> Floats:
         """The middle of every column."""
         return Encoder(self.columns).middle
 
-    def back(self, reports: NDArray[np.float64]) -> NDArray[np.float64]:
+    def back(self, reports: Floats) -> Floats:
         """Reports as encoded columns: the shortest that have this projection, by the pseudo-inverse."""
         return self.centre + (reports if self.matrix is None else reports @ np.linalg.pinv(self.matrix))
 
-    def variance_back(self, variances: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    def variance_back(self, variances: Floats | None) -> Floats:
         """The variance of encoded columns where independent entries of a report have these; none where none are given."""
         if variances is None:
             return np.zeros(len(self.centre))

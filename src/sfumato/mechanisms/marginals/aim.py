@@ -12,7 +12,6 @@ import numpy as np
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.marginals import measuring
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table, codes_in
 from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, fitted, total_of
@@ -58,7 +57,6 @@ class Aim:
         """Choose, measure, fit; as often as planned."""
         binned = Binned(schema)
         candidates = _tables(binned)
-        view.prepare(CODES, binned.bins)
         codes = measuring.codes_of(binned, candidates)
         measured = measuring.count_columns(view, binned)
         total, stddev = total_of(measured), view.noise_stddev("tables", "counts")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.mechanisms.common.arrays import Integers, Values
 from sfumato.mechanisms.common.cells import Cells, coarse_parts
 from sfumato.mechanisms.common.prepared import CODES
 from sfumato.public.schema.schema import Batch, Schema
@@ -34,7 +34,7 @@ class Binned:
         return tuple(Cells(column) for column in self.schema.columns)
 
     @cached_property
-    def parts(self) -> tuple[NDArray[np.int64], ...]:
+    def parts(self) -> tuple[Integers, ...]:
         """The bin of each fine cell."""
         return tuple(coarse_parts(cells, n_parts=_PARTS) for cells in self.cells)
 
@@ -49,7 +49,7 @@ class Binned:
         names = [column.name for column in self.schema.columns]
         return None if self.schema.target is None else names.index(self.schema.target)
 
-    def bins(self, batch: Batch) -> NDArray[np.int64]:
+    def bins(self, batch: Batch) -> Integers:
         """The bins of each row, from that row alone."""
         codes = [
             part[cells.code(batch[column.name])]
@@ -61,7 +61,7 @@ class Binned:
         """The bins along each side of a table."""
         return tuple(self.sizes[column] for column in columns)
 
-    def values(self, rows: NDArray[np.int64], rng: np.random.Generator) -> dict[str, NDArray[np.generic]]:
+    def values(self, rows: Integers, rng: np.random.Generator) -> dict[str, Values]:
         """Rows of bins as encoded rows: any cell of a bin, and a value in it."""
         batch = {}
         for at, (column, cells, part) in enumerate(zip(self.schema.columns, self.cells, self.parts, strict=True)):
@@ -79,12 +79,12 @@ def check_table(schema: Schema, *, name: str) -> None:
         raise SchemaError(f"{name} needs at least two columns.")
 
 
-def prepared_bins(batch: Batch) -> NDArray[np.int64]:
+def prepared_bins(batch: Batch) -> Integers:
     """The bins of each row, as they were prepared once."""
     return np.nan_to_num(batch[CODES]).astype(np.int64)
 
 
-def codes_in(rows: NDArray[np.int64], tables: Sequence[Columns], sizes: Sequence[int]) -> NDArray[np.int64]:
+def codes_in(rows: Integers, tables: Sequence[Columns], sizes: Sequence[int]) -> Integers:
     """The cell of each row in each table.
 
     >>> codes_in(np.array([[1, 0, 2]]), [(0, 2), (1,)], (2, 2, 3)).tolist()

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.marginals.binned import Binned, Columns
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel, Table
-from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.model import CountedRows, Synthetic, check_row_count
 
 _FEWEST = 1e-3  # of a row: no bin starts at nothing
 _SETTLED = 1e-4  # of the loss: a step that gains less is the last
@@ -25,7 +25,7 @@ class NoisyTable:
     """Noisy counts of a table, and the standard deviation of the noise in each."""
 
     columns: Columns
-    counts: NDArray[np.float64]
+    counts: Floats
     stddev: float
 
 
@@ -97,18 +97,13 @@ def _loss(model: MarkovModel, tables: Sequence[NoisyTable], *, total: float) -> 
 
 
 @dataclass(frozen=True)
-class BinnedModel:
+class BinnedModel(CountedRows):
     """A model of bins, what the bins stand for, and the noisy number of private rows."""
 
     binned: Binned
     rows_of_bins: MarkovModel
     noisy_rows: float
     noisy_rows_stddev: float
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows of bins, then a value in each bin."""

@@ -9,11 +9,12 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
-from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
+from sfumato.mechanisms.common.pictures import n_classes
+from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.budget import Budget
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import Doors
@@ -38,7 +39,7 @@ class IndependentHistograms:
             raise SchemaError("independent-histograms is for tables. Use the mechanism dpmix for images.")
         if not schema.features:
             raise SchemaError("independent-histograms needs a column besides the target.")
-        width = _n_classes(schema) * sum(_sizes(schema, self.bins))
+        width = n_classes(schema) * sum(_sizes(schema, self.bins))
         return (Step(name="histograms", blocks=(Hot(name="counts", width=width, n_hot=len(schema.features)),)),)
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
@@ -46,13 +47,13 @@ class IndependentHistograms:
         sizes = _sizes(schema, self.bins)
         starts = np.cumsum([0, *sizes[:-1]])
 
-        def codes(batch: Batch) -> dict[str, NDArray[np.int64]]:
+        def codes(batch: Batch) -> dict[str, Integers]:
             columns = [_cell_of(c, batch[c.name], self.bins) for c in schema.features]
             label = batch[schema.target][:, None] if schema.target else 0
             return {"counts": np.stack(columns, axis=1) + starts + label * sum(sizes)}
 
         noisy = view.noisy_sum("histograms", codes)
-        counts = noisy["counts"].values.reshape(_n_classes(schema), sum(sizes))
+        counts = noisy["counts"].values.reshape(n_classes(schema), sum(sizes))
         return {"counts": counts, "noise": np.array([noisy["counts"].stddev])}
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> "HistogramModel":
@@ -71,7 +72,7 @@ class IndependentHistograms:
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """A count within a class, and what follows from all of a column's counts."""
-        sizes, classes = _sizes(schema, self.bins), _n_classes(schema)
+        sizes, classes = _sizes(schema, self.bins), n_classes(schema)
         measured_by = partial(Reading, step="histograms", block="counts")
         readings = []
         for column in schema.features:
@@ -89,20 +90,15 @@ class IndependentHistograms:
 
 
 @dataclass(frozen=True)
-class HistogramModel:
+class HistogramModel(CountedRows):
     """Noisy class counts, and for every column a table of probabilities, one row for each class."""
 
     schema: Schema
     bins: int
-    class_counts: NDArray[np.float64]
-    tables: tuple[NDArray[np.float64], ...]
+    class_counts: Floats
+    tables: tuple[Floats, ...]
     noisy_rows: float
     noisy_rows_stddev: float
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw a class for each row, then every column on its own."""
@@ -119,15 +115,11 @@ class HistogramModel:
         return Synthetic(table=self.schema.decode(batch))
 
 
-def _n_classes(schema: Schema) -> int:
-    return schema.require_coded_target().size if schema.target else 1
-
-
 def _sizes(schema: Schema, bins: int) -> list[int]:
     return [c.size if c.is_coded else bins + int(c.missing) for c in schema.features]
 
 
-def _cell_of(column: Column, values: NDArray[np.generic], bins: int) -> NDArray[np.int64]:
+def _cell_of(column: Column, values: Values, bins: int) -> Integers:
     if column.is_coded:
         return values.astype(np.int64)
     position = (values.astype(np.float64) - column.low) / (column.high - column.low) * bins
@@ -135,13 +127,13 @@ def _cell_of(column: Column, values: NDArray[np.generic], bins: int) -> NDArray[
     return np.where(np.isnan(position), bins, cell) if column.missing else cell
 
 
-def _value_of(column: Column, cell: NDArray[np.int64], bins: int, rng: np.random.Generator) -> NDArray[np.generic]:
+def _value_of(column: Column, cell: Integers, bins: int, rng: np.random.Generator) -> Values:
     if column.is_coded:
         return cell
     position = (cell + rng.random(len(cell))) / bins
     return np.where(cell == bins, np.nan, column.low + position * (column.high - column.low))
 
 
-def _normalised(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalised(counts: Floats) -> Floats:
     totals = counts.sum(axis=1, keepdims=True)
     return np.where(totals > 0, counts / np.where(totals > 0, totals, 1), 1 / counts.shape[1])

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.layout import Layout
+from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.marginals.binned import Binned, Columns, codes_in, prepared_bins
 from sfumato.mechanisms.marginals.fitting import NoisyTable, Total
@@ -50,7 +51,7 @@ def choice_of(binned: Binned, tables: Sequence[Columns]) -> Choice:
 def codes_of(binned: Binned, tables: Sequence[Columns]) -> PerRecord:
     """The map of a choice among these tables."""
 
-    def codes(batch: Batch) -> dict[str, NDArray[np.int64]]:
+    def codes(batch: Batch) -> dict[str, Integers]:
         return {"tables": codes_in(prepared_bins(batch), tables, binned.sizes)}
 
     return codes
@@ -83,7 +84,8 @@ def chosen_tables_steps(
 
 
 def count_columns(view: Doors, binned: Binned) -> list[NoisyTable]:
-    """The noisy counts of every column."""
+    """The noisy counts of every column, from bins that are prepared for all later tables too."""
+    view.prepare(CODES, binned.bins)
     return counted_tables(view, "columns", [(column,) for column in range(len(binned.sizes))], binned)
 
 
@@ -92,7 +94,7 @@ def counted_tables(view: Doors, step: str, tables: Sequence[Columns], binned: Bi
     shapes = [binned.shape(columns) for columns in tables]
     layout = Layout(tuple(math.prod(shape) for shape in shapes))
 
-    def codes(batch: Batch) -> dict[str, NDArray[np.int64]]:
+    def codes(batch: Batch) -> dict[str, Integers]:
         return {"counts": codes_in(prepared_bins(batch), tables, binned.sizes) + layout.starts}
 
     noisy = view.noisy_sum(step, codes)["counts"]
@@ -100,12 +102,12 @@ def counted_tables(view: Doors, step: str, tables: Sequence[Columns], binned: Bi
     return [NoisyTable(columns, counts.reshape(shape), noisy.stddev) for columns, counts, shape in split]
 
 
-def margins_of(columns: Sequence[NoisyTable], *, total: Total) -> list[NDArray[np.float64]]:
+def margins_of(columns: Sequence[NoisyTable], *, total: Total) -> list[Floats]:
     """The probability of every bin of every column."""
     return [to_simplex(column.counts, total=total.rows) / total.rows for column in columns]
 
 
-def independent(margins: Sequence[NDArray[np.float64]], *, total: Total) -> NDArray[np.float64]:
+def independent(margins: Sequence[Floats], *, total: Total) -> Floats:
     """What the table of some columns would hold if they had nothing to do with each other.
 
     >>> independent([np.array([0.5, 0.5]), np.array([0.75, 0.25])], total=Total(8.0, 1.0))
@@ -120,12 +122,12 @@ def drawn_for(total: Total) -> int:
     return int(np.clip(_DRAWN_FOR_EACH * total.rows, *_DRAWN))
 
 
-def expected_in(codes: NDArray[np.int64], shape: tuple[int, ...], *, total: Total) -> NDArray[np.float64]:
+def expected_in(codes: Integers, shape: tuple[int, ...], *, total: Total) -> Floats:
     """What rows that were drawn from a model lead to expect of a table, in private rows."""
     return np.bincount(codes, minlength=math.prod(shape)).reshape(shape) * np.float64(total.rows / len(codes))
 
 
-def chance(expected: NDArray[np.float64], *, n_drawn: float = math.inf) -> float:
+def chance(expected: Floats, *, n_drawn: float = math.inf) -> float:
     """How far a table is from what is expected of it by chance alone: rows fall into cells as Poisson numbers.
 
     Where what is expected was counted among drawn rows, these have a chance of their own.

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.marginals import measuring
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table
 from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, fitted, total_of
@@ -55,7 +54,6 @@ class Mst:
         binned = Binned(schema)
         pairs = measuring.pairs_of(binned)
         codes = measuring.codes_of(binned, pairs)
-        view.prepare(CODES, binned.bins)
         columns = measuring.count_columns(view, binned)
         total = total_of(columns)
         margins = measuring.margins_of(columns, total=total)

@@ -14,7 +14,6 @@ import numpy as np
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
-from sfumato.mechanisms.common.prepared import CODES
 from sfumato.mechanisms.marginals import measuring
 from sfumato.mechanisms.marginals.binned import Binned, Columns, check_table, codes_in
 from sfumato.mechanisms.marginals.fitting import BinnedModel, NoisyTable, total_of
@@ -55,7 +54,6 @@ class PrivBayes:
         """Place one column after another: choose what it hangs on, and measure it with that."""
         binned = Binned(schema)
         candidates = _tables(binned)
-        view.prepare(CODES, binned.bins)
         codes = measuring.codes_of(binned, candidates)
         columns = measuring.count_columns(view, binned)
         total, stddev = total_of(columns), view.noise_stddev("tables", "counts")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.arrays import Floats, Singles
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.mechanisms.common.settings import rows_needed
 from sfumato.model import FixedModel
@@ -77,7 +78,7 @@ class DPMix:
         """Sum sampled rows and their labels, with noise, and divide by the public degree."""
         encoder = Encoder(schema.features)
 
-        def centred(batch: Batch) -> dict[str, NDArray[np.float64]]:
+        def centred(batch: Batch) -> dict[str, Floats]:
             features = encoder(batch)
             features -= self.centre  # in place: images are most of the bytes there are
             contribution = {"features": features}
@@ -185,5 +186,5 @@ class DPMix:
         )
 
 
-def _on_grid(means: NDArray[Any]) -> NDArray[np.float32]:
+def _on_grid(means: NDArray[Any]) -> Singles:
     return (np.round(means / GRID_STEP) * GRID_STEP).astype(np.float32)

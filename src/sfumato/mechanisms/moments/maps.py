@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers, Values
+from sfumato.mechanisms.common.arrays import Floats, Values
+from sfumato.mechanisms.common.classed_rows import labels_of
 from sfumato.mechanisms.common.logistic import errors, probabilities
 from sfumato.mechanisms.moments.points import Points
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
-from sfumato.public.schema.schema import Batch, n_rows_of
+from sfumato.public.schema.schema import Batch
 
 Blocks = dict[str, Values]
 
@@ -74,11 +75,6 @@ def score_cells(batch: Batch, points: Points, weights: Floats, cell_width: float
     """The cell of a row's score without the intercept, on both sides of 0."""
     scores = exact_products(points(batch), weights[:, None])[:, 0]
     return {"scores": np.clip(scores / cell_width + cells / 2, 0, cells - 1).astype(np.int64)}
-
-
-def labels_of(batch: Batch, target: str | None) -> Integers:
-    """The class of each row; 0 where there is no target."""
-    return np.zeros(n_rows_of(batch), dtype=np.int64) if target is None else batch[target].astype(np.int64)
 
 
 def with_intercept(vectors: Floats, intercept: float) -> Floats:

@@ -12,7 +12,7 @@ from sfumato.mechanisms.moments.gaussian import Gaussian
 from sfumato.mechanisms.moments.points import Frame, decode, number_entries
 from sfumato.mechanisms.moments.settings import MomentsSettings
 from sfumato.mechanisms.moments.teacher import ScoreScale
-from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.schema.schema import Schema
 
 #: Rows that are drawn at once.
@@ -23,7 +23,7 @@ Bend = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
-class MomentsModel:
+class MomentsModel(CountedRows):
     """A Gaussian, about the mean of each class where there are more than two, and labels of the classifier.
 
     `rates` and `means` are those of the classes, `weights` those of the classifier, the intercept last.
@@ -40,11 +40,6 @@ class MomentsModel:
     alpha: float
     noisy_rows: float
     noisy_rows_stddev: float
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """Draw rows; the same seed gives the same rows."""

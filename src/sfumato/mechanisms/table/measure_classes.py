@@ -14,19 +14,8 @@ from sfumato.mechanisms.common.prepared import RULE
 from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
 from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.plan import TablePlan
+from sfumato.mechanisms.table.target import correction
 from sfumato.mechanisms.table.target.classifier import GeneratorRule, learn_rule
-from sfumato.mechanisms.table.target.correction import (
-    Ask,
-    CorrectionPrior,
-    FullestBins,
-    StandIns,
-    corrected,
-    fullest_bins,
-    learn_corrections,
-    no_corrections,
-    rate_corrections,
-    stand_ins,
-)
 from sfumato.mechanisms.table.target.labels import ClassLabels, rare_scores
 from sfumato.mechanisms.table.target.maps import error_gradient, rule_scores
 from sfumato.public.plan.doors import Doors, Measured
@@ -54,7 +43,7 @@ class ClassStage:
             return None
         if is_worth:
             return self._corrected(generator, rule)
-        by_bins = rule.additive_scores(generator.population.rows) + rate_corrections(generator.rate_ratios)
+        by_bins = rule.additive_scores(generator.population.rows) + correction.rate_corrections(generator.rate_ratios)
         if generator.rare_stddev is not None:
             by_bins = rare_scores(by_bins, generator.population, settings, rare=int(np.argmin(generator.rates)))
         return ClassLabels(by_bins, by_bins, self._code_scores(generator, by_bins))
@@ -76,9 +65,9 @@ class ClassStage:
 
     def _corrected(self, generator: Generator, rule: GeneratorRule) -> ClassLabels:
         population = generator.population
-        everyone = stand_ins(rule, population.rows, np.ones(len(population.rows)))
-        to_rates = rate_corrections(generator.rate_ratios)
-        start = no_corrections(to_rates, self.plan.settings.target, width=rule.bins.width)
+        everyone = correction.stand_ins(rule, population.rows, np.ones(len(population.rows)))
+        to_rates = correction.rate_corrections(generator.rate_ratios)
+        start = correction.no_corrections(to_rates, self.plan.settings.target, width=rule.bins.width)
         before = after = _scores(start, everyone)
         of_codes = self._code_scores(generator, before)
         if self.plan.has("teacher"):
@@ -106,19 +95,21 @@ class ClassStage:
         chosen = population.draw(settings.hessian_rows, rng := np.random.default_rng(3))
         columns = zip(layout.starts.tolist(), (binning.ordered for binning in binned.binnings), strict=True)
         runs = [(at, at + ordered) for at, ordered in columns if ordered]
-        fullest = fullest_bins(generator.margins, population, few=settings.fullest_few)
+        fullest = correction.fullest_bins(generator.margins, population, few=settings.fullest_few)
         each = binned.total / settings.hessian_rows  # private rows for which a row stands
         rows = population.rows[chosen]
-        standing = stand_ins(rule, rows, each * fullest.weights(rows))
+        standing = correction.stand_ins(rule, rows, each * fullest.weights(rows))
         cells = {j: binned.binnings[j].cells_in(rows[:, j], rng) for j in of_codes}
         standing = replace(standing, additive=standing.additive + code_scores(of_codes, cells))
         unseen = np.zeros(layout.width, dtype=np.bool_)
         unseen[layout.starts + fullest.bins] = True
         ask = self.asking(rule, len(rule.additive), fullest)
-        prior = CorrectionPrior.of_rule(rule.additive, layout, settings, runs=runs)
-        return learn_corrections(ask, standing, start, settings, prior=prior, unseen=unseen, times=self.plan.gradients)
+        prior = correction.CorrectionPrior.of_rule(rule.additive, layout, settings, runs=runs)
+        return correction.learn_corrections(
+            ask, standing, start, settings, prior=prior, unseen=unseen, times=self.plan.gradients
+        )
 
-    def asking(self, rule: GeneratorRule, n_sets: int, fullest: FullestBins) -> Ask:
+    def asking(self, rule: GeneratorRule, n_sets: int, fullest: correction.FullestBins) -> correction.Ask:
         """How a noisy gradient is asked for."""
         width, n_hot = rule.bins.layout.width, self.plan.k + 1
         longest = math.sqrt(n_hot)  # a row at all codes that it may have
@@ -159,5 +150,5 @@ def _trust(generator: Generator, labels: Integers, *, least: float) -> float:
     return float(np.clip(counted**2 / max(int((labels == rare).sum()), 1), least, 1.0))
 
 
-def _scores(corrections: Floats, of: StandIns) -> Floats:
-    return corrected(corrections, of.codes, of.additive, of.beyond)
+def _scores(corrections: Floats, of: correction.StandIns) -> Floats:
+    return correction.corrected(corrections, of.codes, of.additive, of.beyond)

@@ -18,7 +18,7 @@ from sfumato.mechanisms.table.joint.population import Population
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.mechanisms.table.target.labels import ClassLabels, draw_labels
 from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
-from sfumato.model import Synthetic, check_row_count, rows_counted
+from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.following import followed
 from sfumato.public.schema.schema import Schema
@@ -44,7 +44,7 @@ class FittedTable:
 
 
 @dataclass(frozen=True)
-class TableModel:
+class TableModel(CountedRows):
     """A population of binned rows. Classes are drawn anew, and numbers moved, by a corrected rule, as far as `alpha` goes."""
 
     schema: Schema
@@ -72,11 +72,6 @@ class TableModel:
     def noisy_rows_stddev(self) -> float:
         """The noise in it."""
         return self.fitted.binned.total_stddev
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -17,15 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.scalars import (
-    MISSING_TEXTS,
-    Parser,
-    number_of,
-    parse_number,
-    seconds_of_numpy,
-    seconds_of_ticks,
-    text_of,
-)
+from sfumato.private.intake import scalars
 
 #: A column of raw rows: a NumPy array, an Arrow array, or `Coded`.
 Values = Any
@@ -61,7 +53,7 @@ class Coded:
         return Coded(values.take(places) if isinstance(values, pa.Array) else values[places], codes - gap)
 
 
-def to_numbers(values: Values, *, parse: Parser = parse_number) -> NDArray[np.float64]:
+def to_numbers(values: Values, *, parse: scalars.Parser = scalars.parse_number) -> NDArray[np.float64]:
     """Every value as a float64, dates as seconds since 1970, NaN where there is no number.
 
     >>> to_numbers(np.array(["7", 2.5, None, "x"], dtype=object))
@@ -78,12 +70,14 @@ def to_numbers(values: Values, *, parse: Parser = parse_number) -> NDArray[np.fl
         with np.errstate(all="ignore"):
             return np.asarray(values, dtype=np.float64)
     if kind in "mM":
-        return seconds_of_numpy(values)
-    flat = np.fromiter((number_of(value, parse) for value in _objects(values).flat), np.float64, count=values.size)
+        return scalars.seconds_of_numpy(values)
+    flat = np.fromiter(
+        (scalars.number_of(value, parse) for value in _objects(values).flat), np.float64, count=values.size
+    )
     return flat.reshape(values.shape)
 
 
-def to_texts(values: Values, *, write: Callable[[Any], Any] = text_of) -> Coded:
+def to_texts(values: Values, *, write: Callable[[Any], Any] = scalars.text_of) -> Coded:
     """Every distinct value as a text (or None), and for every row the place of its text (-1: missing).
 
     A whole number is written without a point, whatever its type, so that 3, 3.0 and "3" can meet. `write` makes something
@@ -148,7 +142,7 @@ def _plain(values: Values) -> Values:
     return values
 
 
-def _numbers_from_arrow(values: Values, parse: Parser) -> NDArray[np.float64]:
+def _numbers_from_arrow(values: Values, parse: scalars.Parser) -> NDArray[np.float64]:
     kind = values.type
     if _is_text(kind):
         return _numbers_from_texts(values.cast(pa.binary()), parse)
@@ -160,7 +154,7 @@ def _numbers_from_arrow(values: Values, parse: Parser) -> NDArray[np.float64]:
         unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
         wide = values.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())
         ticks = pc.fill_null(wide, np.iinfo(np.int64).min).to_numpy(zero_copy_only=False)
-        return seconds_of_ticks(ticks, unit)
+        return scalars.seconds_of_ticks(ticks, unit)
     elif pa.types.is_null(kind):
         return np.full(len(values), np.nan)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
@@ -168,17 +162,17 @@ def _numbers_from_arrow(values: Values, parse: Parser) -> NDArray[np.float64]:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _numbers_from_texts(values: Values, parse: Parser) -> NDArray[np.float64]:
+def _numbers_from_texts(values: Values, parse: scalars.Parser) -> NDArray[np.float64]:
     # Where Arrow reads a whole chunk it reads each text as float() does: which way is taken changes no value.
     # A text it cannot read sends the chunk the slow way; the usual words for "missing" must not.
     trimmed = pc.ascii_trim_whitespace(values.view(pa.string()))
-    for missing in ([], sorted(MISSING_TEXTS)):
+    for missing in ([], sorted(scalars.MISSING_TEXTS)):
         if missing:
             absent = pc.is_in(trimmed, value_set=pa.array(missing))
             trimmed = pc.if_else(absent, pa.scalar(None, pa.string()), trimmed)
         with suppress(pa.ArrowInvalid):
             return np.asarray(trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-    coded = _texts_from_arrow(values, text_of)
+    coded = _texts_from_arrow(values, scalars.text_of)
     table = [parse(text) for text in coded.private_values]
     return np.array([*table, np.nan], dtype=np.float64)[coded.private_codes]
 
@@ -188,7 +182,7 @@ def _texts_from_arrow(values: Values, write: Callable[[Any], Any]) -> Coded:
     if pa.types.is_null(kind):
         return Coded([], np.full(len(values), -1))
     if pa.types.is_time(kind):
-        return to_texts(_numbers_from_arrow(values, parse_number), write=write)
+        return to_texts(_numbers_from_arrow(values, scalars.parse_number), write=write)
     if pa.types.is_floating(kind) or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind)):
         # By way of NumPy: Python's dates end at the year 9999, where they raise.
         return to_texts(values.to_numpy(zero_copy_only=False), write=write)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.generators.gan.discriminator import Discriminator
 from sfumato.public.machine.torch_extra import need_torch
@@ -23,9 +23,7 @@ _RENEWED = 0.02
 class Adversaries:
     """Two networks, their optimisers, and the average of the generator."""
 
-    def __init__(
-        self, generator: Generator, discriminator: Discriminator, *, rates: NDArray[np.float64], generated: int
-    ) -> None:
+    def __init__(self, generator: Generator, discriminator: Discriminator, *, rates: Floats, generated: int) -> None:
         """Both at their public start. Rows of each class are generated at these rates, so many at once."""
         self._torch = need_torch("dp-gan")
         self._generator, self._discriminator = generator, discriminator
@@ -76,7 +74,7 @@ class Adversaries:
             for average, values in zip(self._average, self._of_generator, strict=True):
                 average.lerp_(values, _RENEWED)
 
-    def averaged(self) -> tuple[NDArray[np.float64], ...]:
+    def averaged(self) -> tuple[Floats, ...]:
         """The averaged generator."""
         return self._generator.trained(self._average)
 

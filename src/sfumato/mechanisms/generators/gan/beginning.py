@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.generator import MOST_COEFFICIENTS, Generator, Outputs, pixels_of
 from sfumato.mechanisms.common.generator_model import GeneratorModel
@@ -38,8 +38,8 @@ class GaussianStart(Generator):
     Means are cosine coefficients, one channel after another; the square of the loadings is the covariance of a class.
     """
 
-    means: NDArray[np.float64] = field(repr=False)
-    loadings: NDArray[np.float64] = field(repr=False)
+    means: Floats = field(repr=False)
+    loadings: Floats = field(repr=False)
 
     def start(self, seed: int) -> list[Any]:
         """The last layer adds nothing yet."""

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms.common.arrays import Singles
 from sfumato.mechanisms.common.generator import Outputs
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
@@ -58,7 +58,7 @@ class Discriminator:
         }
         return {name: torch.from_numpy(values) for name, values in drawn.items()}
 
-    def vectors(self, batch: Batch) -> NDArray[np.float32]:
+    def vectors(self, batch: Batch) -> Singles:
         """What it sees of private rows, each alone: numbers in [-1, 1] and codes as one-hot, or cosine coefficients."""
         image = self.rows.image
         if image is not None:

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.settings import require_positive, rows_needed
@@ -122,7 +122,7 @@ class PateGan(Averaged):
             torch.from_numpy(self._judged_private(votes).ravel()),
         )
 
-    def _judged_private(self, votes: Measured) -> NDArray[np.float64]:
+    def _judged_private(self, votes: Measured) -> Floats:
         """The part of teachers that take a row for private, about 0 to 1, by class and query.
 
         How many vote on a class is not known: it is the mean of noisy counts, or their noise where that is more.
@@ -132,7 +132,7 @@ class PateGan(Averaged):
         return np.asarray(0.5 + (counts[..., PRIVATE] - counts[..., GENERATED]) / (2 * voting[:, None]))
 
 
-def _made(both: Adversaries, n_rows: int, n_classes: int) -> NDArray[np.float64]:
+def _made(both: Adversaries, n_rows: int, n_classes: int) -> Floats:
     """So many generated rows of each class: (class, row, entry)."""
     torch = need_torch("pate-gan")
     with torch.no_grad():

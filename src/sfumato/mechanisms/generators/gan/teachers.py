@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.public.machine.exact_arithmetic import exact_products
@@ -20,8 +21,6 @@ GENERATED, PRIVATE = 0, 1
 _SEED = 47
 #: Of the mean variance, added to every variance: rare values would weigh too much.
 _RIDGE = 0.3
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Teaching:
         own = (labels == known[:, None]).astype(np.float64)
         away = own @ seen / own.sum(axis=1, keepdims=True) - self._centres[known]
 
-        def teacher(queries: Queries) -> NDArray[np.int64]:
+        def teacher(queries: Queries) -> Integers:
             votes = np.empty(len(queries), dtype=np.int64)
             for turn, label in enumerate(known):
                 mine = slice(turn, None, len(known))

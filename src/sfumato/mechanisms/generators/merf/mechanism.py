@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.generator import Generator
 from sfumato.mechanisms.common.generator_model import GeneratorModel
 from sfumato.mechanisms.common.mixed_rows import MixedRows
@@ -32,8 +33,6 @@ _FEWEST_ROWS = 16
 _COUNTS, _CODES = 0.04, 0.3
 #: A class is taken for no smaller than so many standard deviations of its count.
 _FEWEST = 3.0
-
-Vectors = NDArray[np.float64]
 
 
 @register
@@ -81,7 +80,7 @@ class DPMerf:
             return GeneratorModel(generator, generator.trained(parameters), measurements["counts"])
 
     def _train(
-        self, torch: Any, generator: Generator, parameters: list[Any], target: tuple[Vectors, Vectors], seed: int
+        self, torch: Any, generator: Generator, parameters: list[Any], target: tuple[Floats, Floats], seed: int
     ) -> None:
         """Move the parameters until the mean embedding of generated rows is the noisy one."""
         rng, rows = np.random.default_rng([seed, 1]), generator.rows
@@ -136,14 +135,14 @@ def contribution(batch: Batch, rows: MixedRows, waves: Waves) -> dict[str, NDArr
     return given
 
 
-def mean_embedding(noisy: Noisy) -> tuple[Vectors, Vectors]:
+def mean_embedding(noisy: Noisy) -> tuple[Floats, Floats]:
     """Mean waves and rates of codes of each class, less what is noise in what sets the class apart."""
     counts, none = noisy["counts"], Measured(np.zeros(0), 0.0)
     sizes = np.maximum(counts.values, max(_FEWEST * counts.stddev, 1.0))
     return _shrunk(noisy["waves"], sizes), _shrunk(noisy.get("codes", none), sizes)
 
 
-def _shrunk(sums: Measured, sizes: Vectors) -> Vectors:
+def _shrunk(sums: Measured, sizes: Floats) -> Floats:
     """Class means, each drawn towards that of all rows by the part of its distance that is noise.
 
     James and Stein, "Estimation with quadratic loss" (1961), with the positive part: a class of few rows becomes like all.

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.mixed_rows import MixedRows
 from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
 from sfumato.public.schema.schema import Batch
@@ -39,9 +40,9 @@ class Waves:
         sizes: Codes of each column.
     """
 
-    frequencies: NDArray[np.float64] = field(repr=False)
-    angles: NDArray[np.int64] = field(repr=False)
-    looks: NDArray[np.bool_] = field(repr=False)
+    frequencies: Floats = field(repr=False)
+    angles: Integers = field(repr=False)
+    looks: Flags = field(repr=False)
     sizes: tuple[int, ...]
 
     @property
@@ -49,7 +50,7 @@ class Waves:
         """A cosine and a sine for each wave."""
         return 2 * int(self.frequencies.shape[1])
 
-    def of_rows(self, rows: MixedRows, batch: Batch) -> NDArray[np.float64]:
+    def of_rows(self, rows: MixedRows, batch: Batch) -> Floats:
         """Cosines, then sines, of length 1 together. Each row alone decides its own, to the last bit."""
         products = grid_products(on_grid(rows.numbers(batch)), self.frequencies)
         turned = np.rint(products * _TURN).astype(np.int64)
@@ -59,7 +60,7 @@ class Waves:
         return np.asarray(_COSINES[places] / math.sqrt(self.width / 2))
 
     @property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Integers:
         """Where the codes of each column begin."""
         return np.cumsum([0, *self.sizes])[: len(self.sizes)]
 
@@ -71,7 +72,7 @@ class Waves:
         nth = np.cumsum(self.looks, axis=0) * self.looks
         return [self._layer(nth == layer) for layer in range(1, int(nth.max(initial=0)) + 1)]
 
-    def _layer(self, seen: NDArray[np.bool_]) -> "Layer":
+    def _layer(self, seen: Flags) -> "Layer":
         by_column = np.split(self.angles, self.starts[1:])
         return tuple(
             Factors(column, waves, np.exp(2j * math.pi / _TURN * by_column[column][:, waves]))
@@ -84,7 +85,7 @@ class Factors(NamedTuple):
     """What some waves see of one column: a factor for each of its codes. (code, wave)."""
 
     column: int
-    waves: NDArray[np.int64]
+    waves: Integers
     factors: NDArray[np.complex128]
 
 
@@ -107,7 +108,7 @@ def draw_waves(rows: MixedRows, n_waves: int) -> Waves:
     return Waves(rounded_matrix(frequencies), angles, looks[numbers:], sizes)
 
 
-def _few(rng: np.random.Generator, numbers: int, coded: int, n_waves: int) -> NDArray[np.bool_]:
+def _few(rng: np.random.Generator, numbers: int, coded: int, n_waves: int) -> Flags:
     """Two columns for each wave; some see a number alone, of which no count tells, as it does of codes."""
     looks = np.zeros((numbers + coded, n_waves), dtype=bool)
     first, second = rng.random((numbers + coded, n_waves)).argsort(axis=0)[[0, -1]]

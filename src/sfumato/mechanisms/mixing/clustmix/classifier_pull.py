@@ -12,19 +12,18 @@ are noisy, any number of steps, restarts and settings is post-processing.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize
 
-Vectors = NDArray[np.float64]
+from sfumato.mechanisms.common.arrays import Floats, Values
 
 #: The entry that every row's features end with, next to features of norm at most 1.
 BIAS = 0.3
 _MOST_STEPS = 60
 
 
-def with_bias(points: NDArray[np.generic]) -> Vectors:
+def with_bias(points: Values) -> Floats:
     """Features with the constant entry, of norm at most 1."""
-    inputs: Vectors = np.column_stack([points, np.full(len(points), BIAS)])
+    inputs: Floats = np.column_stack([points, np.full(len(points), BIAS)])
     inputs /= np.maximum(np.linalg.norm(inputs, axis=1, keepdims=True), 1.0)
     return inputs
 
@@ -33,13 +32,13 @@ def with_bias(points: NDArray[np.generic]) -> Vectors:
 class KernelSums:
     """What is known of the rows: G, A, how many rows, and the ridge that drowns the noise of G."""
 
-    gram: Vectors
-    cross: Vectors
+    gram: Floats
+    cross: Floats
     total: float
     ridge: float
 
 
-def cleaned_sums(gram: Vectors, cross: Vectors, *, total: float, stddev: float) -> KernelSums:
+def cleaned_sums(gram: Floats, cross: Floats, *, total: float, stddev: float) -> KernelSums:
     """Noisy sums as sums could be: symmetric, no negative direction, and a ridge as large as noise alone could reach.
 
     Symmetric noise of deviation s has eigenvalues up to 2 s sqrt(m) (Wigner's semicircle); averaging G with its
@@ -50,7 +49,7 @@ def cleaned_sums(gram: Vectors, cross: Vectors, *, total: float, stddev: float) 
     return KernelSums((directions * np.maximum(values, 0.0)) @ directions.T, cross, max(total, 1.0), float(ridge))
 
 
-def rule_of(points: Vectors, labels: Vectors, weights: Vectors, *, ridge: float) -> Vectors:
+def rule_of(points: Floats, labels: Floats, weights: Floats, *, ridge: float) -> Floats:
     """Kernel ridge regression on points that count as many rows each: one column of weights for a class."""
     root = np.sqrt(weights)[:, None]
     features, wanted = _features(points) * root, labels * root
@@ -58,7 +57,7 @@ def rule_of(points: Vectors, labels: Vectors, weights: Vectors, *, ridge: float)
     return np.asarray(linalg.solve(hessian, features.T @ wanted, assume_a="pos"))
 
 
-def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSums, *, firmness: float) -> Vectors:
+def adapted(points: Floats, labels: Floats, weights: Floats, known: KernelSums, *, firmness: float) -> Floats:
     """Points between where they are (firmness = 1) and where the classifier wants them (firmness = 0).
 
     Minimises firmness |X - X0|^2 / |X0|^2 + (1 - firmness) (mean squared error on the rows) by L-BFGS from the points X0.
@@ -71,7 +70,7 @@ def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSum
     wanted = labels * root
     gram = known.gram + known.ridge * np.eye(len(known.gram))
 
-    def loss(flat: Vectors) -> tuple[float, Vectors]:
+    def loss(flat: Floats) -> tuple[float, Floats]:
         moved = flat.reshape(points.shape)
         features = _features(moved) * root
         factored = linalg.cho_factor(features.T @ features + known.ridge * np.eye(features.shape[1]))
@@ -87,6 +86,6 @@ def adapted(points: Vectors, labels: Vectors, weights: Vectors, known: KernelSum
     return np.asarray(best.x, dtype=np.float64).reshape(points.shape)
 
 
-def _features(points: Vectors) -> Vectors:
+def _features(points: Floats) -> Floats:
     """Points are means of rows' features: they have the constant entry, and need no clip."""
     return np.column_stack([points, np.full(len(points), BIAS)])

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.clusters import length_block, length_cell, mean_square, typical_length
 from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.prepared import PLACE, VECTOR
@@ -18,8 +18,6 @@ from sfumato.mechanisms.mixing.clustmix.cluster_model import Projection, Rule
 from sfumato.mechanisms.mixing.clustmix.tilt import cleaned
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import Doors, Measured
-
-Vectors = NDArray[np.float64]
 
 #: Names of the histograms, and the columns whose lengths they count.
 _COLUMNS = {"place": PLACE, "vector": VECTOR}
@@ -52,8 +50,8 @@ def measure_lengths(view: Doors, step: str, *, longest: float) -> Lengths:
 class ClassMeans:
     """Rows of each class, and the mean of their places."""
 
-    counts: Vectors
-    places: Vectors
+    counts: Floats
+    places: Floats
     count_stddev: float
 
     @property
@@ -67,12 +65,12 @@ class ClassMeans:
         return max(float(np.maximum(self.counts, 0).sum()), 1.0)
 
     @property
-    def rates(self) -> Vectors:
+    def rates(self) -> Floats:
         """The part of the rows that each class has."""
         return class_rates(self.counts)
 
     @property
-    def place_of_all(self) -> Vectors:
+    def place_of_all(self) -> Floats:
         """The mean place of all rows."""
         part = np.maximum(self.counts, 0.0)
         return np.asarray(part @ self.places / max(float(part.sum()), 1e-9))
@@ -82,8 +80,8 @@ class ClassMeans:
 class Clusters:
     """Centres as (class, cluster, entry of a place), which of them are in use, and the least size of a cluster."""
 
-    centres: Vectors
-    used: NDArray[np.bool_]
+    centres: Floats
+    used: Flags
     least_size: int
 
 
@@ -115,12 +113,12 @@ class KernelStatistic:
 class ClusterMeans:
     """Clusters that were kept: the class of each, its share of all rows, and its mean."""
 
-    label: NDArray[np.int64]
-    share: Vectors
-    means: Vectors
+    label: Integers
+    share: Floats
+    means: Floats
 
 
-def means_about_classes(contents: Contents, clusters: Clusters, rates: Vectors, bands: Sequence[slice]) -> ClusterMeans:
+def means_about_classes(contents: Contents, clusters: Clusters, rates: Floats, bands: Sequence[slice]) -> ClusterMeans:
     """The clusters of all classes, their means about those of their classes; `bands` are entries likely of one size."""
     pieces = []
     for counts, sums, used in zip(contents.counts.values, contents.sums.values, clusters.used, strict=True):
@@ -131,7 +129,7 @@ def means_about_classes(contents: Contents, clusters: Clusters, rates: Vectors, 
     return ClusterMeans(label, share, np.concatenate([means for _, means in pieces]))
 
 
-def _of_class(sizes: Vectors, sums: Measured, bands: Sequence[slice], *, least_size: int) -> tuple[Vectors, Vectors]:
+def _of_class(sizes: Floats, sums: Measured, bands: Sequence[slice], *, least_size: int) -> tuple[Floats, Floats]:
     """Sizes and means (about the class's own) of clusters whose noisy size is at least the least one.
 
     A class without such a cluster becomes one cluster. Noise is taken out in two steps: of the mean over all clusters,
@@ -148,7 +146,7 @@ def _of_class(sizes: Vectors, sums: Measured, bands: Sequence[slice], *, least_s
     return sizes[kept], pooled + without_noise(offsets, noise / sizes[kept], bands)
 
 
-def without_noise(values: Vectors, noise: Vectors, bands: Sequence[slice]) -> Vectors:
+def without_noise(values: Floats, noise: Floats, bands: Sequence[slice]) -> Floats:
     """Wiener's filter, band by band: what is more than noise, over all rows of `values`, says how much of each to keep."""
     out = values.copy()
     for band in bands:
@@ -158,9 +156,7 @@ def without_noise(values: Vectors, noise: Vectors, bands: Sequence[slice]) -> Ve
     return out
 
 
-def deviation_around(
-    about_classes: ClusterMeans, squares: Measured, bands: Sequence[slice], *, total: float
-) -> Vectors:
+def deviation_around(about_classes: ClusterMeans, squares: Measured, bands: Sequence[slice], *, total: float) -> Floats:
     """The deviation of each entry around its cluster's mean: one level for each band, the same in all classes.
 
     An entry of one class alone would drown in its noise. What does not stand out of the noise of its band is nothing.
@@ -175,7 +171,7 @@ def deviation_around(
     return np.asarray(np.sqrt(out))
 
 
-def shapes_of(shapes: Measured, *, prior: float) -> Vectors:
+def shapes_of(shapes: Measured, *, prior: float) -> Floats:
     """Histograms of each number as probabilities, (class, number, cell); `prior` rows' worth are those of all classes."""
     numbers = np.moveaxis(shapes.values, 1, 0)
     return np.stack([cleaned(noisy, stddev=shapes.stddev, prior=prior) for noisy in numbers], axis=1)
@@ -183,7 +179,7 @@ def shapes_of(shapes: Measured, *, prior: float) -> Vectors:
 
 def adapt(
     clusters: ClusterMeans, kernel: KernelStatistic, projection: Projection, classes: ClassMeans, *, alpha: float
-) -> tuple[Vectors, Rule]:
+) -> tuple[Floats, Rule]:
     """Means moved towards what a classifier asks (alpha from 0, as they are, to 1), and the classifier trained on them."""
     known = cleaned_sums(kernel.gram.values, kernel.cross.values.T, total=classes.total, stddev=kernel.gram.stddev)
     labels, sizes = np.eye(len(classes.counts))[clusters.label], clusters.share * classes.total

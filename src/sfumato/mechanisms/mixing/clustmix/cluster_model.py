@@ -3,18 +3,16 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.classed_rows import class_names
 from sfumato.mechanisms.common.mixtures import mixtures_as_synthetic
 from sfumato.mechanisms.common.pictures import in_bounds
 from sfumato.mechanisms.mixing.clustmix.classifier_pull import with_bias
 from sfumato.mechanisms.mixing.clustmix.cluster_space import ClusterSpace
 from sfumato.mechanisms.mixing.clustmix.tilt import CELLS, tilted
-from sfumato.model import FixedModel, Synthetic, check_row_count, rows_counted
+from sfumato.model import CountedRows, FixedModel, Synthetic, check_row_count
 from sfumato.public.schema.schema import Schema
-
-Vectors = NDArray[np.float64]
 
 _CHUNK = 8_192
 _GRID = 1024  # soft labels are multiples of 1/1024
@@ -24,15 +22,15 @@ _GRID = 1024  # soft labels are multiples of 1/1024
 class Projection:
     """Vectors as points in the space of the kernel: about a place, along public directions, in a unit of length."""
 
-    about: Vectors
-    frame: Vectors
+    about: Floats
+    frame: Floats
     unit: float
 
-    def points(self, vectors: Vectors) -> Vectors:
+    def points(self, vectors: Floats) -> Floats:
         """The points of vectors."""
         return np.asarray((vectors - self.about) @ self.frame / self.unit)
 
-    def moved(self, vectors: Vectors, *, before: Vectors, after: Vectors) -> Vectors:
+    def moved(self, vectors: Floats, *, before: Floats, after: Floats) -> Floats:
         """Vectors moved as their points have moved."""
         return np.asarray(vectors + self.unit * (after - before) @ self.frame.T)
 
@@ -41,10 +39,10 @@ class Projection:
 class Rule:
     """A linear classifier on the points of vectors: one column of weights for each class."""
 
-    weights: Vectors
+    weights: Floats
     projection: Projection
 
-    def probabilities(self, vectors: Vectors) -> Vectors:
+    def probabilities(self, vectors: Floats) -> Floats:
         """What it says of vectors, as probabilities."""
         scores = np.clip(with_bias(self.projection.points(vectors)) @ self.weights, 1e-6, 1.0)
         return np.asarray(scores / scores.sum(axis=1, keepdims=True))
@@ -57,37 +55,32 @@ class Mixture:
     `deviation` is that of each entry of an image in any class, `shapes` holds a histogram of each number of a table.
     """
 
-    label: NDArray[np.int64]
-    share: Vectors
-    means: Vectors
-    deviation: Vectors | None
-    shapes: Vectors | None
+    label: Integers
+    share: Floats
+    means: Floats
+    deviation: Floats | None
+    shapes: Floats | None
     n_classes: int
     total: float
     rule: Rule | None
     alpha: float
 
-    def soft_labels(self, vectors: Vectors, cluster: NDArray[np.int64]) -> Vectors:
+    def soft_labels(self, vectors: Floats, cluster: Integers) -> Floats:
         """Between the class of the cluster (alpha = 0) and what the classifier says (alpha = 1)."""
         if self.rule is None:
             return np.eye(self.n_classes)[self.label[cluster]]
-        soft: Vectors = self.alpha * self.rule.probabilities(vectors)
+        soft: Floats = self.alpha * self.rule.probabilities(vectors)
         soft[np.arange(len(soft)), self.label[cluster]] += 1 - self.alpha
         return soft
 
 
 @dataclass(frozen=True)
-class ClusterModel:
+class ClusterModel(CountedRows):
     """A mixture of clusters as rows: columns independent of each other within a cluster."""
 
     schema: Schema
     mixture: Mixture = field(repr=False)
     noisy_rows_stddev: float
-
-    @property
-    def default_rows(self) -> int:
-        """As many as there seem to be."""
-        return rows_counted(self.noisy_rows, stddev=self.noisy_rows_stddev)
 
     @property
     def noisy_rows(self) -> float:
@@ -113,12 +106,10 @@ class ClusterModel:
         labels, classes = soft.argmax(axis=1), class_names(space.target)
         return Synthetic(images=images, labels=labels, soft_labels=soft.astype(np.float32), classes=classes)
 
-    def _rows(
-        self, n_rows: int, space: ClusterSpace, rng: np.random.Generator
-    ) -> tuple[dict[str, NDArray[np.generic]], Vectors]:
+    def _rows(self, n_rows: int, space: ClusterSpace, rng: np.random.Generator) -> tuple[dict[str, Values], Floats]:
         cluster = rng.choice(len(self.mixture.share), size=n_rows, p=self.mixture.share)
         box, numbers = space.box(self.mixture.means), list(space.numbers)
-        batch: dict[str, NDArray[np.generic]] = {}
+        batch: dict[str, Values] = {}
         for column, band in zip(space.columns, space.bands, strict=True):
             mean = box[:, band]
             if column.is_coded:
@@ -132,7 +123,7 @@ class ClusterModel:
             batch[column.name] = value
         return batch, self.mixture.soft_labels(space.vectors(batch), cluster)
 
-    def _histograms(self, number: int, means: Vectors) -> Vectors:
+    def _histograms(self, number: int, means: Floats) -> Floats:
         """For each cluster the histogram of its class, tilted to the mean of the cluster."""
         out = np.full((len(means), CELLS), 1 / CELLS)
         if self.mixture.shapes is not None:
@@ -141,9 +132,7 @@ class ClusterModel:
                 out[mine] = tilted(self.mixture.shapes[c, number], means[mine])
         return out
 
-    def _images(
-        self, n_rows: int, space: ClusterSpace, rng: np.random.Generator
-    ) -> tuple[dict[str, NDArray[np.generic]], Vectors]:
+    def _images(self, n_rows: int, space: ClusterSpace, rng: np.random.Generator) -> tuple[dict[str, Values], Floats]:
         mixture, image = self.mixture, space.columns[0]
         cluster = rng.choice(len(mixture.share), size=n_rows, p=mixture.share)
         vectors = mixture.means[cluster]
@@ -164,7 +153,7 @@ def means_as_rows(mixture: Mixture, space: ClusterSpace) -> FixedModel:
     return FixedModel(mixtures_as_synthetic(features, labels, schema=schema, soft=True))
 
 
-def _drawn(upto: Vectors, rng: np.random.Generator) -> NDArray[np.int64]:
+def _drawn(upto: Floats, rng: np.random.Generator) -> Integers:
     """A code for each row of cumulated probabilities."""
     code = (upto < rng.random(len(upto))[:, None]).sum(axis=1)
     return np.asarray(np.minimum(code, upto.shape[1] - 1), dtype=np.int64)

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.dct import cosine_basis
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.classed_rows import ClassedRows
 from sfumato.mechanisms.common.pictures import cosine_coefficients, n_channels
 from sfumato.mechanisms.mixing.clustmix.tilt import CELLS
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Batch, Column
-
-Vectors = NDArray[np.float64]
 
 _BAND = 24  # cosine coefficients that are shrunk together
 
@@ -52,7 +51,7 @@ class ClusterSpace(ClassedRows):
         """Columns of bounded numbers."""
         return tuple(column for column in self.columns if column.is_number)
 
-    def vectors(self, batch: Batch) -> Vectors:
+    def vectors(self, batch: Batch) -> Floats:
         """Rows as vectors, each from its row alone."""
         if self.image is None:
             return Encoder(self.columns)(batch) - Encoder(self.columns).middle
@@ -60,7 +59,7 @@ class ClusterSpace(ClassedRows):
         turned = cosine_coefficients(images, self.image, self.width // n_channels(self.image), about=0.5)
         return turned.transpose(0, 2, 1).reshape(len(images), -1)
 
-    def box(self, vectors: Vectors) -> Vectors:
+    def box(self, vectors: Floats) -> Floats:
         """Vectors back in the unit box, as encoded rows; what lies outside of it stays there."""
         if self.image is None:
             return vectors + Encoder(self.columns).middle
@@ -69,7 +68,7 @@ class ClusterSpace(ClassedRows):
         pixels = turned @ cosine_basis(height, width, height * width).T
         return np.asarray(pixels.transpose(0, 2, 1).reshape(len(vectors), -1) + 0.5)
 
-    def cells(self, batch: Batch) -> NDArray[np.int64]:
+    def cells(self, batch: Batch) -> Integers:
         """For each row and number, which cell of its class's histogram it lies in; -1 where it is missing."""
         starts = self.labels(batch) * len(self.numbers) * CELLS
         out = np.full((len(starts), len(self.numbers)), -1, dtype=np.int64)
@@ -95,5 +94,5 @@ class ClusterSpace(ClassedRows):
 
 
 @cache
-def _random_frame(width: int, size: int) -> Vectors:
+def _random_frame(width: int, size: int) -> Floats:
     return np.asarray(np.linalg.qr(np.random.default_rng(5).normal(size=(width, size)))[0])

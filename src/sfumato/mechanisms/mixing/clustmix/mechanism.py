@@ -14,34 +14,14 @@ from numpy.typing import NDArray
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common import clusters as clustering
 from sfumato.mechanisms.common.alpha import check_alpha
-from sfumato.mechanisms.common.clusters import (
-    Vectors,
-    clipped,
-    counts_and_sums,
-    find_centres,
-    in_group,
-    large_enough,
-    nearest_centre,
-    public_start,
-    set_aside,
-)
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import PLACE, VECTOR
+from sfumato.mechanisms.mixing.clustmix import cluster_means
 from sfumato.mechanisms.mixing.clustmix.classifier_pull import with_bias
-from sfumato.mechanisms.mixing.clustmix.cluster_means import (
-    ClassMeans,
-    Clusters,
-    Contents,
-    KernelStatistic,
-    Lengths,
-    adapt,
-    deviation_around,
-    length_blocks,
-    means_about_classes,
-    measure_lengths,
-    shapes_of,
-)
+from sfumato.mechanisms.mixing.clustmix.cluster_means import ClassMeans, Clusters, Contents, KernelStatistic, Lengths
 from sfumato.mechanisms.mixing.clustmix.cluster_model import ClusterModel, Mixture, Projection, means_as_rows
 from sfumato.mechanisms.mixing.clustmix.cluster_space import ClusterSpace
 from sfumato.mechanisms.mixing.clustmix.tilt import CELLS
@@ -93,8 +73,8 @@ class ClustMix:
         self._check(schema)
         space = ClusterSpace(schema)
         k, d, groups = self._k(space), space.width, self._clusters(space) * space.n_classes
-        lengths = length_blocks()
-        in_clusters = counts_and_sums(groups, k, soft=self.approximator == "em")
+        lengths = cluster_means.length_blocks()
+        in_clusters = clustering.counts_and_sums(groups, k, soft=self.approximator == "em")
         means = (
             Hot(name="counts", width=groups, share=0.1),
             Outer(name="sums", shape=(1, d), groups=groups, l2_bound=1.0, share=0.7),
@@ -102,7 +82,7 @@ class ClustMix:
         )
         steps = [
             Step(name="lengths", blocks=lengths, share=SHARES["lengths"]),
-            Step(name="classes", blocks=counts_and_sums(space.n_classes, k), share=SHARES["classes"]),
+            Step(name="classes", blocks=clustering.counts_and_sums(space.n_classes, k), share=SHARES["classes"]),
             Step(name="spreads", blocks=lengths, share=SHARES["spreads"]),
             Step(name="clusters", blocks=in_clusters, share=SHARES["clusters"], uses=self.rounds),
             Step(name="means", blocks=means, share=SHARES["means"]),
@@ -120,13 +100,13 @@ class ClustMix:
         self._refuse_the_impossible(view, space)
         view.prepare(VECTOR, space.vectors)
         view.prepare(PLACE, lambda batch: space.places(batch[VECTOR], self._k(space)))
-        whole = measure_lengths(view, "lengths", longest=space.longest)
+        whole = cluster_means.measure_lengths(view, "lengths", longest=space.longest)
         classes = self._class_means(view, space, radius=whole.place)
         class_vectors = classes.places @ space.frame(self._k(space)).T
 
         view.prepare(VECTOR, lambda batch: batch[VECTOR] - class_vectors[space.labels(batch)])
         view.prepare(PLACE, lambda batch: space.places(batch[VECTOR], self._k(space)))
-        about_classes = measure_lengths(view, "spreads", longest=space.longest)
+        about_classes = cluster_means.measure_lengths(view, "spreads", longest=space.longest)
         clusters = self._find_clusters(view, space, classes, about_classes)
         measured: dict[str, Any] = {
             "classes": classes,
@@ -155,23 +135,25 @@ class ClustMix:
         classes: ClassMeans = measurements["classes"]
         clusters: Clusters = measurements["clusters"]
         contents: Contents = measurements["contents"]
-        about_classes = means_about_classes(contents, clusters, classes.rates, space.bands)
+        about_classes = cluster_means.means_about_classes(contents, clusters, classes.rates, space.bands)
         class_vectors = classes.places @ space.frame(self._k(space)).T
         kept = replace(about_classes, means=about_classes.means + class_vectors[about_classes.label])
         means, rule = kept.means, None
         if "kernel" in measurements:
             kernel: KernelStatistic = measurements["kernel"]
             projection = Projection(classes.rates @ class_vectors, space.frame(self._m(space)), kernel.unit)
-            means, rule = adapt(kept, kernel, projection, classes, alpha=self.alpha)
+            means, rule = cluster_means.adapt(kept, kernel, projection, classes, alpha=self.alpha)
         deviation, shapes = None, contents.shapes
         if contents.squares is not None:
-            deviation = deviation_around(about_classes, contents.squares, space.bands, total=classes.total)
+            deviation = cluster_means.deviation_around(
+                about_classes, contents.squares, space.bands, total=classes.total
+            )
         return Mixture(
             label=kept.label,
             share=kept.share,
             means=means,
             deviation=deviation,
-            shapes=None if shapes is None else shapes_of(shapes, prior=clusters.least_size),
+            shapes=None if shapes is None else cluster_means.shapes_of(shapes, prior=clusters.least_size),
             n_classes=space.n_classes,
             total=classes.total,
             rule=rule,
@@ -192,10 +174,12 @@ class ClustMix:
 
     def _class_means(self, view: Doors, space: ClusterSpace, *, radius: float) -> ClassMeans:
         classes = space.n_classes
-        noisy = view.noisy_sum("classes", lambda batch: in_group(space.labels(batch), batch[PLACE] / radius, classes))
+        noisy = view.noisy_sum(
+            "classes", lambda batch: clustering.in_group(space.labels(batch), batch[PLACE] / radius, classes)
+        )
         counts = noisy["counts"].values
         sums = scaled(noisy["sums"], radius, space.n_classes, -1).values
-        places = clipped(sums / np.maximum(counts, 1.0)[:, None], radius)
+        places = clustering.clipped(sums / np.maximum(counts, 1.0)[:, None], radius)
         return ClassMeans(counts, places, noisy["counts"].stddev)
 
     def _find_clusters(self, view: Doors, space: ClusterSpace, classes: ClassMeans, about_classes: Lengths) -> Clusters:
@@ -205,18 +189,18 @@ class ClustMix:
         most = self._clusters(space)
         used = np.arange(most) < np.clip(np.floor(classes.counts / least_size), 1, most)[:, None]
         centres, sizes = self._centres(view, space, about_classes, used=used)
-        used = large_enough(sizes, used, least_size)
-        return Clusters(set_aside(centres, used), used, least_size)
+        used = clustering.large_enough(sizes, used, least_size)
+        return Clusters(clustering.set_aside(centres, used), used, least_size)
 
     def _centres(
-        self, view: Doors, space: ClusterSpace, about_classes: Lengths, *, used: NDArray[np.bool_]
-    ) -> tuple[Vectors, Vectors]:
+        self, view: Doors, space: ClusterSpace, about_classes: Lengths, *, used: Flags
+    ) -> tuple[Floats, Floats]:
         """Where the clusters lie, and how many rows they hold."""
         spread = about_classes.place
-        return find_centres(
+        return clustering.find_centres(
             view,
             "clusters",
-            public_start(space.n_classes, used.shape[1], self._k(space), spread=spread),
+            clustering.public_start(space.n_classes, used.shape[1], self._k(space), spread=spread),
             labels=space.labels,
             vector=PLACE,
             spread=spread,
@@ -225,14 +209,14 @@ class ClustMix:
             energy=about_classes.place_mean_square if self.approximator == "em" else None,
         )
 
-    def _contents(self, view: Doors, space: ClusterSpace, centres: Vectors, *, radius: float) -> Contents:
+    def _contents(self, view: Doors, space: ClusterSpace, centres: Floats, *, radius: float) -> Contents:
         """A row counts in the one block of its cluster. The sums are about its class's mean, so they are short."""
         classes, clusters = centres.shape[:2]
 
         def contents(batch: Batch) -> dict[str, NDArray[Any]]:
             label = space.labels(batch)
-            group = label * clusters + nearest_centre(batch[PLACE], label, centres)
-            short = clipped(batch[VECTOR], radius) / radius
+            group = label * clusters + clustering.nearest_centre(batch[PLACE], label, centres)
+            short = clustering.clipped(batch[VECTOR], radius) / radius
             given: dict[str, NDArray[Any]] = {"counts": group, "sums": _in_copy(short, group, classes * clusters)}
             if space.image is not None:
                 given["squares"] = _in_copy(short**2, label, classes)
@@ -248,11 +232,11 @@ class ClustMix:
             shapes=scaled(noisy["shapes"], 1.0, classes, len(space.numbers), -1) if "shapes" in noisy else None,
         )
 
-    def _kernel(self, view: Doors, space: ClusterSpace, class_vectors: Vectors, *, unit: float) -> KernelStatistic:
+    def _kernel(self, view: Doors, space: ClusterSpace, class_vectors: Floats, *, unit: float) -> KernelStatistic:
         """The kernel statistic of rows about the mean of all: about their class, and their class about it."""
         m, classes = self._m(space), space.n_classes
 
-        def products(batch: Batch) -> dict[str, NDArray[np.generic]]:
+        def products(batch: Batch) -> dict[str, Values]:
             label = space.labels(batch)
             inputs = with_bias(space.places(batch[VECTOR] + class_vectors[label], m) / unit)
             parts = {"gram": inputs, "cross": one_hot(label, size=classes)}
@@ -297,7 +281,7 @@ def _shape_blocks(space: ClusterSpace) -> tuple[Block, ...]:
     return (Hot(name="shapes", width=classes * numbers * CELLS, n_hot=numbers, share=0.2),)
 
 
-def _in_copy(vectors: Vectors, group: NDArray[np.int64], groups: int) -> Vectors:
+def _in_copy(vectors: Floats, group: Integers, groups: int) -> Floats:
     """What an outer block of (1, d) takes: a one, the vector, and where there are several, the copy."""
     parts = [np.ones((len(vectors), 1)), vectors, *([group[:, None]] if groups > 1 else [])]
     return np.concatenate(parts, axis=1)

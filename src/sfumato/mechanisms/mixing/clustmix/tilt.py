@@ -1,9 +1,8 @@
 """Histograms bent to a given mean: what is most like a class's histogram among all with the mean of a cluster."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vectors = NDArray[np.float64]
+from sfumato.mechanisms.common.arrays import Floats
 
 #: Equal cells of a number between its bounds.
 CELLS = 32
@@ -11,12 +10,12 @@ _STEEPEST = 500.0
 _HALVINGS = 50
 
 
-def middles() -> Vectors:
+def middles() -> Floats:
     """The middle of each cell, in units of the range."""
     return (np.arange(CELLS) + 0.5) / CELLS
 
 
-def tilted(shape: Vectors, means: Vectors) -> Vectors:
+def tilted(shape: Floats, means: Floats) -> Floats:
     """For each mean, the distribution p(v) proportional to shape(v) exp(t v) that has it: exponential tilting.
 
     It is the one of least relative entropy to the shape (Csiszar, "I-divergence geometry", 1975). A mean outside of what
@@ -36,14 +35,14 @@ def tilted(shape: Vectors, means: Vectors) -> Vectors:
     return _odds(log_shape, (low + high) / 2, place)
 
 
-def _odds(log_shape: Vectors, slope: Vectors, place: Vectors) -> Vectors:
+def _odds(log_shape: Floats, slope: Floats, place: Floats) -> Floats:
     score = log_shape + slope[:, None] * place
-    power: Vectors = np.exp(score - score.max(axis=1, keepdims=True))
+    power: Floats = np.exp(score - score.max(axis=1, keepdims=True))
     power /= power.sum(axis=1, keepdims=True)
     return power
 
 
-def cleaned(noisy_counts: Vectors, *, stddev: float, prior: float) -> Vectors:
+def cleaned(noisy_counts: Floats, *, stddev: float, prior: float) -> Floats:
     """Noisy histograms, (class, cell), as probabilities: what is not above its noise is nothing.
 
     A class is given `prior` rows' worth of the histogram over all classes.

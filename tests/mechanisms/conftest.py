@@ -1,0 +1,11 @@
+"""What the tests of mechanisms share."""
+
+import pytest
+
+from helpers import set_constant
+
+
+@pytest.fixture
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same doors with fewer rows at a time: the contract suite measures some fifty times."""
+    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
