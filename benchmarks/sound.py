@@ -22,7 +22,7 @@ from sfumato.lab.benchmark.learners import train_and_predict
 from sfumato.mechanisms import DPMix
 
 RUNS = Path(__file__).parent / "results" / "sound.jsonl"
-RECORDINGS, TESTED, DELTA = 20_000, 2_000, 1e-5
+RECORDINGS, TESTED, DELTA = 6_000, 2_000, 1e-5
 EPSILONS = (1.0, 4.0, 10.0)
 METHODS = {"auto": "auto", "dpmix": DPMix(mixtures=5_000, degree=256, classwise=True, labels="hard")}
 

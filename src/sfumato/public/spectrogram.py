@@ -61,4 +61,4 @@ def _filters(facts: Spectrogram, rate: int, window: int) -> NDArray[np.float64]:
     empty = np.flatnonzero(triangles.sum(axis=1) == 0)
     nearest = np.abs(pitches - middle[empty]).argmin(axis=1)
     triangles[empty, nearest] = middle[empty, 0] <= rate / 2
-    return triangles
+    return np.asarray(triangles, dtype=np.float64)
