@@ -228,6 +228,25 @@ def _missing() -> Iterator[str]:
         yield f"| `{case}` | {' | '.join(cells)} | {_mean(both[1], 'correlation_size')} |"
 
 
+def _sound() -> Iterator[str]:
+    """Recordings of words, by method and epsilon."""
+    yield "| method | ε | CNN | logistic regression | releases |"
+    yield "|---|---|---|---|---|"
+    runs = runs_of("sound")
+    for method, epsilon in dict.fromkeys((r["method"], r["epsilon"]) for r in sorted(runs, key=_by_method)):
+        some = [r for r in runs if (r["method"], r["epsilon"]) == (method, epsilon)]
+        cells = [
+            with_deviation(spread([r for r in some if r["learner"] == name], "accuracy"))
+            for name in ("cnn", "logistic")
+        ]
+        name = "the recordings themselves" if epsilon is None else f"`{method}`"
+        yield f"| {name} | {'-' if epsilon is None else f'{epsilon:g}'} | {' | '.join(cells)} | {len(some) // 2} |"
+
+
+def _by_method(run: Record) -> tuple[bool, str, float]:
+    return run["epsilon"] is None, run["method"], run["epsilon"] or 0.0
+
+
 def _mean(records: list[Record], key: str) -> str:
     value = spread(records, key)
     return "-" if value is None else shown(value)
@@ -239,6 +258,7 @@ TABLES: dict[str, Callable[..., Iterator[str]]] = {
     "ablations": _ablations,
     "zoo": _zoo_table,
     "missing": _missing,
+    "sound": _sound,
 }
 
 

@@ -21,6 +21,7 @@ from sfumato.lab.benchmark.learners import table_4_1_network
 from sfumato.lab.studies.autoencoder import autoencoder_study
 from sfumato.lab.studies.autoencoder.networks import linked_share
 from sfumato.lab.studies.common.digits import Digits, fewer_rows
+from sfumato.lab.studies.common.drawing import draw_curves, draw_sheet
 from sfumato.lab.studies.common.study import Figures, Found, Line, Study, Task, carry_out, write_page
 from sfumato.lab.studies.local_iic import claims as local_claims
 from sfumato.lab.studies.local_iic import local_study
@@ -229,6 +230,63 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     page = (tmp_path / "counting.md").read_text(encoding="utf-8")
     assert "75.0 % |" in page
     assert "(quick)" not in page
+
+
+def test_several_seeds_are_one_figure_and_quick_ones_give_way_to_full_ones() -> None:
+    def run(accuracy: float, *, quick: bool) -> Figures:
+        return {"accuracy": accuracy, "losses": [2 * accuracy, accuracy], "quick": quick}
+
+    found = Found(
+        {"a, seed 0": run(0.5, quick=False), "a, seed 1": run(0.7, quick=False), "a, seed 2": run(0.1, quick=True)}
+    )
+    assert found.each("a", "accuracy") == [0.5, 0.7]
+    assert found.percent("a") == "60.0 ± 14.1 %"
+    (epochs, mean, far) = found.curves({"A": "a", "B": "b"}, "losses")["A"]
+    assert list(epochs) == [1, 2]
+    np.testing.assert_allclose([mean, far], [[1.2, 0.6], [0.2 * math.sqrt(2), 0.1 * math.sqrt(2)]])
+    quick = Found({"a, seed 0": run(0.5, quick=True)})
+    assert quick.percent("a") == "50.0 % (quick)"
+    assert quick.at_full_size.percent("a") == "to be run"
+
+
+class Told(Counting):
+    """A study with an opening, a picture that is there, and one that is not."""
+
+    def story(self, found: Found, folder: Path) -> str:
+        (folder / "there.png").touch()
+        pictures = [f"![{name}]({name}.png)\n\n*Under {name}.*" for name in ("there", "absent")]
+        return "\n\n".join(["For a stranger.", "## Story", *pictures, "The end."])
+
+
+def test_a_page_opens_for_a_stranger_and_a_caption_goes_with_its_picture(tmp_path: Path) -> None:
+    carry_out(Told(), folder=tmp_path, quick=True)
+    page = (tmp_path / "counting.md").read_text(encoding="utf-8")
+    assert page.index("For a stranger.") < page.index("|") < page.index("## Story")
+    assert "![there](there.png)\n\n*Under there.*\n" in page
+    assert "*absent: to be run.*\n\nThe end." in page
+    assert "Under absent" not in page
+
+
+def test_epochs_on_an_axis_are_whole_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.figure import Figure
+
+    ticks: list[float] = []
+    written = Figure.savefig
+    monkeypatch.setattr(
+        Figure, "savefig", lambda self, *a, **k: (ticks.extend(self.axes[0].get_xticks()), written(self, *a, **k))
+    )
+    draw_curves(tmp_path / "few.png", {"a": ([1, 2], [0.5, 0.6], [0.1, 0.1])}, x="epoch", y="accuracy")
+    assert ticks
+    assert all(tick == int(tick) for tick in ticks)
+
+
+def test_a_row_of_pictures_is_tall_enough_to_be_seen(tmp_path: Path) -> None:
+    from PIL import Image
+
+    draw_sheet(tmp_path / "sheet.png", {"one": np.random.default_rng(0).random((10, 28, 28))})
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert sheet.width >= 750
+        assert sheet.height >= 65
 
 
 def test_what_cannot_be_run_is_refused_in_a_sentence(tmp_path: Path) -> None:

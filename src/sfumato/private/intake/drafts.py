@@ -87,7 +87,8 @@ def draft_schema(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = 
         entry = _entry_of_image("image", source.shapes["image"][1:])
     else:  # of a folder: the size of a picture belongs to its row
         note = "# or [H, W, 3] for colour. Choose a size: every picture is brought to it"
-        entry = _entry_of_image("image", (28, 28), note=note)
+        sound = "# For recordings (.wav): sound = [1.0, 4000], their seconds and highest pitch, and bounds = [-80, 0]"
+        entry = f"{_entry_of_image('image', (28, 28), note=note)}{sound}\n"
     if "label" not in source.names:
         return _draft([entry], "shapes")
     return _draft([entry, entry_of(Proposal(name="label", kind="categorical"))], "shapes", Answers(target="label"))

@@ -1,4 +1,7 @@
-"""Pictures as a source: IDX pairs as MNIST uses them, and folders, with one subfolder for each class or without."""
+"""Pictures as a source: IDX pairs as MNIST uses them, and folders, with one subfolder for each class or without.
+
+Recordings are pictures too: see `recordings`.
+"""
 
 import os
 import struct
@@ -14,8 +17,10 @@ from PIL import Image
 
 from sfumato.errors import DAMAGED, SourceError
 from sfumato.private.intake.quiet import silence
+from sfumato.private.intake.recordings import RECORDINGS, read_recording
 from sfumato.private.intake.tables import no_details, open_binary, read_block
 from sfumato.private.intake.values import Values
+from sfumato.public.schema.column import Column
 
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
@@ -82,10 +87,12 @@ class FolderSource:
     many pictures lie in them is not, so a folder without any is a dataset like every other.
     """
 
-    def __init__(self, path: Path, *, shape: tuple[int, ...]) -> None:
+    def __init__(self, path: Path, column: Column | None) -> None:
         """Look at the subfolders; those whose names begin with a point are not meant."""
         classes = _subfolders(path)
+        shape = (1, 1) if column is None else column.shape
         self._shape, self._folders = shape, classes or [path]
+        self._sound = None if column is None else column.spectrogram
         self.names = ("image", "label") if classes else ("image",)
         inner = next((folder for folder in classes if _subfolders(folder)), None)
         if inner is not None:
@@ -97,14 +104,18 @@ class FolderSource:
             raise SourceError(f"pictures from files have 1 to 4 channels, and the schema declares {shape[2]}.")
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
-        """Pictures as bytes and the names of their subfolders."""
-        private_files = (file for folder in self._folders for file in _pictures_in(folder))
+        """Pictures as bytes, or recordings in decibels, and the names of their subfolders."""
+        suffixes = _SUFFIXES if self._sound is None else RECORDINGS
+        private_files = (file for folder in self._folders for file in _files_in(folder, suffixes))
         while private_some := list(islice(private_files, rows)):
             private_columns: dict[str, Values] = {}
             if "image" in names:
-                private_columns["image"] = np.stack([_read_picture(file, self._shape) for file in private_some])
+                private_columns["image"] = np.stack([self._read(file) for file in private_some])
             private_columns["label"] = np.array([file.parent.name for file in private_some], dtype=object)
             yield {name: private_columns[name] for name in names}
+
+    def _read(self, file: Path) -> NDArray[Any]:
+        return _read_picture(file, self._shape) if self._sound is None else read_recording(file, self._sound)
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -112,9 +123,9 @@ def _subfolders(folder: Path) -> list[Path]:
         return sorted(folder / entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
 
-def _pictures_in(folder: Path) -> list[Path]:
+def _files_in(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     with no_details(folder, "a readable folder"):
-        return [folder / name for name in sorted(os.listdir(folder)) if name.lower().endswith(_SUFFIXES)]
+        return [folder / name for name in sorted(os.listdir(folder)) if name.lower().endswith(suffixes)]
 
 
 def _read_picture(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:

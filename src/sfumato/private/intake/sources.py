@@ -18,7 +18,7 @@ from sfumato.private.intake.values import Values
 from sfumato.public.schema.schema import Schema
 from sfumato.public.schema.spelling import did_you_mean, words_of
 
-KNOWN = ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures"
+KNOWN = ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures or recordings"
 
 _WHERE_LABELS = (
     "Labels are an array of an npz file, the labels-idx1 file beside an IDX file of images, or the names of the "
@@ -86,7 +86,7 @@ def open_path(path: Path, schema: Schema | None) -> Source:
             raise SourceError(
                 f"{path} is a folder, and the schema declares no image column. Declare one, or give a file."
             )
-        return FolderSource(path, shape=(1, 1) if schema is None else schema.images[0].shape)
+        return FolderSource(path, None if schema is None else schema.images[0])
     try:
         size = path.stat().st_size
     except OSError as error:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.spectrogram import RATES, Spectrogram
 
 Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
 NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
@@ -22,6 +23,9 @@ KINDS: tuple[Kind, ...] = (*NUMBER_KINDS, *CODED_KINDS, "image")
 
 #: The first and the last second of a day.
 _DAY = (time(), time(23, 59, 59))
+#: Bounds of a spectrogram where none are given: from a silent room to full scale.
+DECIBELS = (-80.0, 0.0)
+_LONGEST_SOUND = 60.0
 #: More would take minutes to read, and noise would leave nothing of them.
 MOST_CATEGORIES = 200_000
 _OR_DISCOVER = "or discover = true to spend budget on them."
@@ -69,6 +73,7 @@ class Column:
     `special` numbers are codes and no amounts: 999 for "not asked". A row that holds one has the place of a missing value,
     and such rows are released as `special_as`, the first of them, unless missing values are declared besides.
     `decimals` is how many a released number has. `depends_on` names the columns that this one is a function of.
+    An image with `sound` is the spectrogram of a recording: seconds that are looked at, and the highest pitch in hertz.
 
     >>> Column(name="age", kind="integer", bounds=(17, 90)).centre
     53.5
@@ -96,6 +101,7 @@ class Column:
     special_as: float | None = None
     decimals: int | None = None
     depends_on: tuple[str, ...] = ()
+    sound: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
@@ -118,11 +124,23 @@ class Column:
             self._check_bounds()
         if self.kind in ("categorical", "ordinal") and not self.discover:
             self._check_categories()
+        if self.sound:
+            self._check_sound()
         if self.kind == "image":
             self._check_image()
         self._check_words()
         self._check_special()
         self._check_decimals()
+
+    def _check_sound(self) -> None:
+        seconds, highest = self.sound if len(self.sound) == 2 else (0.0, 0.0)
+        is_a_picture = self.kind == "image" and len(self.shape) == 2
+        if not (0 < seconds <= _LONGEST_SOUND and 0 < highest <= RATES[1] / 2 and is_a_picture):
+            self._refuse(
+                f": sound must be [seconds, highest pitch in hertz], such as [1.0, 4000], with at most {_LONGEST_SOUND:g} "
+                "seconds, in an image with shape = [bands, moments]."
+            )
+        object.__setattr__(self, "sound", (float(seconds), float(highest)))
 
     def _refuse(self, fault: str) -> NoReturn:
         raise SchemaError(f"column {self.name!r}{fault}")
@@ -205,10 +223,18 @@ class Column:
         if len(self.shape) not in (2, 3) or any(side < 1 for side in self.shape):
             self._refuse(" is an image: give shape = [height, width] or [height, width, channels].")
         if self.bounds is None:
-            object.__setattr__(self, "bounds", (0.0, 255.0))
+            object.__setattr__(self, "bounds", DECIBELS if self.sound else (0.0, 255.0))
         self._check_bounds()
         if self.missing:
             self._refuse(" is an image, and images cannot be missing. Remove missing = true.")
+
+    @property
+    def spectrogram(self) -> Spectrogram | None:
+        """How a recording becomes a row of this column; None where it holds no sound."""
+        if not self.sound:
+            return None
+        bands, frames = self.shape
+        return Spectrogram(bands=bands, frames=frames, seconds=self.sound[0], highest=self.sound[1])
 
     @property
     def is_number(self) -> bool:
@@ -256,6 +282,7 @@ class Column:
             "special": self.special or None,
             "decimals": self.decimals,
             "depends_on": self.depends_on or None,
+            "sound": self.sound or None,
         }
         plain = {key: list(v) if isinstance(v, tuple) else v for key, v in given.items() if v is not None}
         special = {"special_as": self.special_as} if self.special else {}

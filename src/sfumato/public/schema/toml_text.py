@@ -218,6 +218,7 @@ _READERS = {
         lambda v: (v,) if isinstance(v, str) else tuple(v),
     ),
     "shape": _Reader("shape", lambda v: _are(v, int), "a list of whole numbers, such as [28, 28]"),
+    "sound": _Reader("sound", lambda v: _are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
     "discover": _Reader("discover", *_FLAG),
     "true": _Reader("true_words", *_TEXTS),
     "false": _Reader("false_words", *_TEXTS),
@@ -247,6 +248,7 @@ def _column_entries(column: Column) -> dict[str, str]:
     return {
         "type": f'"{column.kind}"',
         "shape": _listed(map(str, column.shape)),
+        "sound": _listed(_number(column, side) for side in column.sound),
         "bounds": _listed(_number(column, side) for side in column.bounds or ()),
         "categories": _list_of(named),
         "true": _list_of(column.true_words),

@@ -26,8 +26,9 @@ _STYLE: Any = {
     "axes.spines.right": False,
 }
 
-#: A curve: where, how high.
-Curve = tuple[Sequence[float], Sequence[float]]
+#: A curve: where, how high; and how far runs lie from it, where it is a mean of several.
+Numbers = Sequence[float] | NDArray[np.floating]
+Curve = tuple[Numbers, Numbers] | tuple[Numbers, Numbers, Numbers]
 
 
 @contextmanager
@@ -60,15 +61,20 @@ def draw_curves(
     log_y: bool = False,
 ) -> None:
     """Curves over one axis; those of the second axis, where there are any, are dashed, on a log scale."""
-    with _drawn(path, (6.2, 3.1)) as figure:
+    with _drawn(path, (7.6, 3.8)) as figure:
         axes = figure.add_subplot()
         lines = []
-        for at, (name, (across, up)) in enumerate(left.items()):
+        places = sorted({place for curve in left.values() for place in curve[0]})
+        for at, (name, (across, up, *spread)) in enumerate(left.items()):
             lines += axes.plot(across, up, color=_COLOURS[at], marker="o", markersize=3, linewidth=1.6, label=name)
+            for far in spread:
+                low, high = np.subtract(up, far), np.add(up, far)
+                axes.fill_between(across, low, high, color=_COLOURS[at], alpha=0.15, linewidth=0)
         axes.set(xlabel=x, ylabel=y)
+        if all(place == int(place) for place in places):  # epochs and sizes: no tick between two of them
+            axes.xaxis.get_major_locator().set_params(integer=True)
         if log_x:
             axes.set_xscale("log")
-            places = sorted({place for across, _ in left.values() for place in across})
             axes.set_xticks(places, [f"{place:g}" for place in places])
             axes.set_xticks([], minor=True)
         if log_y:
@@ -77,14 +83,14 @@ def draw_curves(
             second = axes.twinx()
             second.set(yscale="log", ylabel=right_name)
             second.spines["right"].set_visible(True)
-            for at, (name, (across, up)) in enumerate(right.items(), start=len(left)):
+            for at, (name, (across, up, *_)) in enumerate(right.items(), start=len(left)):
                 lines += second.plot(across, up, color=_COLOURS[at], linewidth=1.2, linestyle=(0, (4, 2)), label=name)
         figure.legend(handles=lines, loc="outside lower center", ncols=2, frameon=False, fontsize=8)
 
 
 def draw_bars(path: Path, heights: Mapping[str, Sequence[float]], *, labels: Sequence[str], y: str) -> None:
     """Bars side by side, one colour for each name."""
-    with _drawn(path, (6.2, 2.4)) as figure:
+    with _drawn(path, (7.6, 3.0)) as figure:
         axes = figure.add_subplot()
         places, width = np.arange(len(labels)), 0.8 / len(heights)
         for at, (name, values) in enumerate(heights.items()):
@@ -98,7 +104,7 @@ def draw_sheet(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
     """Pictures in rows with a name before each; every row has the grey scale of its own smallest and largest value."""
     most = max(len(pictures) for pictures in rows.values())
     # Noise does not compress: sixteen greys are enough to see it.
-    with _drawn(path, (1.5 + 0.5 * most, 0.52 * len(rows)), tones=("L", 16)) as figure:
+    with _drawn(path, (1.5 + 0.8 * most, 0.86 * len(rows)), tones=("L", 16)) as figure:
         for at, (name, pictures) in enumerate(rows.items()):
             axes = figure.add_subplot(len(rows), 1, at + 1)
             low, high = float(pictures.min()), float(pictures.max())
@@ -109,7 +115,7 @@ def draw_sheet(path: Path, rows: Mapping[str, NDArray[Any]]) -> None:
             axes.imshow(strip, cmap="gray", vmin=0, vmax=1, interpolation="nearest", aspect="equal")
             axes.set_xticks([])
             axes.set_yticks([])
-            axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=8)
+            axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=10)
             for side in axes.spines.values():
                 side.set_visible(False)
 

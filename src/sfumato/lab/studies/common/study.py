@@ -1,7 +1,8 @@
 """What a study is, how it is carried out, and its page.
 
 A study is a list of tasks that each find a few figures. They are run one by one; whatever is finished is kept, and a later run
-goes on where this one stopped. A quick figure is replaced by a full one, and never a full one by a quick one.
+goes on where this one stopped. A quick figure is replaced by a full one, and never a full one by a quick one. A task that is run
+with several seeds is several tasks, "NAME, seed 0" and so on: their figures are printed as a mean with its spread.
 """
 
 import json
@@ -13,8 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from sfumato.folder.disk import writing
 from sfumato.lab.benchmark.datasets import BenchmarkError
+from sfumato.lab.benchmark.protocol import Spread, spread
+from sfumato.lab.studies.common.drawing import Curve
 from sfumato.present.pages import render
 
 #: What one task found: plain values, as JSON has them.
@@ -22,6 +27,9 @@ Figures = Mapping[str, Any]
 
 HEADINGS = ("", "published", "as published, run here", "honest epsilon", "made sound at the published epsilon")
 _MOST_LISTED = 20
+_SEED = re.compile(r", seed (\d+)$")
+#: A picture, and the line in italics below it.
+_PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)(\n\n\*[^*]+\*(?=\n|$))?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,23 +70,47 @@ class Found:
         """One figure, or None where its task was not run."""
         return self.figures[key].get(name) if key in self.figures else None
 
+    @property
+    def at_full_size(self) -> "Found":
+        """What a quick run did not find: a sentence about results is made of these alone."""
+        return Found({key: figures for key, figures in self.figures.items() if not figures["quick"]}, self.missing)
+
+    def each(self, key: str, name: str) -> list[Any]:
+        """A figure of a task, of each of its seeds; quick ones only where there are no others."""
+        runs = [figures for run, figures in self.figures.items() if _SEED.sub("", run) == key and name in figures]
+        full = [figures[name] for figures in runs if not figures["quick"]]
+        return full or [figures[name] for figures in runs]
+
+    def spread(self, key: str, name: str) -> Spread | None:
+        """Mean and deviation of a figure over seeds, or None where its task was not run."""
+        values = self.each(key, name)
+        return spread(values) if values else None
+
     def percent(self, key: str, name: str = "accuracy") -> str:
-        """A share in words, marked where it comes from a quick run.
+        """A share in words: of several seeds the mean and the deviation. Marked where it comes from a quick run.
 
         >>> Found({"a": {"accuracy": 0.68349, "quick": True}}).percent("a"), Found({}).percent("a")
         ('68.3 % (quick)', 'to be run')
+        >>> Found({f"a, seed {s}": {"accuracy": a, "quick": False} for s, a in enumerate((0.5, 0.6))}).percent("a")
+        '55.0 ± 7.1 %'
         """
-        share = self.get(key, name)
-        return self.words(key, None if share is None else f"{100 * share:.1f} %")
+        shares = [100 * share for share in self.each(key, name)]
+        quick = bool(shares) and not self.at_full_size.each(key, name)
+        return f"{spread(shares):.1f} %{' (quick)' if quick else ''}" if shares else "to be run"
 
     def words(self, key: str, figure: str | None) -> str:
         """A figure of a task as it is printed: marked where the run was quick, and what to do where there is none."""
         return "to be run" if figure is None else f"{figure}{' (quick)' if self.get(key, 'quick') else ''}"
 
-    def curves(self, keys: Mapping[str, str], name: str) -> dict[str, tuple[list[int], list[float]]]:
-        """A list of figures over epochs, for each task that was run."""
-        run = {title: self.get(key, name) for title, key in keys.items() if key in self}
-        return {title: (list(range(1, 1 + len(values))), values) for title, values in run.items()}
+    def curves(self, keys: Mapping[str, str], name: str) -> dict[str, Curve]:
+        """A list of figures over epochs, for each task that was run; of several seeds the means and the deviations."""
+        runs = {title: self.each(key, name) for title, key in keys.items()}
+        return {title: _over_epochs(values) for title, values in runs.items() if values}
+
+
+def _over_epochs(runs: Sequence[Sequence[float]]) -> Curve:
+    epochs, mean = range(1, 1 + len(runs[0])), np.mean(runs, axis=0)
+    return (epochs, mean, np.std(runs, axis=0, ddof=1)) if len(runs) > 1 else (epochs, mean)
 
 
 class Study(Protocol):
@@ -173,13 +205,16 @@ def _kept(path: Path, study: Study) -> dict[str, Any]:
 def _page(study: Study, found: Found, folder: Path) -> str:
     full = [key for key, figures in found.figures.items() if not figures["quick"]]
     quick = [key for key, figures in found.figures.items() if figures["quick"]]
+    # What stands before the first heading opens the page, above the table.
+    opening, heading, story = _with_pictures_that_are_there(study.story(found, folder), folder).partition("## ")
     return render(
         "study.md.jinja",
         {
             "study": study,
             "table": markdown_table(HEADINGS, study.lines(found)),
-            "story": _with_pictures_that_are_there(study.story(found, folder), folder).strip(),
-            "full": _listed(full) if len(full) <= _MOST_LISTED else f"{len(full)} points, all that are not named below",
+            "opening": opening.strip(),
+            "story": (heading + story).strip(),
+            "full": _listed(full),
             "quick": _listed(quick),
             "missing": _listed(sorted({*found.missing, *quick})),
         },
@@ -201,11 +236,23 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> st
 def _with_pictures_that_are_there(story: str, folder: Path) -> str:
     """Pictures are drawn by the points that they show: of one that was not run, only the name is left."""
 
-    def kept(link: re.Match[str]) -> str:
-        return link[0] if (folder / link[2]).exists() else f"*{link[1]}: to be run.*"
+    def kept(picture: re.Match[str]) -> str:
+        return picture[0] if (folder / picture[2]).exists() else f"*{picture[1]}: to be run.*"
 
-    return re.sub(r"!\[([^\]]*)\]\(([^)]+)\)", kept, story)
+    return _PICTURE.sub(kept, story)
 
 
 def _listed(keys: Sequence[str]) -> str:
-    return ", ".join(f"`{key}`" for key in keys) if keys else "nothing"
+    """Tasks by name, those of several seeds once.
+
+    >>> _listed(["a, seed 0", "a, seed 1", "b"])
+    '`a` (seeds 0, 1), `b`'
+    """
+    seeds: dict[str, list[str]] = {}
+    for key in keys:
+        seed = _SEED.search(key)
+        seeds.setdefault(_SEED.sub("", key), []).extend([seed[1]] if seed else [])
+    named = [f"`{task}`" + (f" (seeds {', '.join(run)})" if run else "") for task, run in seeds.items()]
+    if len(named) > _MOST_LISTED:
+        return f"{len(keys)} points, from {named[0]} to {named[-1]}"
+    return ", ".join(named) or "nothing"

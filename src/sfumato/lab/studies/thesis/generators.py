@@ -42,10 +42,21 @@ def noised_class_means(
     Returns:
         Pictures, and the classes that are the largest entries of the noisy labels.
     """
-    means = []
-    for c in range(n_classes):
-        chosen = rng.choice(np.flatnonzero(digits.labels == c), degree, replace=False)
-        means.append(digits.rows[chosen].mean(axis=0))
+    subsets = class_subsets(digits, degree=degree, n_classes=n_classes, rng=rng)
+    return noised_copies(digits, subsets, copies=copies, noise_stddev=noise_stddev, rng=rng)
+
+
+def class_subsets(digits: Digits, *, degree: int, n_classes: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """The digits of each class that are averaged."""
+    return [rng.choice(np.flatnonzero(digits.labels == c), degree, replace=False) for c in range(n_classes)]
+
+
+def noised_copies(
+    digits: Digits, subsets: list[NDArray[np.int64]], *, copies: int, noise_stddev: float, rng: np.random.Generator
+) -> tuple[Vectors, NDArray[np.int64]]:
+    """The mean of each subset, again and again, with noise on pixels and on labels."""
+    n_classes = len(subsets)
+    means = [digits.rows[chosen].mean(axis=0) for chosen in subsets]
     features = np.repeat(np.stack(means), copies, axis=0)
     features += noise_stddev * rng.standard_normal(features.shape, dtype=np.float32)
     labels = np.repeat(np.eye(n_classes, dtype=np.float32), copies, axis=0)

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import fmean, variance
 
 from sfumato.lab.studies.common.drawing import Curve, draw_bars, draw_curves
 from sfumato.lab.studies.common.study import Found, Line, markdown_table
 from sfumato.lab.studies.thesis.claims import (
+    APPENDIX,
     BY_DEGREE,
     BY_MIXTURES,
     BY_NOISE,
@@ -22,6 +24,15 @@ from sfumato.present.pages import render
 
 #: Epochs of the curve over noise, and of those over l and T, at the main run's rate. The thesis names none: FITTED to what it prints.
 NOISE_EPOCHS, OTHER_EPOCHS = 2, 6
+#: Releases that are attacked and learned from, and where the accuracy of the network on them is found.
+ATTACKED = {
+    "random mixing": "main, soft labels",
+    "within classes, l 128": "noise 0.7, nothing fitted",
+    "within classes, l 32": "",
+    "sound dpmix": "sound, honest epsilon",
+    "sound dpmix within classes": "sound class-wise, published epsilon",
+    "the default 3a-image": "default for images, honest epsilon",
+}
 #: Points of a hundred: what "the same" means for the mean of ten networks.
 _NEAR = 0.05
 #: Guessing one of ten digits, and a little luck.
@@ -48,6 +59,12 @@ def lines_of(found: Found) -> Sequence[Line]:
         sound=found.percent("sound, published epsilon"),
     )
     same = [
+        Line(
+            what="the setting of appendix A.3 (l 128, noise 0.1132)",
+            published="15",
+            here=found.percent("appendix A.3, soft labels"),
+            honest=f"{main_epsilons(degree=APPENDIX[0], noise_stddev=APPENDIX[1])['honest']:.2f}",
+        ),
         Line(what="the same, batches of 32", here=found.percent("main, batches of 32"), honest=honest),
         Line(what="the same, argmax labels", here=found.percent("main, argmax labels"), honest=honest),
         Line(what=f"{at}, sound `dpmix`", honest=honest, sound=found.percent("sound, honest epsilon")),
@@ -92,6 +109,10 @@ def story_of(found: Found, folder: Path) -> str:
         "by_degree": BY_DEGREE.accuracies,
         "stuck": _stuck(found, unfitted("noise 1")),
         "points": _table_of_points(found),
+        "appendix": main_epsilons(degree=APPENDIX[0], noise_stddev=APPENDIX[1]),
+        "best_degree": _best_degree(found.at_full_size),
+        "attacks": _table_of_attacks(found),
+        "learners": _table_of_learners(found),
     }
     return render("studies/dpmix-thesis.md.jinja", facts)
 
@@ -135,6 +156,59 @@ def spread(found: Found, key: str) -> str:
     """
     runs = found.get(key, "accuracies")
     return f"{len(runs)} runs, from {100 * min(runs):.1f} % to {100 * max(runs):.1f} %" if runs else "to be run"
+
+
+def _best_degree(found: Found) -> str:
+    """The l with the highest accuracy here, beside the one that the thesis names."""
+    here = {at: found.get(BY_DEGREE.key(at), "accuracies") for at in BY_DEGREE.accuracies}
+    runs = {at: values for at, values in here.items() if values}
+    if len(runs) < len(BY_DEGREE.accuracies):
+        return ""
+    best, thesis = (
+        max(runs, key=lambda at: fmean(runs[at])),
+        max(BY_DEGREE.accuracies, key=BY_DEGREE.accuracies.__getitem__),
+    )
+    error = (variance(runs[best]) / len(runs[best]) + variance(runs[thesis]) / len(runs[thesis])) ** 0.5
+    ahead = fmean(runs[best]) - fmean(runs[thesis])
+    if best == thesis:
+        return f"Here too l = {best} is best."
+    seen = "more than" if ahead > 2 * error else "within"
+    return (
+        f"The thesis finds its best accuracy at l = {thesis}; here it is l = {best}, by {100 * ahead:.1f} points, which is {seen} "
+        f"two standard errors ({100 * error:.1f} points) of means of {len(runs[best])} networks."
+    )
+
+
+def _table_of_attacks(found: Found) -> str:
+    """Areas under the curve of both attacks, by release."""
+    cells = []
+    for kind in ATTACKED:
+        areas = [found.spread(f"attack on {kind}", f"{attack}_auc") for attack in ("membership", "inversion")]
+        proven = found.each(f"attack on {kind}", "membership_least_epsilon")
+        epsilon = found.spread(f"attack on {kind}", "epsilon")
+        if epsilon is not None:
+            guessed = [f"{area:.3f}" for area in areas if area is not None]
+            cells.append((kind, f"{epsilon.mean:,.1f}", *guessed, f"{max(proven):.1f}", str(len(proven))))
+    headings = (
+        "release",
+        "epsilon",
+        "membership inference, AUC",
+        "model inversion, AUC",
+        "epsilon that it proves",
+        "runs",
+    )
+    return markdown_table(headings, cells) if cells else "*To be run at full size.*"
+
+
+def _table_of_learners(found: Found) -> str:
+    """The network, a linear model and trees, by release."""
+    cells = []
+    for kind, network in ATTACKED.items():
+        if (epsilon := found.spread(f"learners on {kind}", "epsilon")) is not None:
+            others = [found.percent(f"learners on {kind}", name) for name in ("linear", "trees")]
+            cells.append((kind, f"{epsilon.mean:,.1f}", found.percent(network) if network else "-", *others))
+    headings = ("release", "epsilon", "the network", "linear model", "boosted trees")
+    return markdown_table(headings, cells) if cells else "*To be run at full size.*"
 
 
 def _stuck(found: Found, key: str) -> str:

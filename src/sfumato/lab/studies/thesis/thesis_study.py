@@ -13,6 +13,7 @@ from sfumato.lab.studies.common.digits import DigitStudy, sound_release
 from sfumato.lab.studies.common.drawing import draw_sheet
 from sfumato.lab.studies.common.study import Figures, Task
 from sfumato.lab.studies.thesis.claims import (
+    APPENDIX,
     BY_DEGREE,
     BY_MIXTURES,
     BY_NOISE,
@@ -25,6 +26,7 @@ from sfumato.lab.studies.thesis.claims import (
     main_epsilons,
 )
 from sfumato.lab.studies.thesis.generators import noised_class_means, random_mixtures
+from sfumato.lab.studies.thesis.releases import Releases, at_most, attack_tasks, learner_tasks
 from sfumato.lab.studies.thesis.story import NOISE_EPOCHS, OTHER_EPOCHS, lines_of, story_of, unfitted
 from sfumato.lab.studies.thesis.training import Dataset, Training, accuracies_of_training
 from sfumato.mechanism import Mechanism
@@ -36,6 +38,8 @@ from sfumato.public.schema.encoding import one_hot
 #: The points of Figure 4.3 in the order in which they are run: the shape of the curve first.
 _NOISE_ORDER = (0.7, 0.2, 1.0, 1.5, 0.5, 2.0, 3.0, 1.2, 0.8)
 _MIXTURES_ORDER = (2_500, 30_000, 10_000, 5_000, 20_000)
+#: Where single networks differ by twenty points, and a mean of ten has a standard error of two to three.
+_STEEP = tuple(BY_NOISE.key(at) for at in BY_NOISE.accuracies if 0.8 <= at <= 1.6)
 _USUAL = Classwise()
 #: The batch with which the published accuracy of the main run is reached: half of what Keras takes where nobody says.
 _REACHED_WITH = 16
@@ -49,17 +53,21 @@ class Sizes:
         fewer: By which mixtures are divided.
         main_runs: Datasets of the main run, each with a network of its own; the thesis has one.
         runs: Datasets of a point of the curves; the thesis has ten.
+        steep_runs: Of a point with fitted epochs where the curve over noise is steep.
         main_batch: Pictures in a step of the main run; see `_REACHED_WITH`.
         train_noise: The curve over noise, its epochs fitted to the published one.
         train_other: The curves over l and T, likewise.
         train_unfitted: All curves with what Keras does by itself, and whatever is sound within classes: nothing is fitted.
         others: Whether sound methods are run at the honest epsilon, and all curves without a fit, as well.
+        attacks: Seeds with which each release is attacked.
+        learners: Seeds with which a linear model and trees learn from each release.
     """
 
     fewer: int = 1
     main_runs: int = 5
     main_batch: int = _REACHED_WITH
     runs: int = 10
+    steep_runs: int = 30
     train: Training = field(default=Training())
     train_noise: Training = field(default=Training(epochs=NOISE_EPOCHS, patience=3))
     train_other: Training = field(default=Training(epochs=OTHER_EPOCHS, patience=3))
@@ -68,15 +76,18 @@ class Sizes:
     degrees: tuple[int, ...] = (32, 512, 64, 128, 256)
     mixtures: tuple[float, ...] = (*_MIXTURES_ORDER, *(t for t in BY_MIXTURES.accuracies if t not in _MIXTURES_ORDER))
     others: bool = True
+    attacks: int = 3
+    learners: int = 1
     test_rows: int | None = None
 
 
 _QUICK_CURVES = Training(epochs=4, learning_rate=1e-3, halved_every=2)
 _QUICK = Sizes(
-    fewer=5,
+    fewer=10,
     main_runs=1,
     main_batch=32,
     runs=1,
+    steep_runs=1,
     train=Training(epochs=18, learning_rate=1.5e-3, halved_every=6),
     train_noise=_QUICK_CURVES,
     train_other=_QUICK_CURVES,
@@ -85,6 +96,8 @@ _QUICK = Sizes(
     degrees=(512,),
     mixtures=(2_500,),
     others=False,
+    attacks=0,
+    learners=0,
     test_rows=5_000,
 )
 
@@ -110,11 +123,14 @@ class ThesisStudy(DigitStudy):
             [self._point(sizes, key, setting, training) for key, setting in points.items()]
             for points, training in zip(settings, trained, strict=True)
         )
+        releases = Releases(self.benchmark, fewer=sizes.fewer)
         others: list[Task] = []
         plain: list[Task] = []
         if sizes.others:
             usual = replace(sizes, main_batch=sizes.train.batch)
             others = [
+                Task(key="main, argmax labels", run=partial(self._main, sizes, soft=False)),
+                Task(key="appendix A.3, soft labels", run=partial(self._main, sizes, soft=True, setting=APPENDIX)),
                 Task(key=f"main, batches of {usual.main_batch}", run=partial(self._main, usual, soft=True)),
                 Task(key="sound, honest epsilon", run=partial(self._sound, sizes, epsilon=None)),
                 Task(key="default for images, honest epsilon", run=partial(self._default, sizes)),
@@ -127,21 +143,22 @@ class ThesisStudy(DigitStudy):
             Task(key="main, soft labels", run=partial(self._main, sizes, soft=True)),
             Task(key="sound, published epsilon", run=partial(self._sound, sizes, epsilon=MAIN_EPSILON)),
             noise[0],
-            Task(key="main, argmax labels", run=partial(self._main, sizes, soft=False)),
             *others,
             *(*noise[1:3], *degree[:2], *mixtures[:2]),
             Task(key="sound class-wise, published epsilon", run=partial(self._sound_classwise, sizes)),
+            *attack_tasks(releases, self.digits[0], runs=sizes.attacks),
+            *learner_tasks(releases, self.digits[0], self.digits[1], runs=sizes.learners),
             *(*noise[3:7], *degree[2:], *mixtures[2:4], *noise[7:], *mixtures[4:], *plain),
         ]
 
     def _counts(self, folder: Path) -> Figures:
         return {"counts": np.bincount(self.digits[0].labels, minlength=N_CLASSES).tolist()}
 
-    def _main(self, sizes: Sizes, folder: Path, *, soft: bool) -> Figures:
+    def _main(self, sizes: Sizes, folder: Path, *, soft: bool, setting: tuple[int, float] = (DEGREE, NOISE)) -> Figures:
         """Random mixing. Without soft labels, the class is the largest entry of the noisy label."""
 
         def dataset(rng: np.random.Generator) -> Dataset:
-            images, labels = self._mixed(MIXTURES // sizes.fewer, rng)
+            images, labels = self._mixed(MIXTURES // sizes.fewer, rng, setting)
             return images, labels if soft else _hard(labels.argmax(axis=1))
 
         return self._trained(dataset, sizes, replace(sizes.train, batch=sizes.main_batch), runs=sizes.main_runs)
@@ -154,12 +171,13 @@ class ThesisStudy(DigitStudy):
             images, labels = self._means(fewer, rng)
             return images, _hard(labels)
 
-        return Task(key=key, run=lambda folder: self._trained(dataset, sizes, training, runs=sizes.runs))
+        runs = sizes.steep_runs if key in _STEEP else sizes.runs
+        return Task(key=key, run=lambda folder: self._trained(dataset, sizes, training, runs=runs))
 
-    def _mixed(self, mixtures: int, rng: np.random.Generator) -> Dataset:
-        train, degree = self.digits[0], self._at_most(DEGREE)
+    def _mixed(self, mixtures: int, rng: np.random.Generator, setting: tuple[int, float] = (DEGREE, NOISE)) -> Dataset:
+        degree, sigma = self._at_most(setting[0]), setting[1]
         return random_mixtures(
-            train, mixtures=mixtures, degree=degree, noise_stddev=NOISE, n_classes=N_CLASSES, rng=rng
+            self.digits[0], mixtures=mixtures, degree=degree, noise_stddev=sigma, n_classes=N_CLASSES, rng=rng
         )
 
     def _means(self, setting: Classwise, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -212,12 +230,17 @@ class ThesisStudy(DigitStudy):
         """Digits, and what both generators make of them."""
         rng = np.random.default_rng(0)
         sheet: dict[str, Any] = {"real": self.digits[0].one_of_each(), "main run": self._mixed(10, rng)[0]}
-        for degree, sigma in ((128, 0.2), (128, 0.7), (128, 1.5), (128, 3.0), (32, 0.7), (512, 0.7)):
-            made, _ = self._means(Classwise(degree=degree, copies=1, noise_stddev=sigma), rng)
-            sheet[f"l {degree}, noise {sigma:g}"] = made
         many, _ = self._means(_USUAL, rng)
         sheet["mean of 1,200"] = many.reshape(N_CLASSES, _USUAL.copies, *many.shape[1:]).mean(axis=1)
         draw_sheet(folder / "dpmix-thesis-pictures.png", sheet)
+        for curve, places in (
+            (BY_NOISE, (0.2, 0.3, 0.7, 1.5, 3.0)),
+            (BY_DEGREE, (32, 64, 128, 512)),
+            (BY_MIXTURES, (2_500, 30_000)),
+        ):
+            settings = {curve.key(at): curve.setting(at) for at in places}
+            made = {key: self._means(setting, rng)[0][:: setting.copies] for key, setting in settings.items()}
+            draw_sheet(folder / f"dpmix-thesis-pictures-{curve.file}.png", {"real": sheet["real"], **made})
         return {"file": "dpmix-thesis-pictures.png"}
 
     def _trained(
@@ -228,8 +251,7 @@ class ThesisStudy(DigitStudy):
         return {**found, "mixtures": len(made[0][0])}
 
     def _at_most(self, degree: int) -> int:
-        """A small dataset, as tests have, may hold fewer rows of a class than are mixed."""
-        return min(degree, int(np.bincount(self.digits[0].labels).min()))
+        return at_most(self.digits[0], degree)
 
 
 def _hard(labels: Any) -> Any:
