@@ -30,6 +30,7 @@ from sfumato.lab.benchmark import load, run
 from sfumato.lab.benchmark.examples import real_examples
 from sfumato.lab.benchmark.metrics import utility
 from sfumato.mechanism import learner_names, mechanism_for, registered_names
+from sfumato.mechanisms import DPSyn
 from sfumato.public.certificate.non_private import BASELINES
 
 RESULTS = Path(__file__).parent / "results"
@@ -39,6 +40,11 @@ EPSILON, DELTA = 1.0, 1e-5
 #: Datasets of the protocol with their learner, and tables of the zoo.
 BENCHMARKS = {"adult": "lightgbm", "credit": "lightgbm", "isolet": "lightgbm", "mnist": "cnn"}
 TABLES = ("diamonds-cut", "insurance-whi")
+#: Mechanisms with other settings than their defaults, on the datasets of the protocol.
+VARIANTS = {
+    "dp-syn, network": DPSyn(encoder="network"),
+    "dp-syn, variational": DPSyn(encoder="variational"),
+}
 #: Every row reports for itself, so their number is public and neighbours differ by a replaced row.
 LOCAL = ("dp-pro", "local-reports")
 Record = dict[str, Any]
@@ -51,12 +57,12 @@ def read_runs() -> list[Record]:
 def wanted(options: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
     for seed in range(options.seeds):
         for dataset in options.datasets or (*BENCHMARKS, *TABLES):
-            for name in options.only or (*registered_names(), *BASELINES, *PEERS):
+            for name in options.only or (*registered_names(), *VARIANTS, *BASELINES, *PEERS):
                 yield name, dataset, seed
 
 
 def run_protocol(name: str, dataset: str, seed: int) -> Record:
-    method, epsilon = (baseline_for(name), None) if name in BASELINES else (name, EPSILON)
+    method, epsilon = (baseline_for(name), None) if name in BASELINES else (VARIANTS.get(name, name), EPSILON)
     benchmark = replace(load(dataset), schema=schema_of(dataset, name in LOCAL))
     (record,) = run(benchmark, epsilon=epsilon, method=method, learner=[BENCHMARKS[dataset]], seeds=[seed], delta=DELTA)
     kept = ("value", "real_value", "value_n", "tvd_1way", "tvd_2way", "release_seconds", "peak_memory_mb")
@@ -101,14 +107,14 @@ def check(name: str, schema: sf.Schema) -> None:
     if name in BASELINES:
         baseline_for(name).check(schema)
     elif name not in PEERS:
-        mechanism_for(name, schema).steps(schema, sf.Budget(epsilon=EPSILON, delta=DELTA))
+        (VARIANTS.get(name) or mechanism_for(name, schema)).steps(schema, sf.Budget(epsilon=EPSILON, delta=DELTA))
 
 
 def run_missing(options: argparse.Namespace) -> None:
     done = {(r["method"], r["dataset"], r["seed"]) for r in read_runs()}
     for name, dataset, seed in wanted(options):
         if (name, dataset, seed) in done or (
-            name in (*learner_names(), *BASELINES, *PEERS, *LOCAL) and dataset in TABLES
+            name in (*learner_names(), *VARIANTS, *BASELINES, *PEERS, *LOCAL) and dataset in TABLES
         ):
             continue  # the zoo scores rows of mechanisms, of which one is added or removed
         private = {"epsilon": EPSILON, "delta": DELTA} if name not in BASELINES else {"epsilon": None, "delta": None}
@@ -147,7 +153,7 @@ def write_page() -> None:
         for dataset in datasets:
             mine = [r for r in runs if (r["method"], r["dataset"]) == (name, dataset) and r.get("value") is not None]
             cells.append(_cell(mine))
-            if mine and name not in PEERS:
+            if mine and name not in (*VARIANTS, *PEERS):
                 value = round(statistics.mean(r["value"] for r in mine), 4)
                 figures.setdefault(name, {})[dataset] = {"value": value, "seeds": len(mine), **_cost(mine, dataset)}
         title = f"{name}, **not private**" if name in BASELINES else name
@@ -200,7 +206,7 @@ def _cell(runs: list[Record]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=(*registered_names(), *BASELINES, *PEERS))
+    parser.add_argument("--only", nargs="+", choices=(*registered_names(), *VARIANTS, *BASELINES, *PEERS))
     parser.add_argument("--datasets", nargs="+", choices=(*BENCHMARKS, *TABLES))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--table", action="store_true", help="write the page of what is there")

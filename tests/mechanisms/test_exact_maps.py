@@ -95,7 +95,9 @@ CASES = {
     "local-reports": (LocalReports(coefficients=12), replace(COLOUR, unit=REPLACE, rows=400)),
     "dp-pro": (DPPro(dimensions=6), replace(schemas.REPLACE, rows=400)),
     "dp-syn": (DPSyn(latent=3, components=2, rounds=2), schemas.TABLE),
+    "dp-syn-clusters": (DPSyn(groups="clusters", latent=3, components=2, rounds=2), schemas.IMAGES),
     "dp-syn-network": (DPSyn(encoder="network", latent=3, n_steps=2, batch=60), schemas.TABLE),
+    "dp-syn-variational": (DPSyn(encoder="variational", latent=3, n_steps=2, batch=60), schemas.IMAGES),
     "p3gm": (P3GM(latent=3, coefficients=12, n_steps=2, batch=60), COLOUR),
     "pate-gan": (PateGan(rounds=1, queries=4, reference=10, rows_each=60, coefficients=12, hidden=8), COLOUR),
     "dp-kip": (DPKip(points=2, n_steps=2, batch=60, coefficients=12), COLOUR),
@@ -177,7 +179,9 @@ def frame_of(schema: sf.Schema) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_map_is_exact_at_every_place(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if case.endswith("kip") or case.startswith(("dp-gan", "dp-merf", "dp-syn-network", "p3gm", "pate-gan")):
+    if case.endswith("kip") or case.startswith(
+        ("dp-gan", "dp-merf", "dp-syn-network", "dp-syn-variational", "p3gm", "pate-gan")
+    ):
         pytest.importorskip("torch")
     mechanism, schema = CASES[case]
     data = sf.Sensitive.read(frame_of(schema), schema)

@@ -1,4 +1,4 @@
-"""What comes before any encoder: how long rows are, how many each class has, and their mean."""
+"""What comes before any encoder: how long rows are, their groups, how many each group has, and its mean."""
 
 from dataclasses import dataclass, field
 
@@ -17,18 +17,19 @@ from sfumato.mechanisms.common.clusters import (
 from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import VECTOR
-from sfumato.mechanisms.latent.rows import LatentRows, Vectors
+from sfumato.mechanisms.latent.groups import Groups, group_of
+from sfumato.mechanisms.latent.rows import Vectors
 from sfumato.public.plan.doors import Doors, GroupOf, Measured
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Batch
 
-#: At vectors, at vectors about the mean of their class, and at codes.
+#: At vectors, at vectors about the mean of their group, and at codes.
 _LOOKS = 3
 #: The scale of lengths ends a little above the longest: of tables, all vectors are that long, and the last cell is open.
 _ABOVE = 1.01
 #: The part of the groundwork that lengths are given.
 _LENGTHS = 0.15
-#: How many times the noise of its count a class is given in rows that are like all rows.
+#: How many times the noise of its count a group is given in rows that are like all rows.
 _PRIOR = 2.0
 
 
@@ -42,11 +43,12 @@ class Length:
 
 @dataclass(frozen=True)
 class Groundwork:
-    """Noisy rows of each class, the mean of each, and how far rows lie from the mean of their class."""
+    """Noisy rows of each group, the mean of each, how far rows lie from it, and the odds of its classes."""
 
     counts: Measured
     means: Vectors = field(repr=False)
     about_means: Length
+    labels: Vectors = field(repr=False)
 
     @property
     def total(self) -> float:
@@ -55,38 +57,44 @@ class Groundwork:
 
     @property
     def rates(self) -> Vectors:
-        """The part of the rows that each class has."""
+        """The part of the rows that each group has."""
         return class_rates(self.counts.values)
 
 
-def groundwork_steps(rows: LatentRows, *, share: float) -> tuple[Step, ...]:
-    """Histograms of lengths, then counts and sums of each class."""
+def groundwork_steps(groups: Groups, *, share: float) -> tuple[Step, ...]:
+    """Histograms of lengths, then counts and sums of each group."""
+    rows = groups.rows
     return (
         Step(name="lengths", blocks=(length_block(),), uses=_LOOKS, share=_LENGTHS * share),
         Step(name="classes", blocks=counts_and_sums(rows.mixed.n_classes, rows.width), share=(1 - _LENGTHS) * share),
     )
 
 
-def measure_groundwork(view: Doors, rows: LatentRows) -> Groundwork:
-    """Prepare the vectors, and measure their classes."""
+def measure_groundwork(view: Doors, groups: Groups) -> Groundwork:
+    """Prepare the vectors and their groups, and measure these."""
+    rows = groups.rows
     view.prepare(VECTOR, rows.vectors)
     radius = measure_length(view, lambda batch: batch[VECTOR], longest=_ABOVE * rows.longest).typical
-    n_classes = rows.mixed.n_classes
+    labels, n_groups = groups.measure(view, radius=radius), rows.mixed.n_classes
 
-    def of_class(batch: Batch) -> dict[str, NDArray[np.generic]]:
-        return in_group(rows.mixed.labels(batch), clipped(batch[VECTOR], radius) / radius, n_classes)
+    def of_group(batch: Batch) -> dict[str, NDArray[np.generic]]:
+        return in_group(group_of(batch), clipped(batch[VECTOR], radius) / radius, n_groups)
 
-    noisy = view.noisy_sum("classes", of_class)
-    counts, sums = noisy["counts"], scaled(noisy["sums"], radius, n_classes, -1).values
+    noisy = view.noisy_sum("classes", of_group)
+    counts, sums = noisy["counts"], scaled(noisy["sums"], radius, n_groups, -1).values
     total = max(float(counts.values.sum()), 1.0)
     overall = sums.sum(axis=0) / total
-    # A class of few rows is drawn towards all of them.
+    # A group of few rows is drawn towards all of them.
     prior = _PRIOR * counts.stddev
     kept = np.maximum(counts.values, 0.0)[:, None]
     means = np.stack([rows.mean_of(mean) for mean in (sums + prior * overall) / (kept + prior)])
-    longest = 2 * rows.longest
-    about = measure_length(view, lambda batch: batch[VECTOR] - means[rows.mixed.labels(batch)], longest=longest)
-    return Groundwork(counts, means, about)
+    about = measure_length(view, about_mean(means), longest=2 * rows.longest)
+    return Groundwork(counts, means, about, labels)
+
+
+def about_mean(means: Vectors) -> GroupOf:
+    """Vectors from the mean of their group."""
+    return lambda batch: batch[VECTOR] - means[group_of(batch)]
 
 
 def measure_length(view: Doors, vectors: GroupOf, *, longest: float) -> Length:

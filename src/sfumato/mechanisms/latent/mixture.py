@@ -1,4 +1,4 @@
-"""A mixture of Gaussians for the codes of each class, by noisy sums: EM for the centres, then what each component holds."""
+"""A mixture of Gaussians for the codes of each group, by noisy sums: EM for the centres, then what each component holds."""
 
 from dataclasses import dataclass, field
 
@@ -9,6 +9,7 @@ from sfumato.mechanisms.common.clusters import clipped, counts_and_sums, find_ce
 from sfumato.mechanisms.common.prepared import PLACE
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.mechanisms.latent.groundwork import Length, measure_length
+from sfumato.mechanisms.latent.groups import group_of
 from sfumato.mechanisms.latent.rows import LatentRows, Vectors
 from sfumato.public.plan.block import Outer
 from sfumato.public.plan.doors import Doors, GroupOf, Measured
@@ -19,11 +20,13 @@ from sfumato.public.schema.schema import Batch
 _COUNT_PART = 0.2
 #: Of the precision for the mixture, how much finds the centres.
 _CENTRES = 0.3
+#: Entries of a code of a table, and coefficients of a picture for each entry; Gaussians of each group.
+_TABLES, _PICTURES, _COMPONENTS = 8, 5, 3
 
 
 @dataclass(frozen=True)
 class LatentMixture:
-    """Components as (class, component, ...): their rows, their means, and loadings L with covariance L L^T."""
+    """Components as (group, component, ...): their rows, their means, and loadings L with covariance L L^T."""
 
     counts: Vectors = field(repr=False)
     means: Vectors = field(repr=False)
@@ -35,19 +38,19 @@ class LatentMixture:
         spread = (self.loadings**2).sum(axis=(2, 3)) + (self.means**2).sum(axis=2)
         return float(np.sqrt(max((self.counts * spread).sum() / self.counts.sum() / self.means.shape[2], 1e-12)))
 
-    def draw(self, labels: NDArray[np.int64], rng: np.random.Generator) -> Vectors:
-        """A code for each label: a component of its class by its rows, then a draw from it."""
-        upto = np.cumsum(self.counts / self.counts.sum(axis=1, keepdims=True), axis=1)[labels]
-        component = (rng.random((len(labels), 1)) > upto[:, :-1]).sum(axis=1)
-        aside = rng.normal(size=(len(labels), self.means.shape[2]))
-        turned: Vectors = np.einsum("nij,nj->ni", self.loadings[labels, component], aside)
-        codes: Vectors = self.means[labels, component] + turned
+    def draw(self, groups: NDArray[np.int64], rng: np.random.Generator) -> Vectors:
+        """A code for each group: a component of it by its rows, then a draw from it."""
+        upto = np.cumsum(self.counts / self.counts.sum(axis=1, keepdims=True), axis=1)[groups]
+        component = (rng.random((len(groups), 1)) > upto[:, :-1]).sum(axis=1)
+        aside = rng.normal(size=(len(groups), self.means.shape[2]))
+        turned: Vectors = np.einsum("nij,nj->ni", self.loadings[groups, component], aside)
+        codes: Vectors = self.means[groups, component] + turned
         return codes
 
 
 @dataclass(frozen=True)
 class MixtureStage:
-    """Measures codes: so many components of each class, entries of a code, and rounds of EM."""
+    """Measures codes: so many components of each group, entries of a code, and rounds of EM."""
 
     rows: LatentRows
     latent: int
@@ -72,10 +75,10 @@ class MixtureStage:
         heavy, light = np.sqrt([_COUNT_PART, 1 - _COUNT_PART])
 
         def moments(batch: Batch) -> dict[str, NDArray[np.generic]]:
-            label = self.rows.mixed.labels(batch)
-            group = label * self.components + nearest_centre(batch[PLACE], label, centres)
-            one = np.concatenate([np.full((len(label), 1), heavy), light * batch[PLACE] / length.typical], axis=1)
-            return {"moments": np.concatenate([one, one, *([group[:, None]] if self._groups > 1 else [])], axis=1)}
+            group = group_of(batch)
+            component = group * self.components + nearest_centre(batch[PLACE], group, centres)
+            one = np.concatenate([np.full((len(group), 1), heavy), light * batch[PLACE] / length.typical], axis=1)
+            return {"moments": np.concatenate([one, one, *([component[:, None]] if self._groups > 1 else [])], axis=1)}
 
         noisy = view.noisy_sum("components", moments)["moments"]
         scale = np.array([heavy, *[light / length.typical] * self.latent])
@@ -87,7 +90,7 @@ class MixtureStage:
             view,
             "centres",
             public_start(n_classes, self.components, self.latent, spread=length.typical),
-            labels=self.rows.mixed.labels,
+            labels=group_of,
             vector=PLACE,
             spread=length.typical,
             energy=length.mean_square,
@@ -102,8 +105,8 @@ class MixtureStage:
 
 def mixture_stage(rows: LatentRows, *, latent: int | None, components: int | None, rounds: int) -> MixtureStage:
     """With sizes that suit tables, or images, where none are given; no code has more entries than a vector."""
-    usual = (8, 3) if rows.mixed.image is None else (25, 6)
-    return MixtureStage(rows, min(latent or usual[0], rows.width), components or usual[1], rounds)
+    usual = _TABLES if rows.mixed.image is None else max(1, rows.width // _PICTURES)
+    return MixtureStage(rows, min(latent or usual, rows.width), components or _COMPONENTS, rounds)
 
 
 def _of_moments(noisy: Measured, scale: Vectors, *, shape: tuple[int, int, int]) -> LatentMixture:

@@ -1,6 +1,7 @@
-"""A network with one hidden layer that decodes codes, and an encoder with none: both learn by noisy gradients."""
+"""How networks learn by noisy gradients, and one with a hidden layer that decodes codes."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +11,14 @@ from sfumato.mechanisms.common.prepared import PLACE, VECTOR
 from sfumato.mechanisms.common.settings import require_single_precision, sampling_rate
 from sfumato.mechanisms.latent.decoder import NetworkDecoder
 from sfumato.mechanisms.latent.groundwork import Groundwork
-from sfumato.mechanisms.latent.rows import LatentRows, Vectors
+from sfumato.mechanisms.latent.groups import GROUP
+from sfumato.mechanisms.latent.rows import LatentRows
 from sfumato.model import refuse_diverged
-from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.machine.torch_extra import need_torch
 from sfumato.public.plan.block import Dense
-from sfumato.public.plan.doors import Doors, GroupOf, Loss, Tensor, Tensors
+from sfumato.public.plan.doors import Doors, Loss, Tensor, Tensors
 from sfumato.public.plan.step import Poisson, Step
-from sfumato.public.schema.schema import Batch, Schema
+from sfumato.public.schema.schema import Schema
 
 #: Where weights start: public, and the same for everyone.
 _SEED = 23
@@ -38,10 +39,10 @@ class Training:
         """The chance of a row to take part in a step."""
         return sampling_rate(schema, batch=self.batch, what="training by gradients")
 
-    def step(self, network: "Network", schema: Schema, *, share: float) -> Step:
-        """All gradient steps."""
+    def step(self, shapes: Mapping[str, Sequence[int]], schema: Schema, *, share: float) -> Step:
+        """All gradient steps for weights of these shapes."""
         require_single_precision(learning_rate=self.learning_rate)
-        width = sum(math.prod(shape) for shape in network.shapes.values())
+        width = sum(math.prod(shape) for shape in shapes.values())
         gradient = Dense(name="gradient", width=width, l2_bound=self.clip)
         return Step(
             name="gradients", blocks=(gradient,), uses=self.n_steps, sampling=Poisson(self.rate(schema)), share=share
@@ -67,22 +68,20 @@ class Training:
 
 @dataclass(frozen=True)
 class Network:
-    """The shapes of a decoder, and of the encoder in front of it where there is one."""
+    """The shapes of a decoder."""
 
     rows: LatentRows
     latent: int
     hidden: int
-    encodes: bool
 
     @property
     def shapes(self) -> dict[str, tuple[int, int]]:
         """Of its weights."""
-        decoder = {
+        return {
             "inner": (self.latent, self.hidden),
             "classes": (self.rows.mixed.n_classes, self.hidden),
             "outer": (self.latent + self.hidden, self.rows.width),
         }
-        return decoder | ({"encoder": (self.rows.width, self.latent)} if self.encodes else {})
 
     def start(self) -> Weights:
         """Drawn so that signals keep their size; the last layer is silent, so that classes decode to their means."""
@@ -94,30 +93,15 @@ class Network:
         """The trained decoder."""
         return NetworkDecoder(self.rows.scores_of(ground.means), unit, weights)
 
-    def codes(self, ground: Groundwork, weights: Weights) -> GroupOf:
-        """The trained encoder: every entry of a code lies between -1 and 1."""
-
-        def codes(batch: Batch) -> Vectors:
-            about = batch[VECTOR] - ground.means[self.rows.mixed.labels(batch)]
-            return np.asarray(np.tanh(exact_products(about, weights["encoder"])))
-
-        return codes
-
     def loss(self, ground: Groundwork, *, unit: float) -> Loss:
         """Of one row: how unlikely its decoder finds it, after its code."""
-        torch, target = need_torch("training"), self.rows.mixed.target
+        torch = need_torch("training")
         first = torch.from_numpy(self.rows.scores_of(ground.means).astype(np.float32))
-        means = torch.from_numpy(ground.means.astype(np.float32))
-
-        def encoded(weights: Tensors, vector: Tensor, of_class: Tensor) -> Tensor:
-            return torch.tanh((vector - of_class @ means.to(vector.device)) @ weights["encoder"])
+        n_classes = self.rows.mixed.n_classes
 
         def loss(weights: Tensors, example: Tensors) -> Tensor:
-            vector = example[VECTOR]
-            n_classes = self.rows.mixed.n_classes
-            label = torch.zeros((), dtype=torch.int64, device=vector.device) if target is None else example[target.name]
-            of_class = (torch.arange(n_classes, device=vector.device) == label).to(vector.dtype)
-            code = encoded(weights, vector, of_class) if self.encodes else example[PLACE] / unit
+            vector, code = example[VECTOR], example[PLACE] / unit
+            of_class = (torch.arange(n_classes, device=vector.device) == example[GROUP][0]).to(vector.dtype)
             hidden = torch.tanh(code @ weights["inner"] + of_class @ weights["classes"])
             scores = of_class @ first.to(vector.device) + torch.cat([code, hidden]) @ weights["outer"]
             return self.rows.loss(scores, vector)

@@ -10,6 +10,7 @@ from typing import ClassVar
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.settings import require_positive
 from sfumato.mechanisms.latent.groundwork import groundwork_steps, measure_groundwork
+from sfumato.mechanisms.latent.groups import Groups
 from sfumato.mechanisms.latent.mixture import MixtureStage, mixture_stage
 from sfumato.mechanisms.latent.model import LatentModel
 from sfumato.mechanisms.latent.network import Network, Training
@@ -23,6 +24,8 @@ from sfumato.public.schema.schema import Schema
 
 #: Of the precision: for classes, for directions, for the mixture of codes, and for the decoder.
 _CLASSES, _DIRECTIONS, _CODES, _DECODER = 0.4, 0.15, 0.15, 0.3
+#: Entries of a code of a picture, and Gaussians of each class.
+_OF_PICTURES = 25, 6
 
 
 @register
@@ -61,18 +64,18 @@ class P3GM:
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.
         scale = self._training.rate(schema) ** 2
         return (
-            *groundwork_steps(rows, share=_CLASSES * scale),
+            *groundwork_steps(Groups(rows), share=_CLASSES * scale),
             directions_step(rows, share=_DIRECTIONS * scale),
             *self._mixture(rows).steps(share=_CODES * scale),
-            self._training.step(self._network(rows), schema, share=_DECODER),
+            self._training.step(self._network(rows).shapes, schema, share=_DECODER),
         )
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Measure classes, directions and codes, and train the decoder on codes of sampled rows."""
         rows = rows_of(schema, coefficients=self.coefficients)
-        ground, stage, network = measure_groundwork(view, rows), self._mixture(rows), self._network(rows)
+        ground, stage, network = measure_groundwork(view, Groups(rows)), self._mixture(rows), self._network(rows)
         principal = measure_directions(view, rows, ground, latent=stage.latent)
-        mixture = stage.measure(view, codes_along(rows, ground, principal.directions), longest=2 * rows.longest)
+        mixture = stage.measure(view, codes_along(ground, principal.directions), longest=2 * rows.longest)
         loss, start = network.loss(ground, unit=mixture.size), network.start()
         if schema.images:  # what directions alone decode: of pictures, the best that is linear
             start["outer"][: stage.latent] = mixture.size * principal.directions.T
@@ -84,14 +87,17 @@ class P3GM:
         rows = rows_of(schema, coefficients=self.coefficients)
         ground, mixture = measurements["ground"], measurements["mixture"]
         decoder = self._network(rows).decoder(ground, measurements["decoder"], unit=mixture.size)
-        return LatentModel(rows, ground.counts, mixture, decoder)
+        return LatentModel(rows, ground.counts, ground.labels, mixture, decoder)
 
     @property
     def _training(self) -> Training:
         return Training(self.n_steps, self.batch, self.clip, self.learning_rate)
 
     def _network(self, rows: LatentRows) -> Network:
-        return Network(rows, self._mixture(rows).latent, self.hidden, encodes=False)
+        return Network(rows, self._mixture(rows).latent, self.hidden)
 
     def _mixture(self, rows: LatentRows) -> MixtureStage:
-        return mixture_stage(rows, latent=self.latent, components=self.components, rounds=self.rounds)
+        latent, components = (None, None) if rows.mixed.image is None else _OF_PICTURES
+        return mixture_stage(
+            rows, latent=self.latent or latent, components=self.components or components, rounds=self.rounds
+        )

@@ -145,11 +145,23 @@ class PictureRows:
 
     def synthetic(self, expected: Vectors, labels: NDArray[np.int64], rng: np.random.Generator) -> Synthetic:
         """The images of these coefficients."""
-        height, width = self._image.shape[:2]
-        basis = cosine_basis(height, width, self._per_channel).astype(np.float64)
-        by_channel = expected.reshape(len(expected), n_channels(self._image), -1) @ basis.T
-        pixels = _GREY + by_channel.transpose(0, 2, 1).reshape(len(expected), -1)
+        pixels = _GREY + self._by_channel(expected).transpose(0, 2, 1).reshape(len(expected), -1)
         return self.mixed.synthetic(pixels, np.zeros((len(pixels), 0), dtype=np.int64), labels)
+
+    def cut_off(self, scores: Vectors) -> Vectors:
+        """What is left of coefficients when the image is cut off at black and white."""
+        seen = np.clip(self._by_channel(scores), -_GREY, _GREY) @ self._basis
+        return seen.reshape(len(scores), self.width)
+
+    def _by_channel(self, scores: Vectors) -> Vectors:
+        """Pixels from grey, as (image, channel, pixel)."""
+        by_channel: Vectors = scores.reshape(len(scores), n_channels(self._image), -1) @ self._basis.T
+        return by_channel
+
+    @property
+    def _basis(self) -> Vectors:
+        height, width = self._image.shape[:2]
+        return cosine_basis(height, width, self._per_channel).astype(np.float64)
 
     @property
     def _image(self) -> Column:

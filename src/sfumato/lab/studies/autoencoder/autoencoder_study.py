@@ -1,46 +1,69 @@
-"""The study of the autoencoder report: reconstruction, noise in weights, classifiers, and `dp-syn` beside it."""
+"""The study of the autoencoder report: its program as it is, the groups that it names, and `dp-syn` beside it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from sfumato.lab.studies.autoencoder.networks import (
+from sfumato.lab.benchmark.examples import real_examples
+from sfumato.lab.benchmark.learners import train_and_predict
+from sfumato.lab.studies.autoencoder.kmeans_groups import kmeans_groups
+from sfumato.lab.studies.autoencoder.listing import CLASSIFIER_NOISE, WEIGHT_NOISE, Program, run_listing
+from sfumato.lab.studies.autoencoder.story import (
+    CEILING,
+    ERROR,
+    LISTING,
+    MOST_EPSILON,
     accuracy,
-    applied,
-    linked_share,
-    trained_autoencoder,
-    trained_classifier,
-    with_noisy_weights,
+    each,
+    facts_of,
+    is_drawn,
+    picture,
+    reconstruction,
 )
 from sfumato.lab.studies.common.digits import Digits, DigitStudy, fewer_rows, sound_release
-from sfumato.lab.studies.common.drawing import draw_sheet
+from sfumato.lab.studies.common.drawing import draw_curves, draw_sheet
 from sfumato.lab.studies.common.study import Figures, Found, Line, Task
 from sfumato.mechanisms.latent.dp_syn import DPSyn
 from sfumato.present.pages import render
 from sfumato.public.budget import Budget
 
-WEIGHT_NOISE, CLASSIFIER_NOISE = 0.1, 0.05
 #: The report names no epsilon, so the sound method is run at these.
-SOUND_EPSILONS = (1.0, 8.0)
+SOUND_EPSILONS = (1.0, MOST_EPSILON)
 _DELTA = 1e-5
-_SHOWN, _LINKED = 10, 1_000
-_KEY = "as published"
+#: What the report describes, by the name of its points: the linear autoencoder, a network, a variational one, groups by k-means.
+SOUND: Mapping[str, DPSyn] = {
+    "dp-syn": DPSyn(),
+    "dp-syn, network": DPSyn(encoder="network"),
+    "dp-syn, variational": DPSyn(encoder="variational"),
+    "dp-syn, clusters": DPSyn(groups="clusters"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How much is done: passes of the autoencoder and of the classifiers, over so many images in batches of so many."""
+    """How much is done: the program, clusters of so many seeds, and releases with so many seeds and steps of a network.
 
-    images: int | None = None
-    epochs: int = 100
-    classifier_epochs: int = 50
-    batch: int = 32
-    sound: tuple[float, ...] = SOUND_EPSILONS
+    `seeds` are those of `dp-syn` itself, `others` those of its other encoders and groups.
+    """
+
+    program: Program = field(default=Program())
+    clusterings: int = 5
+    epsilons: tuple[float, ...] = SOUND_EPSILONS
+    sound: tuple[str, ...] = tuple(SOUND)
+    seeds: int = 5
+    others: int = 1
+    n_steps: int | None = None
+    ceiling: bool = True
 
 
-_QUICK = Sizes(images=6_000, epochs=8, classifier_epochs=3, batch=64, sound=SOUND_EPSILONS[:1])
+_QUICK = Sizes(
+    program=Program(images=4_000, epochs=6, classifier_epochs=2, runs=1, draws=2),
+    clusterings=1,
+    sound=("dp-syn", "dp-syn, clusters"),
+    seeds=1,
+    ceiling=False,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,68 +76,93 @@ class AutoencoderStudy(DigitStudy):
     title: str = "Noise in the weights of an autoencoder"
 
     def tasks(self, *, quick: bool) -> Sequence[Task]:
-        """All of the report at once, then the sound method."""
+        """The program at once, k-means, then the sound method."""
         sizes = self.quick if quick else self.full
-        sound = [Task(key=f"dp-syn {e:g}", run=partial(self._sound, sizes, epsilon=e)) for e in sizes.sound]
-        return [Task(key=_KEY, run=partial(self._published, sizes)), *sound]
+        sound = [
+            Task(key=f"{name} at {e:g}, seed {seed}", run=partial(self._sound, sizes, name, epsilon=e, seed=seed))
+            for name in sizes.sound
+            for e in sizes.epsilons
+            for seed in range(sizes.seeds if name == "dp-syn" else sizes.others)
+        ]
+        real = Task(key="real rows", run=partial(self._real, sizes))
+        clusters = Task(key="k-means", run=partial(self._clusters, sizes))
+        if sizes.ceiling:
+            most = partial(self._sound, sizes, "dp-syn", epsilon=CEILING, seed=0)
+            sound.append(Task(key=f"dp-syn at {CEILING:g}, seed 0", run=most))
+        return [Task(key=LISTING, run=partial(self._published, sizes)), clusters, real, *sound]
 
     def lines(self, found: Found) -> Sequence[Line]:
-        """The report has two figures; which noise the second belongs to it does not say."""
-        before, noisy, classifier = (found.percent(_KEY, n) for n in ("before", "noisy rows", "noisy classifier"))
-        sound = "; ".join(f"`dp-syn` {found.percent(f'dp-syn {e:g}')} at {e:g}" for e in SOUND_EPSILONS)
-        decoded = f"on decoded rows, weight noise {WEIGHT_NOISE:g}"
-        later = f"classifier with weight noise {CLASSIFIER_NOISE:g}"
+        """The report has three figures; which model and which noise the accuracies belong to it does not say."""
+        sound = "; ".join(f"{found.percent(f'dp-syn at {e:g}')} at {e:g}" for e in SOUND_EPSILONS)
+        clusters = "; ".join(f"{found.percent(f'dp-syn, clusters at {e:g}')} at {e:g}" for e in SOUND_EPSILONS)
+        decoded = f"`testmodel`, of rows decoded with noise {WEIGHT_NOISE:g}"
+        later = f"with noise {CLASSIFIER_NOISE:g}"
         return [
-            Line(what="classifier on raw rows", published="93.6 %", here=before, honest="none"),
-            Line(what=decoded, published="76.3 % after noise", here=noisy, honest="infinite", sound=sound),
-            Line(what=later, published="the same figure, or none", here=classifier, honest="not bounded"),
+            Line("reconstruction error", f"{ERROR:g}", reconstruction(found), "none"),
+            Line(decoded, "93.6 %", accuracy(found, "noisy"), "infinite", sound),
+            Line(
+                f"the same, {later} in the three layers that are set",
+                "none",
+                accuracy(found, "noisy", "three layers"),
+                "infinite",
+            ),
+            Line(
+                f"the same, {later} in all five",
+                "76.27 %, or none",
+                accuracy(found, "noisy", "five layers"),
+                "infinite",
+            ),
+            Line("`truemodel`, of raw rows", "none", accuracy(found, "raw"), "none"),
+            Line(
+                f"the same, {later} in all five layers",
+                "76.27 %, or none",
+                accuracy(found, "raw", "five layers"),
+                "not bounded",
+            ),
+            Line(
+                "rows with the digit of their k-means group",
+                "none",
+                each(found, "k-means", "pure"),
+                "infinite",
+                clusters,
+            ),
         ]
 
     def story(self, found: Found, folder: Path) -> str:
         """What was done, and why it protects nobody."""
-        error, run = found.get(_KEY, "mse"), [e for e in SOUND_EPSILONS if f"dp-syn {e:g}" in found]
-        facts = {
-            "found": found,
-            "mse": found.words(_KEY, None if error is None else f"{error:.4f}"),
-            "weight_noise": WEIGHT_NOISE,
-            "classifier_noise": CLASSIFIER_NOISE,
-            "sheets": "\n\n".join(f"![dp-syn at epsilon {e:g}](autoencoder-dp-syn-{e:g}.png)" for e in run),
-        }
-        return render("studies/autoencoder.md.jinja", facts)
+        losses = found.get(LISTING, "mse by epoch")
+        if losses:
+            epochs = list(range(1, 1 + len(losses)))
+            curves = {
+                "test rows, mean of all runs": (epochs, losses),
+                "the report's last line": (epochs, [ERROR] * len(epochs)),
+            }
+            draw_curves(folder / "autoencoder-losses.png", curves, x="epoch", y="mean squared error")
+        return render("studies/autoencoder.md.jinja", facts_of(found, sound=SOUND, epsilons=SOUND_EPSILONS))
 
     def _published(self, sizes: Sizes, folder: Path) -> Figures:
-        train, test = self.digits[0].first(sizes.images), self.digits[1]
-        coder = trained_autoencoder(train.rows, epochs=sizes.epochs, batch=sizes.batch)
-        noisy = with_noisy_weights(coder, noise_stddev=WEIGHT_NOISE)
-        seen, private = applied(coder, test.rows), applied(noisy, test.rows)
-        plain = self._classifier(train.rows, train.labels, sizes)
-        on_noisy = self._classifier(applied(noisy, train.rows), train.labels, sizes)
-        noisy_plain = with_noisy_weights(plain, noise_stddev=CLASSIFIER_NOISE)
-        some = train.first(_LINKED).rows
-        released = applied(noisy, some)
-        shown = {"real": test.rows, "decoded": seen, "with noise": private}
-        sheet = {name: rows[:_SHOWN].reshape(-1, *test.images.shape[1:]) for name, rows in shown.items()}
-        draw_sheet(folder / "autoencoder-published.png", sheet)
-        return {
-            "mse": round(float(((seen - test.rows) ** 2).mean()), 5),
-            "before": round(accuracy(plain, test.rows, test.labels), 4),
-            "noisy rows": round(accuracy(on_noisy, private, test.labels), 4),
-            "noisy classifier": round(accuracy(noisy_plain, test.rows, test.labels), 4),
-            "linked": round(linked_share(some, released, released), 4),
-            "linked by the plain network": round(linked_share(some, released, applied(coder, some)), 4),
-            "images": len(train),
-        }
+        return run_listing(sizes.program, *self.digits, n_classes=self.n_classes, folder=folder)
 
-    def _sound(self, sizes: Sizes, folder: Path, *, epsilon: float) -> Figures:
-        """`dp-syn`, and the report's classifier on as many of its rows as there are real ones."""
-        benchmark, test = fewer_rows(self.benchmark, train=sizes.images), self.digits[1]
+    def _clusters(self, sizes: Sizes, folder: Path) -> Figures:
+        train = self.digits[0].first(sizes.program.images)
+        return kmeans_groups(train, n_groups=self.n_classes, seeds=sizes.clusterings)
+
+    def _real(self, sizes: Sizes, folder: Path) -> Figures:
+        """Logistic regression on the rows themselves: what a release could reach at most."""
+        benchmark = fewer_rows(self.benchmark, train=sizes.program.images)
+        train, test = (real_examples(part, benchmark.schema) for part in (benchmark.train, benchmark.test))
+        said = train_and_predict("logistic", train, test, benchmark.schema).argmax(axis=1)
+        return {"accuracy": round(float((said == test.label).mean()), 4), "images": len(train.label)}
+
+    def _sound(self, sizes: Sizes, name: str, folder: Path, *, epsilon: float, seed: int) -> Figures:
+        """A release, and logistic regression on as many of its rows as there are real ones."""
+        benchmark = fewer_rows(self.benchmark, train=sizes.program.images)
+        mechanism = SOUND[name] if sizes.n_steps is None else replace(SOUND[name], n_steps=sizes.n_steps)
         budget = Budget(epsilon=epsilon, delta=_DELTA)
-        made = sound_release(DPSyn(), benchmark, budget, synthetic_rows=benchmark.schema.rows)
-        drawn = Digits(made.batch[benchmark.schema.images[0].name], made.label)
-        classifier = self._classifier(drawn.rows, drawn.labels, sizes)
-        draw_sheet(folder / f"autoencoder-dp-syn-{epsilon:g}.png", {f"dp-syn, {epsilon:g}": drawn.one_of_each()})
-        return {"accuracy": round(accuracy(classifier, test.rows, test.labels), 4), "images": len(drawn)}
-
-    def _classifier(self, rows: Any, labels: Any, sizes: Sizes) -> Any:
-        epochs, batch = sizes.classifier_epochs, sizes.batch
-        return trained_classifier(rows, labels, n_classes=self.n_classes, epochs=epochs, batch=batch)
+        made = sound_release(mechanism, benchmark, budget, synthetic_rows=benchmark.schema.rows, seed=seed)
+        test = real_examples(benchmark.test, benchmark.schema)
+        said = train_and_predict("logistic", made, test, benchmark.schema, seed=seed).argmax(axis=1)
+        if seed == 0 and epsilon in SOUND_EPSILONS and is_drawn(name, epsilon):
+            drawn = Digits(made.batch[benchmark.schema.images[0].name], made.label)
+            draw_sheet(folder / picture(name, epsilon), {f"epsilon {epsilon:g}": drawn.one_of_each()})
+        return {"accuracy": round(float((said == test.label).mean()), 4), "images": len(made.label)}
