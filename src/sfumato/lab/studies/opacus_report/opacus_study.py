@@ -1,18 +1,20 @@
-"""The study of the report on Opacus: plain and private training as published, and the sound learner."""
+"""The study of the report on Opacus: plain and private training as published, several levels of noise, and the sound learner."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
-from sfumato.lab.studies.common.digits import DigitStudy, fewer_rows
-from sfumato.lab.studies.common.drawing import draw_curves, draw_sheet
-from sfumato.lab.studies.common.study import Figures, Found, Line, Task, markdown_table
-from sfumato.lab.studies.opacus_report import claims
-from sfumato.lab.studies.opacus_report.claims import BATCH, DELTA, EPOCHS, NOISE_MULTIPLIER, PUBLISHED
-from sfumato.lab.studies.opacus_report.shuffled_sgd import Trainer
+from sfumato.lab.studies.common.digits import Digits, DigitStudy, fewer_rows
+from sfumato.lab.studies.common.drawing import draw_sheet
+from sfumato.lab.studies.common.study import Figures, Found, Line, Task
+from sfumato.lab.studies.opacus_report.claims import APPENDIX, BATCH, BODY, DELTA, PUBLISHED
+from sfumato.lab.studies.opacus_report.incremental import SCHEDULES, PhasedCnn
+from sfumato.lab.studies.opacus_report.shuffled_sgd import Run, Trainer
+from sfumato.lab.studies.opacus_report.story import NOISES, lines_of, noise_task, story_of
+from sfumato.mechanism import settings_of
 from sfumato.mechanisms.learners.cnn import Cnn
-from sfumato.present.pages import render
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget
 from sfumato.training import train
@@ -22,16 +24,41 @@ _SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How much is done: images, passes over them, images in a batch, and what is tested on."""
+    """How much is done: images, passes over them, images in a batch, what is tested on, and which runs.
+
+    `seeds`: of the report's own settings and of the sound learner; `other_seeds`: of the other levels of noise.
+    """
 
     images: int | None = None
-    epochs: int = EPOCHS
+    epochs: int = BODY.epochs
     batch: int = BATCH
     test_images: int | None = None
+    noises: tuple[float, ...] = NOISES
+    seeds: int = 3
+    other_seeds: int = 2
     learner: Cnn = field(default=Cnn())
+    schedules: tuple[str, ...] = tuple(SCHEDULES)
+
+    def runs(self) -> list[Run]:
+        """All trainings as published: they go side by side."""
+        own = [Run(noise, seed) for noise in (None, *self._report()) for seed in range(self.seeds)]
+        others = [n for n in self.noises if n not in self._report()]
+        return [*own, *(Run(noise, seed) for noise in others for seed in range(self.other_seeds))]
+
+    def _report(self) -> tuple[float, ...]:
+        return APPENDIX.noise_multiplier, BODY.noise_multiplier
 
 
-_QUICK = Sizes(images=6_000, epochs=3, test_images=4_000, learner=Cnn(batch=400, epochs=3.0))
+_QUICK = Sizes(
+    images=1_500,
+    epochs=2,
+    test_images=2_000,
+    noises=(4.0,),
+    seeds=1,
+    other_seeds=1,
+    learner=Cnn(batch=300, epochs=1.0),
+    schedules=("falling",),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,80 +71,85 @@ class OpacusStudy(DigitStudy):
     title: str = "DP-SGD with shuffled batches: a report on Opacus"
 
     def tasks(self, *, quick: bool) -> Sequence[Task]:
-        """Plain, private as published, private and sound."""
+        """Plain, private with several levels of noise, the sound learner, and schedules of its noise."""
         sizes = self.quick if quick else self.full
-        return [
-            Task(key="plain", run=partial(self._trained, sizes, noise_multiplier=None)),
-            Task(key="private", run=partial(self._trained, sizes, noise_multiplier=NOISE_MULTIPLIER)),
-            Task(key="sound", run=partial(self._sound, sizes)),
+        runs = [Task(key=run_key(run), run=partial(self._trained, sizes, run=run)) for run in sizes.runs()]
+        sound = [
+            Task(key=f"{name}, seed {seed}", run=partial(self._sound, sizes, learner=learner, seed=seed))
+            for seed in range(sizes.seeds)
+            for name, learner in self._learners(sizes)
         ]
+        return [*runs, Task(key="pictures", run=partial(self._pictures, sizes)), *sound]
 
     def lines(self, found: Found) -> Sequence[Line]:
-        """Both trainings."""
-        published = f"{100 * claims.PUBLISHED_PLAIN:.1f} %"
-        return [
-            Line(what="plain", published=published, here=found.percent("plain"), honest="none"),
-            Line(
-                what="private",
-                published=f"{100 * claims.PUBLISHED_ACCURACY:.1f} % at {PUBLISHED[-1]}",
-                here=found.percent("private"),
-                honest=f"{claims.lower_bound(EPOCHS):.2f} to {claims.upper_bound(EPOCHS):.1f}",
-                sound=found.percent("sound"),
-            ),
-        ]
+        """Plain, and the two private settings of the report."""
+        return lines_of(found)
 
     def story(self, found: Found, folder: Path) -> str:
         """What was done, and what its epsilon is."""
-        for figure, y in (("accuracies", "accuracy on test digits"), ("losses", "loss")):
-            curves = found.curves({"private": "private", "plain": "plain"}, figure)
-            if curves:
-                draw_curves(folder / f"opacus-{figure}.png", curves, x="epoch", y=y)
-        epochs = list(range(1, EPOCHS + 1))
-        bounds = {"at least": claims.lower_bound, "claimed": claims.claimed_epsilon, "at most": claims.upper_bound}
-        by_epoch = {name: (epochs, [bound(e) for e in epochs]) for name, bound in bounds.items()}
-        draw_curves(folder / "opacus-epsilon.png", by_epoch, x="epoch", y="epsilon", log_y=True)
-        columns = [PUBLISHED, *(by_epoch[name][1] for name in ("claimed", "at least", "at most"))]
-        table = [(str(e), *(f"{column[e - 1]:.2f}" for column in columns)) for e in epochs]
-        facts = {
-            "between_epochs": _between_epochs(found),
-            "least": [f"{least:.2f}" for least in by_epoch["at least"][1]],
-            "with_coins": f"{claims.with_coins(EPOCHS):.2f}",
-            "most": f"{claims.upper_bound(EPOCHS):.1f}",
-            "table": markdown_table(("epoch", "printed", "claimed, computed here", "at least", "at most"), table),
+        return story_of(found, folder)
+
+    def _learners(self, sizes: Sizes) -> list[tuple[str, Cnn]]:
+        settings = settings_of(sizes.learner)
+        phased = [(f"budget, {name} noise", PhasedCnn(noise=SCHEDULES[name], **settings)) for name in sizes.schedules]
+        return [("sound", sizes.learner), *phased]
+
+    def _trained(self, sizes: Sizes, folder: Path, *, run: Run) -> Figures:
+        return _side_by_side(self.dataset, sizes).figures[run]
+
+    def _pictures(self, sizes: Sizes, folder: Path) -> Figures:
+        """What the convolutions make of digits, plainly and with each level of noise; and each channel, as the report shows it."""
+        together, shown = _side_by_side(self.dataset, sizes), self.digits[1].images[:_SHOWN]
+        made = {run: together.trainer.activations(at, shown) for at, run in enumerate(sizes.runs()) if run.seed == 0}
+        title = {run: "plain" if run.noise_multiplier is None else f"noise {run.noise_multiplier:g}" for run in made}
+        levels = {f"second layer, {title[run]}": second[:, 0] for run, (_, second) in made.items()}
+        draw_sheet(folder / "opacus-levels.png", {"digits": shown, **levels})
+        both = {run: made[run] for run in (Run(None), Run(BODY.noise_multiplier))}
+        channels = {
+            f"layer {at + 1}, {title[run]}": layers[at][0, :16] for run, layers in both.items() for at in (0, 1)
         }
-        return render("studies/opacus.md.jinja", facts)
+        draw_sheet(folder / "opacus-channels.png", channels)
+        return {"files": ["opacus-levels.png", "opacus-channels.png"]}
 
-    def _trained(self, sizes: Sizes, folder: Path, *, noise_multiplier: float | None) -> Figures:
-        train_digits, test = self.digits[0].first(sizes.images), self.digits[1].first(sizes.test_images)
-        trainer = Trainer(train_digits, batch=sizes.batch, noise_multiplier=noise_multiplier)
-        losses, accuracies = [], []
-        for _ in range(sizes.epochs):
-            losses.append(round(trainer.epoch(), 4))
-            accuracies.append(round(trainer.accuracy(test), 4))
-        shown = test.images[:_SHOWN]
-        one, two = trainer.activations(shown)
-        name = "plain" if noise_multiplier is None else "private"
-        sheet = {"digits": shown, "first convolution": one, "second convolution": two}
-        draw_sheet(folder / f"opacus-{name}.png", sheet)
-        return {"accuracy": accuracies[-1], "accuracies": accuracies, "losses": losses, "images": len(train_digits)}
-
-    def _sound(self, sizes: Sizes, folder: Path) -> Figures:
-        """`cnn` of this package: rows take part by coins of their own, and that is what is booked."""
+    def _sound(self, sizes: Sizes, folder: Path, *, learner: Cnn, seed: int) -> Figures:
+        """`cnn` of this package: rows take part by coins of their own, and that is what is booked. Its noise has no seed."""
         benchmark = fewer_rows(self.benchmark, train=sizes.images)
         schema, budget = benchmark.schema, Budget(epsilon=PUBLISHED[-1], delta=DELTA)
-        trained = train(sizes.learner, Sensitive.read(benchmark.train, schema), budget, seed=0)
+        trained = train(learner, Sensitive.read(benchmark.train, schema), budget, seed=seed)
         test, image = self.digits[1].first(sizes.test_images), schema.images[0]
         pixels = {image.name: image.low + test.images * (image.high - image.low)}
         named = trained.classifier.probabilities(pixels).argmax(axis=1)
-        return {"accuracy": round(float((named == test.labels).mean()), 4), "images": schema.rows}
+        accuracy = round(float((named == test.labels).mean()), 4)
+        return {"accuracy": accuracy, "epsilon": budget.epsilon, "images": schema.rows}
 
 
-def _between_epochs(found: Found) -> str:
-    """The last epoch is what is told, and it may be a poor one."""
-    each = found.get("plain", "accuracies")
-    if not each:
-        return ""
-    return (
-        f"The table has the accuracy after the last epoch. That of the plain network goes up and down between epochs, from "
-        f"{100 * min(each):.1f} % to {100 * max(each):.1f} %."
-    )
+def run_key(run: Run) -> str:
+    """The name of its task."""
+    return f"{noise_task(run.noise_multiplier)}, seed {run.seed}"
+
+
+@dataclass(frozen=True)
+class _Together:
+    trainer: Trainer
+    figures: dict[Run, Figures]
+
+
+@cache
+def _side_by_side(dataset: str, sizes: Sizes) -> _Together:
+    """All networks, trained at once; each task tells of its own."""
+    known, asked = DigitStudy(dataset=dataset).digits
+    train_digits, test = known.first(sizes.images), asked.first(sizes.test_images)
+    trainer, runs = Trainer(train_digits, sizes.runs(), batch=sizes.batch), sizes.runs()
+    losses, accuracies = zip(*((trainer.epoch(), trainer.accuracies(test)) for _ in range(sizes.epochs)), strict=True)
+    return _Together(trainer, {run: _figures(losses, accuracies, at, train_digits) for at, run in enumerate(runs)})
+
+
+def _figures(losses: Sequence[Any], accuracies: Sequence[Any], at: int, train_digits: Digits) -> Figures:
+    """Of one network. The last epoch, and the last but one, in which the appendix ends, stand for themselves."""
+    each = {"losses": losses, "accuracies": accuracies}
+    told: dict[str, Any] = {name: [round(float(epoch[at]), 4) for epoch in epochs] for name, epochs in each.items()}
+    for single, name in (("accuracy", "accuracies"), ("loss", "losses")):
+        told[single] = told[name][-1]
+        if len(told[name]) > APPENDIX.epochs:
+            told[f"{single} after nine"] = told[name][APPENDIX.epochs - 1]
+    return {**told, "images": len(train_digits)}
