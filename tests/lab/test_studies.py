@@ -130,20 +130,21 @@ def test_networks_of_the_report_have_the_gradients_of_each_example_clipped() -> 
         nn.Conv2d(1, 16, 8, 2, padding=3), nn.ReLU(), nn.MaxPool2d(2, 1), nn.Conv2d(16, 32, 4, 2), nn.ReLU(),
         nn.MaxPool2d(2, 1), nn.Flatten(), nn.Linear(512, 32), nn.ReLU(), nn.Linear(32, 10),
     )  # fmt: skip
-    with torch.no_grad():
-        for mine, both in zip(alone.parameters(), trainer.weights, strict=True):
-            mine.copy_(both[1].reshape(mine.shape))
+    nn.utils.vector_to_parameters(trainer.weights[1], alone.parameters())
     loss = nn.functional.cross_entropy(alone(trainer.x[7:8]), trainer.y[7:8])
-    for wanted, got in zip(torch.autograd.grad(loss, list(alone.parameters())), each, strict=True):
-        torch.testing.assert_close(got[1, 7].reshape(wanted.shape), wanted, rtol=1e-4, atol=1e-6)
+    wanted = nn.utils.parameters_to_vector(torch.autograd.grad(loss, list(alone.parameters())))
+    torch.testing.assert_close(each[1, 7], wanted, rtol=1e-4, atol=1e-6)
     assert float(lost[1, 7]) == pytest.approx(loss.item(), abs=1e-5)
     # The plain network adds up gradients as they are, the private one none that is longer than 1.
-    large = [50 * part for part in each]
-    plain, clipped = (torch.cat([part[at].flatten() for part in trainer.clipped_sums(large)]) for at in (0, 1))
-    torch.testing.assert_close(plain, torch.cat([part[0].sum(dim=0).flatten() for part in large]))
-    assert float(clipped.norm()) <= 20 + 1e-3
+    plain, clipped = trainer.clipped_sums(50 * each)
+    torch.testing.assert_close(plain, 50 * each[0].sum(dim=0))
+    lengths = (50 * each[1]).norm(dim=1)
+    assert float(lengths.min()) > 1
+    torch.testing.assert_close(clipped, (50 * each[1] / lengths[:, None]).sum(dim=0))
+    before = trainer.weights.clone()
     trainer.epoch()
-    assert not any(part.requires_grad for part in trainer.weights)
+    assert not trainer.weights.requires_grad
+    assert not torch.equal(before, trainer.weights)
 
 
 def test_a_budget_in_phases_is_one_budget() -> None:
@@ -411,7 +412,9 @@ TINY: dict[str, Study] = {
             seeds=1,
             other_seeds=1,
             learner=Cnn(batch=50, epochs=0.4),
+            scheduled=Cnn(batch=50, epochs=0.4),
             schedules=("falling",),
+            sound_seeds=1,
         ),
     ),
     "autoencoder": autoencoder_study.AutoencoderStudy(
@@ -426,13 +429,13 @@ TINY: dict[str, Study] = {
         quick=local_study.Sizes(
             images=100,
             training=IicTraining(epochs=1, batch=50, channels=4),
-            claimed=(3_000,),
-            told=(10,),
-            local=(150,),
-            local_clusters=(150,),
-            central=(),
-            raw_seeds=2,
-            seeds=1,
+            raw=2,
+            raw_longer=0,
+            claimed={3_000: 1},
+            told={10: 1},
+            local={150: 1},
+            local_clusters={150: 1},
+            central={},
         ),
     ),
 }

@@ -80,11 +80,11 @@ class Training:
         overclusters: Of the finer head, for each cluster of the other.
     """
 
-    epochs: int = 30
+    epochs: int = 10
     batch: int = 700
     learning_rate: float = 1e-3
     channels: int = 64
-    heads: int = 5
+    heads: int = 10
     overclusters: int = 5
 
 
@@ -120,7 +120,7 @@ def find_clusters(
         torch.manual_seed(seed)
         network = _network(tuple(middle(seen[:1]).shape[1:]), n_clusters, training)
     network = network.to(device, memory_format=torch.channels_last)
-    optimiser = torch.optim.Adam(network.parameters(), lr=training.learning_rate)
+    optimiser = torch.optim.Adam(network.parameters(), lr=training.learning_rate, fused=device == "cuda")
     n_steps = max(1, len(images) // training.batch)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, training.epochs * n_steps)
     torch.backends.cudnn.benchmark = True  # all steps have one shape: the fastest convolution is looked for once

@@ -33,7 +33,7 @@ def honest_epsilon_with_label(claimed: float) -> float:
     """The same where a label of ten entries, one of them 1, has such noise too: both together are 2 apart.
 
     >>> round(honest_epsilon_with_label(10), 1)
-    23.7
+    24.6
     """
     return honest_epsilon(claimed, diameter=math.hypot(DIAMETER, DIAMETER))
 

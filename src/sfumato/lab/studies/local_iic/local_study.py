@@ -1,7 +1,7 @@
 """The study of the post on local noise: five epsilons, both of its attempts, and sound releases beside them."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from sfumato.lab.studies.local_iic.claims import (
     needed_noise,
     used_noise,
 )
-from sfumato.lab.studies.local_iic.story import SMALL, TOLD, lines_of, story_of
+from sfumato.lab.studies.local_iic.story import CENTRAL, SMALL, TOLD, lines_of, story_of
 from sfumato.learn.iic import Training
 from sfumato.mechanism import mechanism_for
 from sfumato.mechanisms.local.local_reports import LocalReports
@@ -32,32 +32,35 @@ _SOUND_DELTA = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How much is done: images, how clusters are found, which epsilons, and how many seeds.
+    """How much is done: images, how clusters are found, and for which epsilons with how many seeds.
 
-    `told`: epsilons of the network with noisy labels; `local` and `central`: of the sound releases.
+    `told` is for the network with noisy labels; `local`, `local_clusters` and `central` for the sound releases.
     """
 
     images: int | None = None
+    test_images: int | None = None
     training: Training = field(default=Training())
-    claimed: tuple[int, ...] = CLAIMED
-    told: tuple[int, ...] = TOLD
-    local: tuple[int, ...] = (*CLAIMED, *SMALL)
-    local_clusters: tuple[int, ...] = CLAIMED
-    central: tuple[int, ...] = (*CLAIMED, *SMALL)
-    raw_seeds: int = 5
-    seeds: int = 3
+    longer: Training = field(default=Training(epochs=40, heads=5))
+    raw: int = 5
+    raw_longer: int = 2
+    claimed: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(CLAIMED, 3))
+    told: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(TOLD, 1))
+    local: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(CLAIMED, 1) | dict.fromkeys(SMALL, 3))
+    local_clusters: Mapping[int, int] = field(default_factory=lambda: {150: 1})
+    central: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(CENTRAL, 1))
 
 
 _QUICK = Sizes(
-    images=1_500,
-    training=Training(epochs=4, batch=150, channels=8, learning_rate=2e-3),
-    claimed=(150,),
-    told=(10,),
-    local=(150, 10),
-    local_clusters=(),
-    central=(10,),
-    raw_seeds=1,
-    seeds=1,
+    images=1_000,
+    test_images=500,
+    training=Training(epochs=4, batch=100, channels=8, learning_rate=2e-3),
+    raw=1,
+    raw_longer=0,
+    claimed={150: 1},
+    told={10: 1},
+    local={150: 1, 10: 1},
+    local_clusters={},
+    central={},
 )
 
 
@@ -75,16 +78,20 @@ class LocalStudy(DigitStudy):
         sizes = self.quick if quick else self.full
         return [
             Task(key="pictures", run=self._pictures),
-            *(Task(key=f"raw, seed {s}", run=partial(self._raw, sizes, seed=s)) for s in range(sizes.raw_seeds)),
+            *(Task(key=f"raw, seed {s}", run=partial(self._raw, sizes, seed=s)) for s in range(sizes.raw)),
+            *(
+                Task(key=f"raw longer, seed {s}", run=partial(self._raw, replace(sizes, training=sizes.longer), seed=s))
+                for s in range(sizes.raw_longer)
+            ),
             *(
                 Task(key=f"{name} {e}, seed {s}", run=partial(run, sizes, epsilon=e, seed=s))
                 for name, run, epsilons in self._by_epsilon(sizes)
-                for s in range(sizes.seeds)
-                for e in epsilons
+                for e, seeds in epsilons.items()
+                for s in range(seeds)
             ),
         ]
 
-    def _by_epsilon(self, sizes: Sizes) -> Iterable[tuple[str, Callable[..., Figures], tuple[int, ...]]]:
+    def _by_epsilon(self, sizes: Sizes) -> Iterable[tuple[str, Callable[..., Figures], Mapping[int, int]]]:
         yield "claimed", self._published, sizes.claimed
         yield "cnn", self._with_labels, sizes.told
         yield "sound", self._local, sizes.local
@@ -111,7 +118,7 @@ class LocalStudy(DigitStudy):
     def _with_labels(self, sizes: Sizes, folder: Path, *, epsilon: int, seed: int) -> Figures:
         """The post's first attempt: a network that is told the labels, with noise on both, or on one of them."""
         (train, test), rng, noise = self.digits, np.random.default_rng(seed), used_noise(epsilon)
-        train = train.first(sizes.images)
+        train, test = train.first(sizes.images), test.first(sizes.test_images)
         seen = with_noise(train.images, noise_stddev=noise, rng=rng)
         said = noisy_labels(train.labels, n_classes=self.n_classes, noise_stddev=noise, rng=rng)
         named = partial(named_by_cnn, test=test, n_classes=self.n_classes, seed=seed)
@@ -136,7 +143,8 @@ class LocalStudy(DigitStudy):
         """The default for images, where somebody may hold the rows."""
         benchmark = fewer_rows(self.benchmark, train=sizes.images)
         budget = Budget(epsilon=epsilon, delta=_SOUND_DELTA)
-        made = sound_release(mechanism_for("auto", benchmark.schema), benchmark, budget, seed=seed)
+        mechanism, rows = mechanism_for("auto", benchmark.schema), benchmark.schema.rows
+        made = sound_release(mechanism, benchmark, budget, synthetic_rows=rows, seed=seed)
         return self._named(benchmark, made, epsilon, seed)
 
     def _named(self, benchmark: Benchmark, made: Examples, epsilon: int, seed: int) -> Figures:

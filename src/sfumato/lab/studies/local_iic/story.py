@@ -25,6 +25,7 @@ _PUBLISHED = {
 TOLD = (1, 3, 10, 150)
 #: Epsilons that a person would call one, for sound releases alone.
 SMALL = (10, 1)
+CENTRAL = (1, 10, 150)
 #: The error of naming all pictures alike.
 _CHANCE = 0.89
 
@@ -113,7 +114,12 @@ def _network_table(found: Found) -> str:
 
 def _sound_table(found: Found) -> str:
     rows = [
-        (f"{e:,}", found.percent(f"sound {e}"), found.percent(f"central {e}"), _error(found, f"clusters {e}"))
+        (
+            f"{e:,}",
+            found.percent(f"sound {e}"),
+            found.percent(f"central {e}") if e in CENTRAL else "-",
+            _error(found, f"clusters {e}") if e == CLAIMED[0] else "-",
+        )
         for e in (*reversed(SMALL), *CLAIMED)
     ]
     headings = ("epsilon", "`local-reports`, accuracy", "`3a-image`, accuracy", "clusters in `local-reports`")
@@ -156,8 +162,8 @@ def _what_losses_say(found: Found) -> str:
 
 
 def _sound(found: Found, epsilon: int) -> str:
-    local, central = found.percent(f"sound {epsilon}"), found.percent(f"central {epsilon}")
-    return f"local: accuracy {local}; central: {central}"
+    local = f"local: accuracy {found.percent(f'sound {epsilon}')}"
+    return f"{local}; central: {found.percent(f'central {epsilon}')}" if epsilon in CENTRAL else local
 
 
 def _error(found: Found, key: str) -> str:

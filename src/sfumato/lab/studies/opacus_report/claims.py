@@ -91,6 +91,19 @@ def upper_bound(setting: Setting, relation: Relation = "left_out") -> float:
     return epsilon_of_mu(_MOVES[relation] * math.sqrt(setting.epochs) / setting.noise_multiplier, delta=DELTA)
 
 
+def bounds_of(setting: Setting) -> dict[str, float]:
+    """All of the above."""
+    found = {
+        "booked": claimed_epsilon(setting),
+        "by_coins": with_coins(setting),
+        "at_least": lower_bound(setting),
+        "at_most": upper_bound(setting),
+        "at_least_replaced": lower_bound(setting, "replaced"),
+        "at_most_replaced": upper_bound(setting, "replaced"),
+    }
+    return {name: round(epsilon, 4) for name, epsilon in found.items()}
+
+
 def _coins(setting: Setting) -> dp_accounting.DpEvent:
     one = dp_accounting.PoissonSampledDpEvent(1 / STEPS, dp_accounting.GaussianDpEvent(setting.noise_multiplier))
     return dp_accounting.SelfComposedDpEvent(one, STEPS * setting.epochs)

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.lab.studies.common.digits import Digits, DigitStudy, fewer_rows
 from sfumato.lab.studies.common.drawing import draw_sheet
 from sfumato.lab.studies.common.study import Figures, Found, Line, Task
-from sfumato.lab.studies.opacus_report.claims import APPENDIX, BATCH, BODY, DELTA, PUBLISHED
+from sfumato.lab.studies.opacus_report.claims import APPENDIX, BATCH, BODY, DELTA, PUBLISHED, bounds_of
 from sfumato.lab.studies.opacus_report.incremental import SCHEDULES, PhasedCnn
 from sfumato.lab.studies.opacus_report.shuffled_sgd import Run, Trainer
 from sfumato.lab.studies.opacus_report.story import NOISES, lines_of, noise_task, story_of
@@ -26,7 +26,8 @@ _SHOWN = 10
 class Sizes:
     """How much is done: images, passes over them, images in a batch, what is tested on, and which runs.
 
-    `seeds`: of the report's own settings and of the sound learner; `other_seeds`: of the other levels of noise.
+    `seeds`: of the report's own settings; `other_seeds`: of the other levels of noise. `scheduled` is the sound learner, shorter,
+    with schedules of its noise.
     """
 
     images: int | None = None
@@ -37,7 +38,10 @@ class Sizes:
     seeds: int = 3
     other_seeds: int = 2
     learner: Cnn = field(default=Cnn())
+    sound_seeds: int = 1
+    scheduled: Cnn = field(default=Cnn(epochs=5.0))
     schedules: tuple[str, ...] = tuple(SCHEDULES)
+    schedule_seeds: int = 2
 
     def runs(self) -> list[Run]:
         """All trainings as published: they go side by side."""
@@ -57,7 +61,9 @@ _QUICK = Sizes(
     seeds=1,
     other_seeds=1,
     learner=Cnn(batch=300, epochs=1.0),
+    scheduled=Cnn(batch=300, epochs=1.0),
     schedules=("falling",),
+    schedule_seeds=1,
 )
 
 
@@ -76,10 +82,11 @@ class OpacusStudy(DigitStudy):
         runs = [Task(key=run_key(run), run=partial(self._trained, sizes, run=run)) for run in sizes.runs()]
         sound = [
             Task(key=f"{name}, seed {seed}", run=partial(self._sound, sizes, learner=learner, seed=seed))
-            for seed in range(sizes.seeds)
-            for name, learner in self._learners(sizes)
+            for name, learner, seeds in self._learners(sizes)
+            for seed in range(seeds)
         ]
-        return [*runs, Task(key="pictures", run=partial(self._pictures, sizes)), *sound]
+        pictures = Task(key="pictures", run=partial(self._pictures, sizes))
+        return [Task(key="bounds", run=_bounds), *runs, pictures, *sound]
 
     def lines(self, found: Found) -> Sequence[Line]:
         """Plain, and the two private settings of the report."""
@@ -89,10 +96,11 @@ class OpacusStudy(DigitStudy):
         """What was done, and what its epsilon is."""
         return story_of(found, folder)
 
-    def _learners(self, sizes: Sizes) -> list[tuple[str, Cnn]]:
-        settings = settings_of(sizes.learner)
-        phased = [(f"budget, {name} noise", PhasedCnn(noise=SCHEDULES[name], **settings)) for name in sizes.schedules]
-        return [("sound", sizes.learner), *phased]
+    def _learners(self, sizes: Sizes) -> list[tuple[str, Cnn, int]]:
+        settings = settings_of(sizes.scheduled)
+        phased = {name: PhasedCnn(noise=SCHEDULES[name], **settings) for name in sizes.schedules}
+        schedules = [(f"budget, {name} noise", learner, sizes.schedule_seeds) for name, learner in phased.items()]
+        return [("sound", sizes.learner, sizes.sound_seeds), *schedules]
 
     def _trained(self, sizes: Sizes, folder: Path, *, run: Run) -> Figures:
         return _side_by_side(self.dataset, sizes).figures[run]
@@ -121,6 +129,11 @@ class OpacusStudy(DigitStudy):
         named = trained.classifier.probabilities(pixels).argmax(axis=1)
         accuracy = round(float((named == test.labels).mean()), 4)
         return {"accuracy": accuracy, "epsilon": budget.epsilon, "images": schema.rows}
+
+
+def _bounds(folder: Path) -> Figures:
+    """Epsilon of both programs, as booked and as it is: computed, not run."""
+    return {name: bounds_of(setting) for name, setting in (("appendix", APPENDIX), ("body", BODY))}
 
 
 def run_key(run: Run) -> str:

@@ -46,7 +46,7 @@ _CHANNELS, _HIDDEN = (16, 32), 32
 
 
 class Trainer:
-    """Networks that are trained epoch by epoch. Weights have a first axis: one network each."""
+    """Networks that are trained epoch by epoch. All weights of one network are a row of `weights`."""
 
     def __init__(self, train: Digits, runs: Sequence[Run], *, batch: int) -> None:
         """Start from the same random weights, and the same order of rows, for the same seed."""
@@ -55,9 +55,8 @@ class Trainer:
         self.batch = batch
         self.clip = self._by_network([math.inf if run.noise_multiplier is None else _CLIP for run in runs])
         self.stddev = self._by_network([_CLIP * (run.noise_multiplier or 0.0) for run in runs])
-        shapes = _shapes(train.images.shape[1], int(train.labels.max()) + 1)
-        started = [self._started(shapes, run.seed) for run in runs]
-        self.weights = [self.torch.stack(layer).to(self.device) for layer in zip(*started, strict=True)]
+        self.shapes = _shapes(train.images.shape[1], int(train.labels.max()) + 1)
+        self.weights = self.torch.stack([self._started(run.seed) for run in runs]).to(self.device)
         self.orders = [np.random.default_rng(run.seed) for run in runs]
         self.noise = self.torch.Generator(device=self.device).manual_seed(runs[0].seed)
 
@@ -82,10 +81,9 @@ class Trainer:
     def activations(self, network: int, images: NDArray[np.float32]) -> list[NDArray[np.float32]]:
         """What each channel of both convolutions makes of pictures, with nothing between them: the report's "noisy images"."""
         functional, maps, made = self.torch.nn.functional, self.tensor(images), []
-        for at, (convolution, channels) in enumerate(zip(_CONVOLUTIONS, _CHANNELS, strict=True)):
-            weights, bias = (part[network] for part in self.weights[2 * at : 2 * at + 2])
-            kernel = weights.reshape(channels, -1, convolution.side, convolution.side)
-            maps = functional.conv2d(maps, kernel, bias, convolution.stride, convolution.padding)
+        for convolution, (weights, bias) in zip(_CONVOLUTIONS, self._parts(), strict=False):
+            kernel = weights[network].unflatten(1, (maps.shape[1], convolution.side, convolution.side))
+            maps = functional.conv2d(maps, kernel, bias[network], convolution.stride, convolution.padding)
             made.append(maps.cpu().numpy())
         return made
 
@@ -93,70 +91,74 @@ class Trainer:
         """Pictures as the network takes them."""
         return self.torch.from_numpy((images[:, None] - _MEAN) / _DEVIATION).float().to(self.device)
 
-    def gradients(self, x: Any, y: Any) -> tuple[list[Any], Any]:
-        """Each example's own gradient of all weights, and its loss: (network, example, ...)."""
+    def gradients(self, x: Any, y: Any) -> tuple[Any, Any]:
+        """Each example's own gradient, (network, example, weight), and its loss."""
         torch = self.torch
-        self.weights = [layer.requires_grad_() for layer in self.weights]
         taken, said = self._layers(x)
         lost = torch.nn.functional.cross_entropy(said[-1][:, :, 0].flatten(0, 1), y.flatten(), reduction="none")
         each = []
         for known, slope in zip(taken, torch.autograd.grad(lost.sum(), said), strict=True):
-            each += [slope.mT @ known.detach(), slope.sum(dim=2)]
-        self.weights = [layer.detach() for layer in self.weights]
-        return each, lost.detach().reshape(y.shape)
+            each += [(slope.mT @ known.detach()).flatten(2), slope.sum(dim=2)]
+        return torch.cat(each, dim=2), lost.detach().reshape(y.shape)
 
-    def clipped_sums(self, each: Sequence[Any]) -> list[Any]:
+    def clipped_sums(self, each: Any) -> Any:
         """Every example's gradient no longer than the clip, added up."""
-        torch = self.torch
-        length = torch.stack([part.flatten(2).norm(dim=2) for part in each]).norm(dim=0)
-        kept = (self.clip[:, None] / length.clamp_min(1e-6)).clamp_max(1.0)
-        return [torch.einsum("rn,rn...->r...", kept, part) for part in each]
+        kept = (self.clip[:, None] / each.norm(dim=2).clamp_min(1e-6)).clamp_max(1.0)
+        return (kept[:, None] @ each)[:, 0]
 
     def _step(self, x: Any, y: Any) -> Any:
         """Change the weights, and tell the mean losses before that."""
         torch = self.torch
         each, lost = self.gradients(x, y)
+        grain = torch.randn(self.weights.shape, generator=self.noise, device=self.device)
+        noisy = self.clipped_sums(each) + self.stddev[:, None] * grain
         # The library divides by the batch that was meant, a plain mean by the batch that came.
         divisor = torch.where(self.stddev > 0, float(self.batch), float(y.shape[1]))
-        for weights, summed in zip(self.weights, self.clipped_sums(each), strict=True):
-            wide = (-1, *(1,) * (summed.ndim - 1))
-            grain = torch.randn(summed.shape, generator=self.noise, device=self.device)
-            weights -= _LEARNING_RATE * (summed + self.stddev.reshape(wide) * grain) / divisor.reshape(wide)
+        self.weights -= _LEARNING_RATE * noisy / divisor[:, None]
         return lost.mean(dim=1)
 
     def _layers(self, x: Any) -> tuple[list[Any], list[Any]]:
         """What each of four layers takes, (network, example, place, entry), and what it says."""
-        functional, taken, said = self.torch.nn.functional, [], []
-        for at, convolution in enumerate(_CONVOLUTIONS):
+        functional, parts = self.torch.nn.functional, self._parts()
+        taken: list[Any] = []
+        said: list[Any] = []
+        # Nothing but what layers say is derived by, so that their inputs alone need be followed, from the first on.
+        x = x.detach().requires_grad_(self.torch.is_grad_enabled())
+        for convolution in _CONVOLUTIONS:
             size = convolution.out(x.shape[-1])
             patches = functional.unfold(
                 x.flatten(0, 1), convolution.side, stride=convolution.stride, padding=convolution.padding
             )
             taken.append(patches.mT.unflatten(0, x.shape[:2]))
-            said.append(self._said(at, taken[-1]))
+            said.append(_said(taken[-1], *parts[len(said)]))
             maps = said[-1].mT.unflatten(-1, (size, size))
             x = functional.max_pool2d(maps.relu().flatten(0, 1), 2, 1).unflatten(0, maps.shape[:2])
         taken.append(x.flatten(2)[:, :, None])
-        said.append(self._said(2, taken[-1]))
+        said.append(_said(taken[-1], *parts[2]))
         taken.append(said[-1].relu())
-        said.append(self._said(3, taken[-1]))
+        said.append(_said(taken[-1], *parts[3]))
         return taken, said
 
-    def _said(self, layer: int, taken: Any) -> Any:
-        weights, bias = self.weights[2 * layer : 2 * layer + 2]
-        return taken @ weights[:, None].mT + bias[:, None, None]
+    def _parts(self) -> list[tuple[Any, Any]]:
+        """The weights and biases of every layer, (network, out, in) and (network, out)."""
+        sizes = [size for out, into in self.shapes for size in (out * into, out)]
+        flat = self.weights.split(sizes, dim=1)
+        return [(flat[2 * at].unflatten(1, shape), flat[2 * at + 1]) for at, shape in enumerate(self.shapes)]
 
-    def _started(self, shapes: Sequence[tuple[int, ...]], seed: int) -> list[Any]:
+    def _started(self, seed: int) -> Any:
         """As torch starts its layers: even between plus and minus one over the root of what comes in."""
         torch, dice = self.torch, self.torch.Generator().manual_seed(seed)
-        made = []
-        for out, into in shapes:
-            reach = 1 / math.sqrt(into)
-            made += [reach * (2 * torch.rand(*shape, generator=dice) - 1) for shape in ((out, into), (out,))]
-        return made
+        reaches = [torch.full((out * (into + 1),), 1 / math.sqrt(into)) for out, into in self.shapes]
+        reach = torch.cat(reaches)
+        return reach * (2 * torch.rand(reach.shape, generator=dice) - 1)
 
     def _by_network(self, values: Sequence[float]) -> Any:
         return self.torch.tensor(values, device=self.device)
+
+
+def _said(taken: Any, weights: Any, bias: Any) -> Any:
+    # One product for all examples of a network: they have its weights in common.
+    return (taken.flatten(1, 2) @ weights.mT + bias[:, None]).unflatten(1, taken.shape[1:3])
 
 
 def _shapes(side: int, n_classes: int) -> list[tuple[int, int]]:
