@@ -45,7 +45,7 @@ def _drawn(path: Path, size: tuple[float, float], *, tones: tuple[str, int] | No
             figure.savefig(path, dpi=110, metadata={"Software": None})
             return
         file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=85, metadata={"Software": None})
+        figure.savefig(file, format="png", dpi=85, bbox_inches="tight", pad_inches=0.05, metadata={"Software": None})
     Image.open(file).convert(tones[0]).quantize(tones[1]).save(path, optimize=True)
 
 
@@ -81,6 +81,7 @@ def draw_curves(
             axes.set_xticks([], minor=True)
         if log_y:
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
         if right:
             second = axes.twinx()
             second.set(yscale="log", ylabel=right_name)

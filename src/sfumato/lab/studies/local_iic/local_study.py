@@ -51,8 +51,8 @@ class Sizes:
 
 
 _QUICK = Sizes(
-    images=1_000,
-    test_images=500,
+    images=600,
+    test_images=300,
     training=Training(epochs=4, batch=100, channels=8, learning_rate=2e-3),
     raw=1,
     raw_longer=0,

@@ -74,6 +74,7 @@ def story_of(found: Found, folder: Path) -> str:
         "says": what_noise_did(full),
         "losses_say": _what_losses_say(full),
         "network_table": _network_table(found),
+        "labels_say": _what_labels_did(full),
         "small": _sound_table(found),
         "epochs": (full.each("raw", "epochs") or ["to be run"])[0],
     }
@@ -149,6 +150,21 @@ def what_noise_did(found: Found) -> str:
     return " ".join(says)
 
 
+def _what_labels_did(found: Found) -> str:
+    """Whether wrong labels or noisy pictures harm the network more, epsilon by epsilon."""
+    alone = {e: [found.spread(f"cnn {e}", f"noisy {what} alone") for what in ("labels", "pictures")] for e in TOLD}
+    both = {e: (labels.mean, pictures.mean) for e, (labels, pictures) in alone.items() if labels and pictures}
+    if len(both) < len(TOLD):
+        return ""
+    harmed = [f"{e:,}" for e, (labels, pictures) in both.items() if pictures < labels]
+    said = (
+        f"{_named(harmed, 'noise on pictures does more harm than noise on labels at')}"
+        if harmed
+        else "labels do the harm"
+    )
+    return f"By one run each, {said}: wrong labels are spread over all classes, and a network averages over them."
+
+
 def _what_losses_say(found: Found) -> str:
     ten, fifty = (found.each("raw", name) for name in ("losses", "finer losses"))
     if not ten:
@@ -181,7 +197,7 @@ def _named(epsilons: Sequence[str], what: str) -> str:
 def large(epsilon: float) -> str:
     """An epsilon, however large.
 
-    >>> large(1019.2), large(1.48e9)
-    ('1,019', '1.48e+09')
+    >>> large(24.61), large(1019.2), large(1.48e9)
+    ('24.6', '1,019', '1.48e+09')
     """
-    return f"{epsilon:,.0f}" if epsilon < 1e5 else f"{epsilon:.3g}"
+    return f"{epsilon:.1f}" if epsilon < 100 else f"{epsilon:,.0f}" if epsilon < 1e5 else f"{epsilon:.3g}"
