@@ -4,8 +4,10 @@ import json
 import math
 import re
 import shutil
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
@@ -407,14 +409,17 @@ TINY: dict[str, Study] = {
     "opacus": opacus_study.OpacusStudy(
         dataset="tiny-digits",
         quick=opacus_study.Sizes(
-            epochs=1,
+            most_epochs=1,
             noises=(4.0,),
-            seeds=1,
+            level_epochs=1,
+            seeds=2,
             other_seeds=1,
+            drawn_images=100,
+            drawn_epochs=1,
             learner=Cnn(batch=50, epochs=0.4),
             scheduled=Cnn(batch=50, epochs=0.4),
             schedules=("falling",),
-            sound_seeds=1,
+            schedule_seeds=1,
         ),
     ),
     "autoencoder": autoencoder_study.AutoencoderStudy(
@@ -434,7 +439,6 @@ TINY: dict[str, Study] = {
             claimed={3_000: 1},
             told={10: 1},
             local={150: 1},
-            local_clusters={150: 1},
             central={},
         ),
     ),
@@ -476,8 +480,9 @@ def test_every_study_runs_and_leaves_a_page(name: str, tiny_data: None, tmp_path
     found = carry_out(study, folder=tmp_path, quick=True)
     assert set(found.figures) == {task.key for task in study.tasks(quick=True)}
     page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    (headings, *_) = (line for line in page.splitlines() if line.startswith("|"))
     for heading in ("published", "as published, run here", "honest epsilon", "made sound at the published epsilon"):
-        assert heading in page.splitlines()[4]
+        assert heading in headings
     for _, picture in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG"), picture
     assert "nan" not in page
@@ -556,3 +561,31 @@ def test_pages_are_what_their_figures_say(name: str, tmp_path: Path) -> None:
     )
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page):
         assert (PAGES / picture).stat().st_size < 150_000, picture
+
+
+@pytest.mark.parametrize("name", ["opacus", "local-iic"])
+def test_a_page_answers_before_its_table_and_every_picture_has_a_caption(name: str) -> None:
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert page.index("Did it keep its promise?") < page.index("What it takes:") < page.index("\n|")
+    pictures = re.findall(r"!\[[^\]]*\]\([^)]+\)\n\n(.)", page)
+    assert len(pictures) >= 4
+    assert set(pictures) == {"*"}
+
+
+@pytest.mark.parametrize(("folder", "name"), [("opacus_report", "opacus"), ("local_iic", "local-iic")])
+def test_what_the_coverage_of_a_document_refers_to_is_there(folder: str, name: str) -> None:
+    source = Path(opacus_study.__file__).parents[1] / folder / "coverage.toml"
+    items = tomllib.loads(source.read_text(encoding="utf-8"))["item"]
+    points = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))["points"]
+    referred = [
+        (item[cell], item) for item in items for cell in ("here", "honest", "sound") if isinstance(item[cell], dict)
+    ]
+    assert len(referred) > len(items) / 2
+    for reference, item in referred:
+        matching = [figures for key, figures in points.items() if fnmatch(key, reference["points"])]
+        assert matching, item["name"]
+        for figures in matching:
+            value = figures
+            for part in reference["key"].split("."):
+                value = value[part]
+            assert format(value, reference["format"]), item["name"]

@@ -264,7 +264,9 @@ def _listed(keys: Sequence[str]) -> str:
     for key in keys:
         seed = _SEED.search(key)
         seeds.setdefault(_SEED.sub("", key), []).extend([seed[1]] if seed else [])
-    named = [f"`{task}`" + (f" (seeds {', '.join(run)})" if run else "") for task, run in seeds.items()]
+    named = [
+        f"`{task}`" + (f" (seed{'s' * (len(run) > 1)} {', '.join(run)})" if run else "") for task, run in seeds.items()
+    ]
     if len(named) > _MOST_LISTED:
         return f"{len(keys)} points, from {named[0]} to {named[-1]}"
     return ", ".join(named) or "nothing"

@@ -34,7 +34,7 @@ _SOUND_DELTA = 1e-6
 class Sizes:
     """How much is done: images, how clusters are found, and for which epsilons with how many seeds.
 
-    `told` is for the network with noisy labels; `local`, `local_clusters` and `central` for the sound releases.
+    `told` is for the network with noisy labels; `local` and `central` for the sound releases.
     """
 
     images: int | None = None
@@ -46,7 +46,6 @@ class Sizes:
     claimed: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(CLAIMED, 3))
     told: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(TOLD, 1))
     local: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(CLAIMED, 1) | dict.fromkeys(SMALL, 3))
-    local_clusters: Mapping[int, int] = field(default_factory=lambda: {150: 1})
     central: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(CENTRAL, 1))
 
 
@@ -59,7 +58,6 @@ _QUICK = Sizes(
     claimed={150: 1},
     told={10: 1},
     local={150: 1, 10: 1},
-    local_clusters={},
     central={},
 )
 
@@ -95,7 +93,6 @@ class LocalStudy(DigitStudy):
         yield "claimed", self._published, sizes.claimed
         yield "cnn", self._with_labels, sizes.told
         yield "sound", self._local, sizes.local
-        yield "clusters", self._local_clusters, sizes.local_clusters
         yield "central", self._central, sizes.central
 
     def lines(self, found: Found) -> Sequence[Line]:
@@ -132,12 +129,11 @@ class LocalStudy(DigitStudy):
         }
 
     def _local(self, sizes: Sizes, folder: Path, *, epsilon: int, seed: int) -> Figures:
-        """Labels are reported too, so a learner can be trained on reports, and tested on clean digits."""
-        return self._named(*self._reports(sizes, epsilon=epsilon, seed=seed), epsilon, seed)
-
-    def _local_clusters(self, sizes: Sizes, folder: Path, *, epsilon: int, seed: int) -> Figures:
-        benchmark, made = self._reports(sizes, epsilon=epsilon, seed=seed)
-        return self._clustered(made.batch[benchmark.schema.images[0].name], made.label, sizes, seed)
+        """`local-reports`, through the doors. Labels are reported too, so a learner can be trained on reports."""
+        benchmark = fewer_rows(self.benchmark, train=sizes.images)
+        budget, unit = Budget(epsilon=epsilon, delta=_SOUND_DELTA), PrivacyUnit(relation="replace_one")
+        made = sound_release(LocalReports(), benchmark, budget, unit=unit, seed=seed)
+        return self._named(benchmark, made, epsilon, seed)
 
     def _central(self, sizes: Sizes, folder: Path, *, epsilon: int, seed: int) -> Figures:
         """The default for images, where somebody may hold the rows."""
@@ -151,12 +147,6 @@ class LocalStudy(DigitStudy):
         test = real_examples(benchmark.test, benchmark.schema)
         accuracy = round(scores("logistic", made, test, benchmark, seed=seed).value, 4)
         return {"accuracy": accuracy, "epsilon": epsilon, "images": len(made)}
-
-    def _reports(self, sizes: Sizes, *, epsilon: int, seed: int) -> tuple[Benchmark, Examples]:
-        """`local-reports`, through the doors."""
-        benchmark = fewer_rows(self.benchmark, train=sizes.images)
-        budget, unit = Budget(epsilon=epsilon, delta=_SOUND_DELTA), PrivacyUnit(relation="replace_one")
-        return benchmark, sound_release(LocalReports(), benchmark, budget, unit=unit, seed=seed)
 
     def _clustered(self, images: Pixels, labels: Codes, sizes: Sizes, seed: int) -> Figures:
         found = clustered(images, labels, n_classes=self.n_classes, training=sizes.training, seed=seed)

@@ -1,7 +1,7 @@
 """The study of the report on Opacus: plain and private training as published, several levels of noise, and the sound learner."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from sfumato.lab.studies.common.study import Figures, Found, Line, Task
 from sfumato.lab.studies.opacus_report.claims import APPENDIX, BATCH, BODY, DELTA, PUBLISHED, bounds_of
 from sfumato.lab.studies.opacus_report.incremental import SCHEDULES, PhasedCnn
 from sfumato.lab.studies.opacus_report.shuffled_sgd import Run, Trainer
-from sfumato.lab.studies.opacus_report.story import NOISES, lines_of, noise_task, story_of
+from sfumato.lab.studies.opacus_report.story import LEVEL_EPOCHS, NOISES, lines_of, noise_task, story_of
 from sfumato.mechanism import settings_of
 from sfumato.mechanisms.learners.cnn import Cnn
 from sfumato.private.intake.sensitive import Sensitive
@@ -24,19 +24,23 @@ _SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How much is done: images, passes over them, images in a batch, what is tested on, and which runs.
+    """How much is done: images, images in a batch, what is tested on, and which runs for how long.
 
-    `seeds`: of the report's own settings; `other_seeds`: of the other levels of noise. `scheduled` is the sound learner, shorter,
-    with schedules of its noise.
+    The report's own settings are run for as many epochs as there, or for `most_epochs`; levels of noise, side by side, for
+    `level_epochs` with `seeds` (the report's settings) or `other_seeds`. Networks whose layers are drawn see `drawn_images`, for
+    `drawn_epochs`. `scheduled` is the sound learner, shorter, with schedules of its noise.
     """
 
     images: int | None = None
-    epochs: int = BODY.epochs
     batch: int = BATCH
     test_images: int | None = None
+    most_epochs: int = BODY.epochs
     noises: tuple[float, ...] = NOISES
+    level_epochs: int = LEVEL_EPOCHS
     seeds: int = 3
     other_seeds: int = 2
+    drawn_images: int = 6_000
+    drawn_epochs: int = 3
     learner: Cnn = field(default=Cnn())
     sound_seeds: int = 1
     scheduled: Cnn = field(default=Cnn(epochs=5.0))
@@ -44,27 +48,38 @@ class Sizes:
     schedule_seeds: int = 2
 
     def runs(self) -> list[Run]:
-        """All trainings as published: they go side by side."""
-        own = [Run(noise, seed) for noise in (None, *self._report()) for seed in range(self.seeds)]
-        others = [n for n in self.noises if n not in self._report()]
+        """All levels of noise: they go side by side."""
+        report = (None, APPENDIX.noise_multiplier, BODY.noise_multiplier)
+        own = [Run(noise, seed) for noise in report for seed in range(self.seeds)]
+        others = [noise for noise in self.noises if noise not in report]
         return [*own, *(Run(noise, seed) for noise in others for seed in range(self.other_seeds))]
 
-    def _report(self) -> tuple[float, ...]:
-        return APPENDIX.noise_multiplier, BODY.noise_multiplier
+    def drawn(self) -> "Sizes":
+        """Of the networks whose layers are drawn: one of each level."""
+        return replace(self, images=self.drawn_images, level_epochs=self.drawn_epochs, seeds=1, other_seeds=1)
 
 
 _QUICK = Sizes(
     images=1_500,
-    epochs=2,
     test_images=2_000,
+    most_epochs=2,
     noises=(4.0,),
+    level_epochs=2,
     seeds=1,
     other_seeds=1,
+    drawn_images=640,
+    drawn_epochs=1,
     learner=Cnn(batch=300, epochs=1.0),
     scheduled=Cnn(batch=300, epochs=1.0),
     schedules=("falling",),
     schedule_seeds=1,
 )
+#: The report's own trainings, by the names of their tasks.
+_OWN = {
+    "plain to nine": (Run(None), APPENDIX.epochs),
+    "appendix": (Run(APPENDIX.noise_multiplier), APPENDIX.epochs),
+    "body": (Run(BODY.noise_multiplier), BODY.epochs),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +94,7 @@ class OpacusStudy(DigitStudy):
     def tasks(self, *, quick: bool) -> Sequence[Task]:
         """Plain, private with several levels of noise, the sound learner, and schedules of its noise."""
         sizes = self.quick if quick else self.full
+        own = [Task(key=f"{name}, seed 0", run=partial(self._own, sizes, name=name)) for name in _OWN]
         runs = [Task(key=run_key(run), run=partial(self._trained, sizes, run=run)) for run in sizes.runs()]
         sound = [
             Task(key=f"{name}, seed {seed}", run=partial(self._sound, sizes, learner=learner, seed=seed))
@@ -86,7 +102,7 @@ class OpacusStudy(DigitStudy):
             for seed in range(seeds)
         ]
         pictures = Task(key="pictures", run=partial(self._pictures, sizes))
-        return [Task(key="bounds", run=_bounds), *runs, pictures, *sound]
+        return [Task(key="bounds", run=_bounds), *own, *runs, pictures, *sound]
 
     def lines(self, found: Found) -> Sequence[Line]:
         """Plain, and the two private settings of the report."""
@@ -102,13 +118,18 @@ class OpacusStudy(DigitStudy):
         schedules = [(f"budget, {name} noise", learner, sizes.schedule_seeds) for name, learner in phased.items()]
         return [("sound", sizes.learner, sizes.sound_seeds), *schedules]
 
+    def _own(self, sizes: Sizes, folder: Path, *, name: str) -> Figures:
+        run, epochs = _OWN[name]
+        return _trained(self.dataset, sizes, (run,), min(epochs, sizes.most_epochs)).figures[run]
+
     def _trained(self, sizes: Sizes, folder: Path, *, run: Run) -> Figures:
-        return _side_by_side(self.dataset, sizes).figures[run]
+        return _trained(self.dataset, sizes, tuple(sizes.runs()), sizes.level_epochs).figures[run]
 
     def _pictures(self, sizes: Sizes, folder: Path) -> Figures:
         """What the convolutions make of digits, plainly and with each level of noise; and each channel, as the report shows it."""
-        together, shown = _side_by_side(self.dataset, sizes), self.digits[1].images[:_SHOWN]
-        made = {run: together.trainer.activations(at, shown) for at, run in enumerate(sizes.runs()) if run.seed == 0}
+        drawn, shown = sizes.drawn(), self.digits[1].images[:_SHOWN]
+        trainer = _trained(self.dataset, drawn, tuple(drawn.runs()), drawn.level_epochs).trainer
+        made = {run: trainer.activations(at, shown) for at, run in enumerate(drawn.runs())}
         title = {run: "plain" if run.noise_multiplier is None else f"noise {run.noise_multiplier:g}" for run in made}
         levels = {f"second layer, {title[run]}": second[:, 0] for run, (_, second) in made.items()}
         draw_sheet(folder / "opacus-levels.png", {"digits": shown, **levels})
@@ -117,7 +138,8 @@ class OpacusStudy(DigitStudy):
             f"layer {at + 1}, {title[run]}": layers[at][0, :16] for run, layers in both.items() for at in (0, 1)
         }
         draw_sheet(folder / "opacus-channels.png", channels)
-        return {"files": ["opacus-levels.png", "opacus-channels.png"]}
+        files = ["opacus-levels.png", "opacus-channels.png"]
+        return {"files": files, "images": drawn.images, "epochs": drawn.level_epochs}
 
     def _sound(self, sizes: Sizes, folder: Path, *, learner: Cnn, seed: int) -> Figures:
         """`cnn` of this package: rows take part by coins of their own, and that is what is booked. Its noise has no seed."""
@@ -148,21 +170,17 @@ class _Together:
 
 
 @cache
-def _side_by_side(dataset: str, sizes: Sizes) -> _Together:
-    """All networks, trained at once; each task tells of its own."""
+def _trained(dataset: str, sizes: Sizes, runs: tuple[Run, ...], epochs: int) -> _Together:
+    """Networks, trained at once; each task tells of its own."""
     known, asked = DigitStudy(dataset=dataset).digits
     train_digits, test = known.first(sizes.images), asked.first(sizes.test_images)
-    trainer, runs = Trainer(train_digits, sizes.runs(), batch=sizes.batch), sizes.runs()
-    losses, accuracies = zip(*((trainer.epoch(), trainer.accuracies(test)) for _ in range(sizes.epochs)), strict=True)
+    trainer = Trainer(train_digits, runs, batch=sizes.batch)
+    losses, accuracies = zip(*((trainer.epoch(), trainer.accuracies(test)) for _ in range(epochs)), strict=True)
     return _Together(trainer, {run: _figures(losses, accuracies, at, train_digits) for at, run in enumerate(runs)})
 
 
 def _figures(losses: Sequence[Any], accuracies: Sequence[Any], at: int, train_digits: Digits) -> Figures:
-    """Of one network. The last epoch, and the last but one, in which the appendix ends, stand for themselves."""
-    each = {"losses": losses, "accuracies": accuracies}
-    told: dict[str, Any] = {name: [round(float(epoch[at]), 4) for epoch in epochs] for name, epochs in each.items()}
-    for single, name in (("accuracy", "accuracies"), ("loss", "losses")):
-        told[single] = told[name][-1]
-        if len(told[name]) > APPENDIX.epochs:
-            told[f"{single} after nine"] = told[name][APPENDIX.epochs - 1]
-    return {**told, "images": len(train_digits)}
+    """Of one network, by epoch and after the last one."""
+    lost, named = ([round(float(epoch[at]), 4) for epoch in epochs] for epochs in (losses, accuracies))
+    ended = {"accuracy": named[-1], "loss": lost[-1], "accuracies": named, "losses": lost}
+    return {**ended, "images": len(train_digits)}
