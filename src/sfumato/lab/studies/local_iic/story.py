@@ -100,13 +100,14 @@ def _network_table(found: Found) -> str:
         (
             f"{e:,}",
             large(honest_epsilon_with_label(e)),
+            next((f"{images:,}" for images in found.each(f"cnn {e}", "images")), "to be run"),
             *(found.percent(f"cnn {e}", name) for name in ("labels that are right", "accuracy")),
             *(found.percent(f"cnn {e}", name) for name in ("noisy labels alone", "noisy pictures alone")),
         )
         for e in TOLD
     ]
     headings = (
-        *("claimed epsilon", "true epsilon of both", "labels that are right", "accuracy, noise on both"),
+        *("claimed epsilon", "true epsilon of both", "pictures", "labels that are right", "accuracy, noise on both"),
         *("noisy labels alone (NOT private)", "noisy pictures alone (NOT private)"),
     )
     return markdown_table(headings, rows)

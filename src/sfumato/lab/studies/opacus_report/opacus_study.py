@@ -129,7 +129,8 @@ class OpacusStudy(DigitStudy):
         """What the convolutions make of digits, plainly and with each level of noise; and each channel, as the report shows it."""
         drawn, shown = sizes.drawn(), self.digits[1].images[:_SHOWN]
         trainer = _trained(self.dataset, drawn, tuple(drawn.runs()), drawn.level_epochs).trainer
-        made = {run: trainer.activations(at, shown) for at, run in enumerate(drawn.runs())}
+        by_noise = sorted(enumerate(drawn.runs()), key=lambda numbered: numbered[1].noise_multiplier or 0.0)
+        made = {run: trainer.activations(at, shown) for at, run in by_noise}
         title = {run: "plain" if run.noise_multiplier is None else f"noise {run.noise_multiplier:g}" for run in made}
         levels = {f"second layer, {title[run]}": second[:, 0] for run, (_, second) in made.items()}
         draw_sheet(folder / "opacus-levels.png", {"digits": shown, **levels})
