@@ -69,6 +69,7 @@ def story_of(found: Found, folder: Path) -> str:
         "found": full,
         "quick": not full.each("appendix", "accuracy"),
         "level_epochs": LEVEL_EPOCHS,
+        "earlier": ", ".join(f"`{key}`" for key, figures in found.figures.items() if figures.get("earlier version")),
         "drawn": found.figures.get("pictures", {}),
         "between_epochs": _between_epochs(full),
         "least": [f"{claims.lower_bound(s):.2f}" for s in (APPENDIX.after(1), APPENDIX)],
