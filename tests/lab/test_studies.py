@@ -4,8 +4,10 @@ import json
 import math
 import re
 import shutil
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +27,12 @@ from sfumato.lab.studies.common.drawing import draw_curves, draw_sheet
 from sfumato.lab.studies.common.study import Figures, Found, Line, Study, Task, carry_out, write_page
 from sfumato.lab.studies.local_iic import claims as local_claims
 from sfumato.lab.studies.local_iic import local_study
+from sfumato.lab.studies.local_iic.attempts import noisy_labels
+from sfumato.lab.studies.local_iic.story import what_noise_did
 from sfumato.lab.studies.opacus_report import claims as opacus_claims
 from sfumato.lab.studies.opacus_report import opacus_study
+from sfumato.lab.studies.opacus_report.incremental import SCHEDULES, PhasedCnn
+from sfumato.lab.studies.opacus_report.shuffled_sgd import Run, Trainer
 from sfumato.lab.studies.shelf import STUDIES
 from sfumato.lab.studies.thesis import thesis_study, training
 from sfumato.lab.studies.thesis.claims import Classwise, main_epsilons
@@ -35,6 +41,7 @@ from sfumato.lab.studies.thesis.story import agreement, published_points, unfitt
 from sfumato.lab.studies.thesis.training import Stopping, Training
 from sfumato.lab.studies.threea import threea_study
 from sfumato.lab.studies.threea.threea_study import as_table
+from sfumato.learn.iic import Training as IicTraining
 from sfumato.mechanisms.learners.cnn import Cnn
 from sfumato.public.accounting import epsilon_of_mu
 
@@ -93,15 +100,97 @@ def test_local_noise_by_the_textbook_formula(claimed: int, one: float, root_two:
 
 
 def test_epsilon_of_shuffled_batches_lies_between_its_bounds() -> None:
-    claimed = [round(opacus_claims.claimed_epsilon(e), 2) for e in (1, 9)]
+    appendix = opacus_claims.APPENDIX
+    claimed = [round(opacus_claims.claimed_epsilon(appendix.after(e)), 2) for e in (1, 9)]
     assert claimed == [opacus_claims.PUBLISHED[0], opacus_claims.PUBLISHED[-1]]
-    least = [opacus_claims.lower_bound(e) for e in (1, 3, 9)]
+    least = [opacus_claims.lower_bound(appendix.after(e)) for e in (1, 3, 9)]
     assert least[0] == pytest.approx(2.93, abs=0.005)
     assert least == sorted(least)
-    assert all(low < opacus_claims.upper_bound(e) for low, e in zip(least, (1, 3, 9), strict=True))
+    assert all(low < opacus_claims.upper_bound(appendix.after(e)) for low, e in zip(least, (1, 3, 9), strict=True))
     # One batch is no shuffling: there the bound is the exact epsilon of a Gaussian.
-    alone = opacus_claims.lower_bound(1, steps=1)
-    assert alone == pytest.approx(epsilon_of_mu(1.0, delta=opacus_claims.DELTA), abs=0.001)
+    for relation, mu in (("left_out", 1.0), ("replaced", 2.0)):
+        alone = opacus_claims.lower_bound(appendix.after(1), relation, steps=1)
+        assert alone == pytest.approx(epsilon_of_mu(mu, delta=opacus_claims.DELTA), abs=0.001)
+
+
+@pytest.mark.parametrize("setting", [opacus_claims.APPENDIX, opacus_claims.BODY])
+def test_a_row_that_is_replaced_is_hidden_less_than_one_left_out(setting: opacus_claims.Setting) -> None:
+    for bound in (opacus_claims.lower_bound, opacus_claims.upper_bound):
+        assert bound(setting, "replaced") > bound(setting, "left_out")
+    assert (
+        opacus_claims.with_coins(setting) < opacus_claims.claimed_epsilon(setting) < opacus_claims.lower_bound(setting)
+    )
+
+
+def test_networks_of_the_report_have_the_gradients_of_each_example_clipped() -> None:
+    torch = pytest.importorskip("torch")
+    rows = digits(40, seed=0)
+    trainer = Trainer(rows, [Run(None), Run(1.0, seed=1)], batch=20)
+    each, lost = trainer.gradients(trainer.x[:20].expand(2, 20, 1, 28, 28), trainer.y[:20].expand(2, 20))
+    nn = torch.nn
+    alone = nn.Sequential(
+        nn.Conv2d(1, 16, 8, 2, padding=3), nn.ReLU(), nn.MaxPool2d(2, 1), nn.Conv2d(16, 32, 4, 2), nn.ReLU(),
+        nn.MaxPool2d(2, 1), nn.Flatten(), nn.Linear(512, 32), nn.ReLU(), nn.Linear(32, 10),
+    )  # fmt: skip
+    nn.utils.vector_to_parameters(trainer.weights[1], alone.parameters())
+    loss = nn.functional.cross_entropy(alone(trainer.x[7:8]), trainer.y[7:8])
+    wanted = nn.utils.parameters_to_vector(torch.autograd.grad(loss, list(alone.parameters())))
+    torch.testing.assert_close(each[1, 7], wanted, rtol=1e-4, atol=1e-6)
+    assert float(lost[1, 7]) == pytest.approx(loss.item(), abs=1e-5)
+    # The plain network adds up gradients as they are, the private one none that is longer than 1.
+    plain, clipped = trainer.clipped_sums(50 * each)
+    torch.testing.assert_close(plain, 50 * each[0].sum(dim=0))
+    lengths = (50 * each[1]).norm(dim=1)
+    assert float(lengths.min()) > 1
+    torch.testing.assert_close(clipped, (50 * each[1] / lengths[:, None]).sum(dim=0))
+    before = trainer.weights.clone()
+    trainer.epoch()
+    assert not trainer.weights.requires_grad
+    assert not torch.equal(before, trainer.weights)
+
+
+def test_a_budget_in_phases_is_one_budget() -> None:
+    image = sf.Column(name="image", kind="image", shape=(16, 16), bounds=(0, 255))
+    label = sf.Column(name="label", kind="categorical", categories=("0", "1"))
+    schema = sf.Schema(columns=(image, label), target="label", rows=2000)
+    falling = PhasedCnn(noise=SCHEDULES["falling"], batch=100, epochs=1.0)
+    planned = sf.plan(falling, schema, sf.Budget(epsilon=1.0, delta=1e-5)).plan
+    assert planned is not None
+    noise = [planned.noise_stddev(f"gradients {at}", "gradient") for at in range(1, 6)]
+    assert [n / noise[2] for n in noise] == pytest.approx(SCHEDULES["falling"])
+    assert sum(step.uses for step in planned.steps if step.name.startswith("gradients")) == 20
+    alike = sf.plan(PhasedCnn(batch=100, epochs=1.0), schema, sf.Budget(epsilon=1.0, delta=1e-5)).plan
+    plain = sf.plan(Cnn(batch=100, epochs=1.0), schema, sf.Budget(epsilon=1.0, delta=1e-5)).plan
+    assert alike is not None
+    assert plain is not None
+    assert alike.noise_stddev("gradients 3", "gradient") == pytest.approx(
+        plain.noise_stddev("gradients", "gradient"), rel=5e-3
+    )
+
+
+def test_noisy_labels_and_their_epsilon() -> None:
+    rng, labels = np.random.default_rng(0), np.arange(4000) % 10
+    assert (noisy_labels(labels, n_classes=10, noise_stddev=local_claims.used_noise(150), rng=rng) == labels).all()
+    drowned = noisy_labels(labels, n_classes=10, noise_stddev=local_claims.used_noise(0.1), rng=rng)
+    assert np.mean(drowned == labels) == pytest.approx(0.1, abs=0.03)
+    # A picture and a label, each sqrt(2) from another, are 2 apart.
+    mu = 2 / local_claims.used_noise(10)
+    assert local_claims.honest_epsilon_with_label(10) == pytest.approx(epsilon_of_mu(mu, delta=local_claims.DELTA))
+    assert local_claims.honest_epsilon_with_label(10) > local_claims.honest_epsilon(10) > 10
+
+
+def test_only_what_the_spread_of_runs_supports_is_said() -> None:
+    def page(raw: Sequence[float], noisy: Sequence[float]) -> str:
+        runs = {"raw": raw, **{f"claimed {e}": noisy for e in local_claims.CLAIMED}}
+        figures = {
+            f"{key}, seed {s}": {"error": e, "quick": False} for key, es in runs.items() for s, e in enumerate(es)
+        }
+        return what_noise_did(Found(figures))
+
+    assert "None of the five can be told from raw pictures" in page([0.05, 0.25], [0.10, 0.30])
+    assert "more than runs differ, at 150, 2,000, 3,000, 5,000 and 200,000" in page([0.05, 0.06], [0.20, 0.21])
+    assert "Nothing was learned at 150" in page([0.05, 0.06], [0.88, 0.89])
+    assert page([0.05], []) == ""
 
 
 # --- what the published generators do -------------------------------------------------------------------------------
@@ -325,7 +414,7 @@ def test_a_row_of_pictures_is_tall_enough_to_be_seen(tmp_path: Path) -> None:
 
     draw_sheet(tmp_path / "sheet.png", {"one": np.random.default_rng(0).random((10, 28, 28))})
     with Image.open(tmp_path / "sheet.png") as sheet:
-        assert sheet.width >= 750
+        assert sheet.width >= 650  # ten pictures of 65 pixels
         assert sheet.height >= 65
 
 
@@ -358,7 +447,20 @@ TINY: dict[str, Study] = {
         ),
     ),
     "opacus": opacus_study.OpacusStudy(
-        dataset="tiny-digits", quick=opacus_study.Sizes(epochs=1, learner=Cnn(batch=50, epochs=0.4))
+        dataset="tiny-digits",
+        quick=opacus_study.Sizes(
+            most_epochs=1,
+            noises=(4.0,),
+            level_epochs=1,
+            seeds=2,
+            other_seeds=1,
+            drawn_images=100,
+            drawn_epochs=1,
+            learner=Cnn(batch=50, epochs=0.4),
+            scheduled=Cnn(batch=50, epochs=0.4),
+            schedules=("falling",),
+            schedule_seeds=1,
+        ),
     ),
     "autoencoder": autoencoder_study.AutoencoderStudy(
         dataset="tiny-digits",
@@ -376,7 +478,16 @@ TINY: dict[str, Study] = {
     ),
     "local-iic": local_study.LocalStudy(
         dataset="tiny-digits",
-        quick=local_study.Sizes(images=100, epochs=1, batch=50, claimed=(3_000,), sound=(150,), small=()),
+        quick=local_study.Sizes(
+            images=100,
+            training=IicTraining(epochs=1, batch=50, channels=4),
+            raw=2,
+            raw_longer=0,
+            claimed={3_000: 1},
+            told={10: 1},
+            local={150: 1},
+            central={},
+        ),
     ),
 }
 
@@ -417,15 +528,16 @@ def test_every_study_runs_and_leaves_a_page(name: str, tiny_data: None, tmp_path
     found = carry_out(study, folder=tmp_path, quick=True)
     assert set(found.figures) == {task.key for task in study.tasks(quick=True)}
     page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    (headings, *_) = (line for line in page.splitlines() if line.startswith("|"))
     for heading in ("published", "as published, run here", "honest epsilon", "made sound at the published epsilon"):
-        assert heading in next(line for line in page.splitlines() if line.startswith("|"))
+        assert heading in headings
     for _, picture in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG"), picture
     assert "nan" not in page
     assert "to be run.*" not in page  # every picture was drawn
     told = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     assert all(figures["quick"] for figures in told["points"].values())
-    assert told["missing"] or name == "opacus"
+    assert told["missing"]
 
 
 # --- datasets that are larger than one over the protocol's delta -----------------------------------------------------
@@ -498,3 +610,31 @@ def test_pages_are_what_their_figures_say(name: str, tmp_path: Path) -> None:
     )
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page):
         assert (PAGES / picture).stat().st_size < 150_000, picture
+
+
+@pytest.mark.parametrize("name", ["opacus", "local-iic"])
+def test_a_page_answers_before_its_table_and_every_picture_has_a_caption(name: str) -> None:
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert page.index("Did it keep its promise?") < page.index("What it takes:") < page.index("\n|")
+    pictures = re.findall(r"!\[[^\]]*\]\([^)]+\)\n\n(.)", page)
+    assert len(pictures) >= 4
+    assert set(pictures) == {"*"}
+
+
+@pytest.mark.parametrize(("folder", "name"), [("opacus_report", "opacus"), ("local_iic", "local-iic")])
+def test_what_the_coverage_of_a_document_refers_to_is_there(folder: str, name: str) -> None:
+    source = Path(opacus_study.__file__).parents[1] / folder / "coverage.toml"
+    items = tomllib.loads(source.read_text(encoding="utf-8"))["item"]
+    points = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))["points"]
+    referred = [
+        (item[cell], item) for item in items for cell in ("here", "honest", "sound") if isinstance(item[cell], dict)
+    ]
+    assert len(referred) > len(items) / 2
+    for reference, item in referred:
+        matching = [figures for key, figures in points.items() if fnmatch(key, reference["points"])]
+        assert matching, item["name"]
+        for figures in matching:
+            value = figures
+            for part in reference["key"].split("."):
+                value = value[part]
+            assert format(value, reference["format"]), item["name"]

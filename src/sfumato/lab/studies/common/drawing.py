@@ -45,7 +45,7 @@ def _drawn(path: Path, size: tuple[float, float], *, tones: tuple[str, int] | No
             figure.savefig(path, dpi=110, metadata={"Software": None})
             return
         file = io.BytesIO()
-        figure.savefig(file, format="png", dpi=85, metadata={"Software": None})
+        figure.savefig(file, format="png", dpi=85, bbox_inches="tight", pad_inches=0.05, metadata={"Software": None})
     Image.open(file).convert(tones[0]).quantize(tones[1]).save(path, optimize=True)
 
 
@@ -61,6 +61,8 @@ def draw_curves(
     log_y: bool = False,
 ) -> None:
     """Curves over one axis; those of the second axis, where there are any, are dashed, on a log scale."""
+    from matplotlib.ticker import MaxNLocator
+
     with _drawn(path, (7.6, 3.8)) as figure:
         axes = figure.add_subplot()
         lines = []
@@ -72,13 +74,14 @@ def draw_curves(
                 axes.fill_between(across, low, high, color=_COLOURS[at], alpha=0.15, linewidth=0)
         axes.set(xlabel=x, ylabel=y)
         if all(place == int(place) for place in places):  # epochs and sizes: no tick between two of them
-            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if log_x:
             axes.set_xscale("log")
             axes.set_xticks(places, [f"{place:g}" for place in places])
             axes.set_xticks([], minor=True)
         if log_y:
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
         if right:
             second = axes.twinx()
             second.set(yscale="log", ylabel=right_name)

@@ -113,6 +113,18 @@ def _over_epochs(runs: Sequence[Sequence[float]]) -> Curve:
     return (epochs, mean, np.std(runs, axis=0, ddof=1)) if len(runs) > 1 else (epochs, mean)
 
 
+def apart(one: Spread, two: Spread) -> bool:
+    """Whether means differ by more than twice what runs among themselves explain; never, where there is one run of either.
+
+    >>> apart(spread([1.0, 1.1]), spread([2.0, 2.1])), apart(spread([1.0, 3.0]), spread([2.0, 2.1])), apart(spread([1.0]), spread([2.0]))
+    (True, False, False)
+    """
+    if one.deviation is None or two.deviation is None:
+        return False
+    error = math.hypot(one.deviation / math.sqrt(one.count), two.deviation / math.sqrt(two.count))
+    return abs(one.mean - two.mean) > 2 * error
+
+
 class Study(Protocol):
     """A published experiment: as published (rows are read WITHOUT the doors), and made sound (through them)."""
 
@@ -252,7 +264,9 @@ def _listed(keys: Sequence[str]) -> str:
     for key in keys:
         seed = _SEED.search(key)
         seeds.setdefault(_SEED.sub("", key), []).extend([seed[1]] if seed else [])
-    named = [f"`{task}`" + (f" (seeds {', '.join(run)})" if run else "") for task, run in seeds.items()]
+    named = [
+        f"`{task}`" + (f" (seed{'s' * (len(run) > 1)} {', '.join(run)})" if run else "") for task, run in seeds.items()
+    ]
     if len(named) > _MOST_LISTED:
         return f"{len(keys)} points, from {named[0]} to {named[-1]}"
     return ", ".join(named) or "nothing"

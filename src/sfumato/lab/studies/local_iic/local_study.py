@@ -1,62 +1,65 @@
-"""The study of the post on local noise: five epsilons, clustering without labels, and sound local reports."""
+"""The study of the post on local noise: five epsilons, both of its attempts, and sound releases beside them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from sfumato.lab.benchmark.datasets import Benchmark
 from sfumato.lab.benchmark.examples import Examples, real_examples
 from sfumato.lab.benchmark.protocol import scores
-from sfumato.lab.studies.common.digits import DigitStudy, fewer_rows, sound_release
-from sfumato.lab.studies.common.drawing import draw_curves, draw_sheet
-from sfumato.lab.studies.common.study import Figures, Found, Line, Task, markdown_table
+from sfumato.lab.studies.common.digits import Codes, DigitStudy, Pixels, fewer_rows, sound_release
+from sfumato.lab.studies.common.drawing import draw_sheet
+from sfumato.lab.studies.common.study import Figures, Found, Line, Task
+from sfumato.lab.studies.local_iic.attempts import clustered, named_by_cnn, noisy_labels, of_length_one, with_noise
 from sfumato.lab.studies.local_iic.claims import (
     CLAIMED,
-    clustered,
     honest_epsilon,
+    honest_epsilon_with_label,
     needed_noise,
     used_noise,
-    with_noise,
 )
+from sfumato.lab.studies.local_iic.story import CENTRAL, SMALL, TOLD, lines_of, story_of
+from sfumato.learn.iic import Training
+from sfumato.mechanism import mechanism_for
 from sfumato.mechanisms.local.local_reports import LocalReports
-from sfumato.present.pages import render
 from sfumato.public.budget import Budget, PrivacyUnit
 
-_PUBLISHED = {
-    150: "error 89 %",
-    2_000: "error 89 %",
-    3_000: "better than chance",
-    5_000: "worse than 3,000",
-    200_000: "close to raw",
-}
-#: What the logistic regression named by an earlier version of the reports, by claimed epsilon.
-_BEFORE = {150: 0.798, 2_000: 0.673, 3_000: 0.634, 5_000: 0.558, 200_000: 0.387}
-#: The error of naming all pictures alike.
-_CHANCE = 0.89
 _SOUND_DELTA = 1e-6
-_NOISE_HEADINGS = (
-    *("claimed epsilon", "noise used", "noise needed"),
-    *("true epsilon, sensitivity 1", "true epsilon, sensitivity sqrt(2)"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How much is done. `small`: epsilons that a person would call one, for the sound reports alone."""
+    """How much is done: images, how clusters are found, and for which epsilons with how many seeds.
+
+    `told` is for the network with noisy labels; `local` and `central` for the sound releases.
+    """
 
     images: int | None = None
-    epochs: int = 30
-    batch: int = 256
-    claimed: tuple[int, ...] = CLAIMED
-    sound: tuple[int, ...] = CLAIMED
-    small: tuple[int, ...] = (10, 1)
+    test_images: int | None = None
+    training: Training = field(default=Training())
+    longer: Training = field(default=Training(epochs=40, heads=5))
+    raw: int = 5
+    raw_longer: int = 2
+    claimed: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(CLAIMED, 3))
+    told: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(TOLD, 1))
+    local: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(CLAIMED, 1) | dict.fromkeys(SMALL, 3))
+    central: Mapping[int, int] = field(default_factory=lambda: dict.fromkeys(CENTRAL, 1))
 
 
-_QUICK = Sizes(images=2_500, epochs=6, batch=100, claimed=(150, 3_000, 200_000), sound=(150,), small=(10,))
+_QUICK = Sizes(
+    images=600,
+    test_images=300,
+    training=Training(epochs=4, batch=100, channels=8, learning_rate=2e-3),
+    raw=1,
+    raw_longer=0,
+    claimed={150: 1},
+    told={10: 1},
+    local={150: 1, 10: 1},
+    central={},
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,83 +72,85 @@ class LocalStudy(DigitStudy):
     title: str = "Noise of one's own: local privacy, and clusters without labels"
 
     def tasks(self, *, quick: bool) -> Sequence[Task]:
-        """Raw pictures, the five epsilons, the same made sound."""
+        """Raw pictures, the five epsilons, the network with noisy labels, and the same made sound."""
         sizes = self.quick if quick else self.full
         return [
             Task(key="pictures", run=self._pictures),
-            Task(key="raw", run=partial(self._raw, sizes)),
-            *(Task(key=f"claimed {e}", run=partial(self._published, sizes, claimed=e)) for e in sizes.claimed),
-            *(Task(key=f"sound {e}", run=partial(self._sound, sizes, epsilon=e)) for e in (*sizes.sound, *sizes.small)),
-            *(Task(key=f"clusters {e}", run=partial(self._sound_clusters, sizes, epsilon=e)) for e in sizes.sound),
+            *(Task(key=f"raw, seed {s}", run=partial(self._raw, sizes, seed=s)) for s in range(sizes.raw)),
+            *(
+                Task(key=f"raw longer, seed {s}", run=partial(self._raw, replace(sizes, training=sizes.longer), seed=s))
+                for s in range(sizes.raw_longer)
+            ),
+            *(
+                Task(key=f"{name} {e}, seed {s}", run=partial(run, sizes, epsilon=e, seed=s))
+                for name, run, epsilons in self._by_epsilon(sizes)
+                for e, seeds in epsilons.items()
+                for s in range(seeds)
+            ),
         ]
 
+    def _by_epsilon(self, sizes: Sizes) -> Iterable[tuple[str, Callable[..., Figures], Mapping[int, int]]]:
+        yield "claimed", self._published, sizes.claimed
+        yield "cnn", self._with_labels, sizes.told
+        yield "sound", self._local, sizes.local
+        yield "central", self._central, sizes.central
+
     def lines(self, found: Found) -> Sequence[Line]:
-        """Error of clustering; and of the sound reports, how well a linear learner does that is trained on them."""
-        raw = Line(what="raw images", published="error below 10 %", here=_error(found, "raw"), honest="none")
-        claimed = [
-            Line(
-                what=f"claimed epsilon {e:,}",
-                published=_PUBLISHED[e],
-                here=_error(found, f"claimed {e}"),
-                honest=_large(honest_epsilon(e)),
-                sound=f"logistic {found.percent(f'sound {e}')}; clusters {_error(found, f'clusters {e}')}",
-            )
-            for e in CLAIMED
-        ]
-        return [raw, *claimed]
+        """Errors of clustering, of the network with labels, and of what is sound."""
+        return lines_of(found)
 
     def story(self, found: Found, folder: Path) -> str:
         """What was done, and what it amounts to."""
-        keys = {"raw": "raw", **{f"claimed {e:,}": f"claimed {e}" for e in CLAIMED}}
-        for figure, y in (("errors", "part named wrong"), ("losses", "loss (minus information)")):
-            curves, x = found.curves(keys, figure), "epoch of the head that counts"
-            draw_curves(folder / f"local-iic-{figure}.png", curves, x=x, y=y)
-        needs = [
-            (
-                *(f"{e:,}", f"{used_noise(e):.2g}", f"{needed_noise(e):.2g}"),
-                *(_large(honest_epsilon(e, diameter=1.0)), _large(honest_epsilon(e))),
-            )
-            for e in CLAIMED
-        ]
-        now = _at_full_size(found, "sound", "accuracy")
-        facts = {
-            "epsilon_150": _large(honest_epsilon(150)),
-            "noise_table": markdown_table(_NOISE_HEADINGS, needs),
-            "found_again": _found_again(found),
-            "small": ", ".join(f"{found.percent(f'sound {e}')} at epsilon {e}" for e in (10, 1)),
-            "before": ", ".join(f"{100 * value:.1f} %" for value in _BEFORE.values()),
-            "now": ", ".join(f"{100 * value:.1f} % at {e:,}" for e, value in now.items()),
+        return story_of(found, folder)
+
+    def _raw(self, sizes: Sizes, folder: Path, *, seed: int) -> Figures:
+        train = self.digits[0].first(sizes.images)
+        return self._clustered(train.images, train.labels, sizes, seed)
+
+    def _published(self, sizes: Sizes, folder: Path, *, epsilon: int, seed: int) -> Figures:
+        train = self.digits[0].first(sizes.images)
+        noisy = with_noise(train.images, noise_stddev=used_noise(epsilon), rng=np.random.default_rng(seed))
+        return {**self._clustered(noisy, train.labels, sizes, seed), "epsilon": honest_epsilon(epsilon)}
+
+    def _with_labels(self, sizes: Sizes, folder: Path, *, epsilon: int, seed: int) -> Figures:
+        """The post's first attempt: a network that is told the labels, with noise on both, or on one of them."""
+        (train, test), rng, noise = self.digits, np.random.default_rng(seed), used_noise(epsilon)
+        train, test = train.first(sizes.images), test.first(sizes.test_images)
+        seen = with_noise(train.images, noise_stddev=noise, rng=rng)
+        said = noisy_labels(train.labels, n_classes=self.n_classes, noise_stddev=noise, rng=rng)
+        named = partial(named_by_cnn, test=test, n_classes=self.n_classes, seed=seed)
+        return {
+            "accuracy": named(seen, said),
+            "noisy labels alone": named(of_length_one(train.images), said),
+            "noisy pictures alone": named(seen, train.labels),
+            "labels that are right": round(float((said == train.labels).mean()), 4),
+            "epsilon": honest_epsilon_with_label(epsilon),
+            "images": len(train),
         }
-        return render("studies/local-iic.md.jinja", facts)
 
-    def _raw(self, sizes: Sizes, folder: Path) -> Figures:
-        train = self.digits[0].first(sizes.images)
-        return self._clustered(train.images, train.labels, sizes)
+    def _local(self, sizes: Sizes, folder: Path, *, epsilon: int, seed: int) -> Figures:
+        """`local-reports`, through the doors. Labels are reported too, so a learner can be trained on reports."""
+        benchmark = fewer_rows(self.benchmark, train=sizes.images)
+        budget, unit = Budget(epsilon=epsilon, delta=_SOUND_DELTA), PrivacyUnit(relation="replace_one")
+        made = sound_release(LocalReports(), benchmark, budget, unit=unit, seed=seed)
+        return self._named(benchmark, made, epsilon, seed)
 
-    def _published(self, sizes: Sizes, folder: Path, *, claimed: int) -> Figures:
-        train = self.digits[0].first(sizes.images)
-        noisy = with_noise(train.images, noise_stddev=used_noise(claimed), rng=np.random.default_rng(0))
-        return self._clustered(noisy, train.labels, sizes)
-
-    def _sound(self, sizes: Sizes, folder: Path, *, epsilon: int) -> Figures:
-        """Labels are reported too, so a learner can be trained on reports, and tested on clean digits."""
-        benchmark, made = self._reports(sizes, epsilon=epsilon)
-        test = real_examples(benchmark.test, benchmark.schema)
-        return {"accuracy": round(scores("logistic", made, test, benchmark).value, 4), "images": len(made)}
-
-    def _sound_clusters(self, sizes: Sizes, folder: Path, *, epsilon: int) -> Figures:
-        benchmark, made = self._reports(sizes, epsilon=epsilon)
-        return self._clustered(made.batch[benchmark.schema.images[0].name], made.label, sizes)
-
-    def _reports(self, sizes: Sizes, *, epsilon: int) -> tuple[Benchmark, Examples]:
-        """`local-reports`, through the doors."""
+    def _central(self, sizes: Sizes, folder: Path, *, epsilon: int, seed: int) -> Figures:
+        """The default for images, where somebody may hold the rows."""
         benchmark = fewer_rows(self.benchmark, train=sizes.images)
         budget = Budget(epsilon=epsilon, delta=_SOUND_DELTA)
-        return benchmark, sound_release(LocalReports(), benchmark, budget, unit=PrivacyUnit(relation="replace_one"))
+        mechanism, rows = mechanism_for("auto", benchmark.schema), benchmark.schema.rows
+        made = sound_release(mechanism, benchmark, budget, synthetic_rows=rows, seed=seed)
+        return self._named(benchmark, made, epsilon, seed)
 
-    def _clustered(self, images: Any, labels: Any, sizes: Sizes) -> dict[str, Any]:
-        found = clustered(images, labels, n_classes=self.n_classes, epochs=sizes.epochs, batch=sizes.batch)
-        return {**found, "images": len(images)}
+    def _named(self, benchmark: Benchmark, made: Examples, epsilon: int, seed: int) -> Figures:
+        test = real_examples(benchmark.test, benchmark.schema)
+        accuracy = round(scores("logistic", made, test, benchmark, seed=seed).value, 4)
+        return {"accuracy": accuracy, "epsilon": epsilon, "images": len(made)}
+
+    def _clustered(self, images: Pixels, labels: Codes, sizes: Sizes, seed: int) -> Figures:
+        found = clustered(images, labels, n_classes=self.n_classes, training=sizes.training, seed=seed)
+        return {**found, "images": len(images), "epochs": sizes.training.epochs}
 
     def _pictures(self, folder: Path) -> Figures:
         """Digits with the noise that was used, and with the noise that the claim needs."""
@@ -156,34 +161,3 @@ class LocalStudy(DigitStudy):
             sheet[f"{claimed:,}, needed"] = with_noise(real, noise_stddev=needed_noise(claimed), rng=rng)
         draw_sheet(folder / "local-iic-pictures.png", sheet)
         return {"file": "local-iic-pictures.png"}
-
-
-def _at_full_size(found: Found, task: str, figure: str) -> dict[int, float]:
-    """A figure by claimed epsilon, of the runs that were not quick."""
-    every = {e: found.get(f"{task} {e}", figure) for e in CLAIMED if not found.get(f"{task} {e}", "quick")}
-    return {e: value for e, value in every.items() if value is not None}
-
-
-def _found_again(found: Found) -> str:
-    """Whether noise hid the clusters here, as it did there."""
-    errors = _at_full_size(found, "claimed", "error")
-    if len(errors) < len(CLAIMED):
-        return "Not all of it was run at full size yet."
-    learned = [e for e, error in errors.items() if error < _CHANCE / 2]
-    if len(learned) < len(CLAIMED):
-        return f"Here clusters are found at {', '.join(f'{e:,}' for e in learned) or 'none of the epsilons'}."
-    worst = max(errors, key=errors.__getitem__)
-    return (
-        f"Here clusters are found at all five epsilons, {worst:,} being the worst with an error of {100 * errors[worst]:.0f} %: that noise "
-        "hid everything at 150 and 2,000 is not found again. What divides the curves is where a run happened to end, not how much noise "
-        "it had."
-    )
-
-
-def _error(found: Found, key: str) -> str:
-    error = found.get(key, "error")
-    return found.words(key, None if error is None else f"error {100 * error:.1f} %")
-
-
-def _large(epsilon: float) -> str:
-    return f"{epsilon:,.0f}" if epsilon < 1e5 else f"{epsilon:.3g}"
