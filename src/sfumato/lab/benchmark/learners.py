@@ -13,7 +13,6 @@ from sfumato.errors import PlanError
 from sfumato.lab.benchmark.datasets import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples
 from sfumato.lab.boosted_trees import need_lightgbm
-from sfumato.learn.iic import channels_first
 from sfumato.public.machine.torch_extra import default_device, need_torch
 from sfumato.public.schema.encoding import one_hot
 from sfumato.public.schema.schema import Batch, Column, Schema
@@ -30,7 +29,7 @@ def cnn_probabilities(
     each class. Runs on a GPU where torch finds one.
     """
     torch, device = need_torch("the learner cnn"), default_device()
-    pictures, asked = (torch.from_numpy(channels_first(part)) for part in (images, test_images))
+    pictures, asked = (torch.from_numpy(_channels_first(part)) for part in (images, test_images))
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -53,6 +52,11 @@ def cnn_probabilities(
         raise BenchmarkError(
             "the GPU has no memory left for the network. Free it, or hide it with CUDA_VISIBLE_DEVICES= ."
         ) from None
+
+
+def _channels_first(images: NDArray[np.float32]) -> NDArray[np.float32]:
+    planes = images[..., None] if images.ndim == 3 else images
+    return np.ascontiguousarray(planes.transpose(0, 3, 1, 2), dtype=np.float32)
 
 
 def table_4_1_network(torch: Any, *, shape: tuple[int, ...], n_classes: int) -> Any:

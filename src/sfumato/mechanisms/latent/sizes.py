@@ -17,4 +17,4 @@ def coefficients_for(schema: Schema, budget: Budget) -> int:
     """Cosine coefficients of each channel."""
     signal = declared_rows(schema) * mu_of_a_row(schema, budget) / n_classes(schema)
     channels = n_channels(schema.images[0]) if schema.images else 1
-    return max(1, int(round(_COEFFICIENTS * signal**_FINER / channels**0.5)))
+    return max(1, round(float(_COEFFICIENTS * signal**_FINER / channels**0.5)))
