@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 import sfumato as sf
-from sfumato.public.spectrogram import Spectrogram
+from sfumato.public.schema.spectrogram import Spectrogram
 
 Floats = NDArray[np.float64]
 RATE, SECONDS, HIGHEST, SIDE = 8_000, 1.0, 4_000.0, 28

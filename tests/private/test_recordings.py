@@ -15,7 +15,7 @@ from sfumato.errors import SchemaError
 from sfumato.mechanisms import DPMix
 from sfumato.private.intake.recordings import read_recording
 from sfumato.private.intake.sources import open_source
-from sfumato.public.spectrogram import Spectrogram
+from sfumato.public.schema.spectrogram import Spectrogram
 
 FACTS = Spectrogram(bands=12, frames=10, seconds=0.5, highest=4000.0)
 RATE = 8_000

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.spectrogram import RATES, Spectrogram
+from sfumato.public.schema.spectrogram import RATES, Spectrogram
 
 RECORDINGS = (".wav", ".wave")
 _PLAIN, _FLOATS, _EXTENDED = 1, 3, 0xFFFE

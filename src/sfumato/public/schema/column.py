@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.public.schema.spectrogram import RATES, Spectrogram
 from sfumato.public.schema.spelling import did_you_mean, hidden_character
-from sfumato.public.spectrogram import RATES, Spectrogram
 
 Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
 NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
