@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sfumato.lab.benchmark.examples import real_examples
 from sfumato.lab.benchmark.learners import train_and_predict
-from sfumato.lab.studies.autoencoder.kmeans_groups import kmeans_groups
+from sfumato.lab.studies.autoencoder.clusters import kmeans_groups
 from sfumato.lab.studies.autoencoder.listing import CLASSIFIER_NOISE, WEIGHT_NOISE, Program, run_listing
 from sfumato.lab.studies.autoencoder.story import (
     CEILING,
