@@ -35,7 +35,7 @@ def run(seed: int, method: str | None, epsilon: float | None, recordings: int) -
     if method is not None and epsilon is not None:
         budget, source = sf.Budget(epsilon=epsilon, delta=DELTA), NoiseSource(research_seed=seed)
         fitted = sf.fit(METHODS[method], sf.Sensitive.read(rows, schema), budget, seed=seed, source=source)
-        train = synthetic_examples(fitted.sample("many", seed=seed), schema)
+        train = synthetic_examples(fitted.sample(4 * recordings, seed=seed), schema)
     facts = {"seed": seed, "method": method or "real", "epsilon": epsilon, "recordings": recordings}
     return [
         {**facts, "learner": name, "accuracy": _accuracy(name, train, others, schema)} for name in ("cnn", "logistic")
