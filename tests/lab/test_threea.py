@@ -272,7 +272,7 @@ def test_settings_cover_the_free_parameters_and_a_release_of_one_class_is_no_cho
     assert {s.least for s in settings_to_try(numbers, rounds=5, least=118)} == {118}
     with pytest.raises(BenchmarkError, match="nothing would be released"):
         Published(dataset="tiny", least=3_000).record(
-            numbers, rounds=1, seeds=1, run=lambda trials: [outcome_of(numbers, t, epsilon=1.0) for t in trials]
+            numbers, rounds=2, seeds=1, run=lambda trials: [outcome_of(numbers, t, epsilon=1.0) for t in trials]
         )
 
 
@@ -333,7 +333,7 @@ def test_a_full_page_says_which_reading_the_print_can_come_from(tmp_path: Path) 
     run = {"adult, as published": as_run(0.86, quick=False)}
     found = Found({**run, "adult, auto, seed 0": {"value": 0.9, "real_value": 0.93, "seed": 0, "quick": False}})
     page = re.sub(r"\s+", " ", story_of(found, tmp_path))
-    assert "sqrt(CD)/l to 1, sqrt(D)/l to 1, 1/l to 1" in page
+    assert "sqrt(CD)/l of 1, sqrt(D)/l of 1, 1/l of 1" in page
     assert "ahead of the print on 1 of 1: adult (.900 to .863)" in page
     assert "| `auto` | .030 |" in page
     assert lines_of(found)[0].here.startswith("sqrt(CD)/l: .861 ± .001")

@@ -111,7 +111,8 @@ class Published:
         """
         rounds, seeds = min(rounds, self.rounds), min(seeds, self.seeds)
         settings = settings_to_try(numbers, rounds=rounds, least=self.least)
-        found = run([Trial(setting) for setting in settings])
+        # One setting alone needs no judge.
+        found = run([Trial(setting) for setting in settings]) if rounds > 1 else []
         chosen = {reading: _best(settings, found, reading) for reading in READINGS}
         runs = [
             Trial(setting, seed, on_test=True, readings=tuple(r for r in READINGS if chosen[r][0] == setting))
@@ -148,8 +149,10 @@ class Published:
         }
 
 
-def _best(settings: Sequence[Setting], found: Sequence[Outcome], reading: Reading) -> tuple[Setting, float]:
+def _best(settings: Sequence[Setting], found: Sequence[Outcome], reading: Reading) -> tuple[Setting, float | None]:
     """The setting with the highest score on the private rows."""
+    if len(settings) == 1:
+        return settings[0], None
     scored = {at: outcome["scores"][reading] for at, outcome in enumerate(found) if outcome["scores"]}
     if not scored:
         raise BenchmarkError("no setting that was tried leaves two classes with a cluster: nothing would be released.")

@@ -141,7 +141,8 @@ def _readings(found: Found) -> list[tuple[str, ...]]:
     """A row for each line and reading that was run."""
     rows = []
     for line in LINES:
-        for reading, of in (found.get(f"{line.name}, as published", "readings") or {}).items():
+        key = f"{line.name}, as published"
+        for reading, of in (found.get(key, "readings") or {}).items():
             rows.append(
                 (
                     f"{line.name}: {reading}",
@@ -149,7 +150,9 @@ def _readings(found: Found) -> list[tuple[str, ...]]:
                     f"{of['fixed_epsilon']:.3g}",
                     f"{of['least']:,}",
                     f"{of['points']:,}",
+                    str(found.get(key, "rounds")),
                     _as_published(found, line, reading),
+                    str(len(of["values"])),
                     _figure(line.printed),
                 )
             )
@@ -162,17 +165,26 @@ def _agreement(full: Found) -> str:
     if not run:
         return ""
     close = {
-        reading: [line.name for line in run if abs(mean(_values(full, line, reading)) - (line.printed or 0)) <= _CLOSE]
+        reading: [
+            line.name
+            for line in run
+            if any(
+                abs(mean(values) - (line.printed or 0)) <= _CLOSE for values in [_values(full, line, reading)] if values
+            )
+        ]
         for reading in READINGS
     }
-    counts = ", ".join(f"{reading} to {len(close[reading])}" for reading in READINGS)
-    below = [line for line in run if not any(line.name in names for names in close.values())]
-    best = [
-        f"{line.name} ({_figure(max(mean(_values(full, line, r)) for r in READINGS))} at best, printed {_figure(line.printed)})"
-        for line in below
-    ]
-    none = f" None comes close on {', '.join(best)}." if best else ""
-    return f"Of {len(run)} printed figures, each reading comes within {_figure(_CLOSE)}: {counts}.{none}"
+    counts = ", ".join(f"{reading} of {len(close[reading])}" for reading in READINGS)
+    away = [line for line in run if not any(line.name in names for names in close.values())]
+    none = f" None of them does on {', '.join(_range(full, line) for line in away)}." if away else ""
+    return f"Of {len(run)} printed figures the noise comes within {_figure(_CLOSE)}: {counts}.{none}"
+
+
+def _range(full: Found, line: PaperLine) -> str:
+    """From the least to the largest mean of the readings that were run."""
+    means = [mean(values) for reading in READINGS if (values := _values(full, line, reading))]
+    span = _figure(means[0]) if len(means) == 1 else f"{_figure(min(means))} to {_figure(max(means))}"
+    return f"{line.name} ({span}, printed {_figure(line.printed)})"
 
 
 def _ahead(full: Found) -> str:
@@ -190,27 +202,38 @@ def _ahead(full: Found) -> str:
     return f"ahead of the print on {len(won)} of {len(won) + len(lost)}: {', '.join(won) or 'none'}{behind}"
 
 
-def _differences(full: Found) -> str:
-    """Over the public datasets of Table 1 that were run: printed, under each reading, and the default."""
+def average_differences(full: Found) -> dict[str, Any]:
+    """How far below real rows a score lies on average, over the public datasets of Table 1 that were run."""
     lines = [line for line in LINES if line.name in TABLE_1 or line.name == "mnist, mixtures of 118"]
-    run = [line for line in lines if _values(full, line, READINGS[0]) and _real_values(full, line.sound)]
+    run = [line for line in lines if all(_values(full, line, r) for r in READINGS) and _real_values(full, line.sound)]
     if not run:
-        return ""
+        return {}
     names = [line.sound for line in run]
-    printed = mean(TABLE_1[name][0] - TABLE_1[name][-1] for name in names)
+    real = {name: mean(_real_values(full, name)) for name in names}
+    methods = {method: {name: full.each(f"{name}, {method}", "value") for name in names} for method in METHODS}
+    return {
+        "datasets": names,
+        "printed": mean(TABLE_1[name][0] - TABLE_1[name][-1] for name in names),
+        "readings": {r: mean(real[line.sound] - mean(_values(full, line, r)) for line in run) for r in READINGS},
+        "methods": {
+            method: mean(real[name] - mean(values) for name, values in scored.items())
+            for method, scored in methods.items()
+            if all(scored.values())
+        },
+    }
+
+
+def _differences(full: Found) -> str:
+    found = average_differences(full)
+    if not found:
+        return ""
     rows = [
-        ("ClustMix, printed, all seven lines", _figure(DIFFERENCES[-1])),
-        (f"ClustMix, printed, {', '.join(names)}", _figure(printed)),
+        ("ClustMix, printed, all seven lines", DIFFERENCES[-1]),
+        (f"ClustMix, printed, {', '.join(found['datasets'])}", found["printed"]),
+        *((f"as published, {reading}, run here", gap) for reading, gap in found["readings"].items()),
+        *((f"`{method}`", gap) for method, gap in found["methods"].items()),
     ]
-    for reading in READINGS:
-        gaps = [mean(_real_values(full, line.sound)) - mean(_values(full, line, reading)) for line in run]
-        rows.append((f"as published, {reading}, run here", _figure(mean(gaps))))
-    for method in METHODS:
-        scored = [(name, full.each(f"{name}, {method}", "value")) for name in names]
-        if all(values for _, values in scored):
-            gaps = [mean(_real_values(full, name)) - mean(values) for name, values in scored]
-            rows.append((f"`{method}`", _figure(mean(gaps))))
-    return markdown_table(("", "average difference to real"), rows)
+    return markdown_table(("", "average difference to real"), [(name, _figure(gap)) for name, gap in rows])
 
 
 def _credit(full: Found) -> dict[str, Any] | None:
