@@ -66,3 +66,5 @@ LINES = (
 )
 #: What sound methods are run on.
 DATASETS = tuple(dict.fromkeys(line.sound for line in LINES))
+#: Here the default alone is run beside what was published.
+DEFAULT_ALONE = ("diabetes130-stay", "mnist at 0.2")

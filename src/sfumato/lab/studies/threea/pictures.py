@@ -48,16 +48,24 @@ def draw_framework(path: Path, *, epsilon: float = 1.0) -> dict[str, Any]:
     with _drawn(path, (12.5, 2.9)) as figure:
         for at, (title, (points, of)) in enumerate(panels.items()):
             axes = figure.add_subplot(1, len(panels), at + 1)
-            axes.scatter(*rows.T, s=3, c=np.where(labels, PUBLISHED, HERE), linewidths=0, alpha=0.45)
+            axes.scatter(rows[:, 0], rows[:, 1], s=3, c=np.where(labels, PUBLISHED, HERE), linewidths=0, alpha=0.45)
             if at:
                 weights, wrong = _line(points, of, rows, labels)
                 errors[title] = int(wrong.sum())
-                axes.scatter(*rows[wrong].T, s=14, facecolors="none", edgecolors="#d0021b", linewidths=1)
+                axes.scatter(
+                    rows[wrong, 0], rows[wrong, 1], s=14, facecolors="none", edgecolors="#d0021b", linewidths=1
+                )
                 across = np.array([-0.1, 1.1])
                 axes.plot(across, -(weights[2] + weights[0] * across) / weights[1], "--", color=INK, linewidth=1)
             if at != 1:
                 axes.scatter(
-                    *points.T, s=34, c=np.where(of, PUBLISHED, HERE), edgecolors=INK, linewidths=0.8, marker="s"
+                    points[:, 0],
+                    points[:, 1],
+                    s=34,
+                    c=np.where(of, PUBLISHED, HERE),
+                    edgecolors=INK,
+                    linewidths=0.8,
+                    marker="s",
                 )
             axes.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
             axes.set_title(f"{at + 1}. {title}", fontsize=9, loc="left")

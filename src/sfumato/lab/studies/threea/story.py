@@ -9,7 +9,7 @@ from sfumato.lab.benchmark.protocol import spread
 from sfumato.lab.studies.common.drawing import draw_curves
 from sfumato.lab.studies.common.study import Found, Line, markdown_table
 from sfumato.lab.studies.threea.clustmix_witness import find_witness
-from sfumato.lab.studies.threea.paper import COLUMNS, DATASETS, DIFFERENCES, LINES, TABLE_1, PaperLine
+from sfumato.lab.studies.threea.paper import COLUMNS, DATASETS, DEFAULT_ALONE, DIFFERENCES, LINES, TABLE_1, PaperLine
 from sfumato.lab.studies.threea.pictures import SHEETS
 from sfumato.lab.studies.threea.readings import READINGS, Claim, Reading
 from sfumato.present.pages import render
@@ -51,12 +51,22 @@ def story_of(found: Found, folder: Path) -> str:
         "digits": found.figures.get("digits"),
         "printed": markdown_table(("", *COLUMNS), _printed()),
         "readings": markdown_table(
-            ("", "noise", "epsilon, clusters fixed", "rows of a mixture", "points", "score", "printed"),
+            (
+                "",
+                "noise",
+                "epsilon, clusters fixed",
+                "rows of a mixture",
+                "points",
+                "settings tried",
+                "score",
+                "runs",
+                "printed",
+            ),
             _readings(found),
         ),
         "agreement": _agreement(full),
         "here": markdown_table(
-            ("", "real", *METHODS), [(d, _real(found, d), *(_sound(found, d, m) for m in METHODS)) for d in DATASETS]
+            ("", "real", *METHODS), [(d, _real(found, d), *(_column(found, d, m) for m in METHODS)) for d in DATASETS]
         ),
         "ahead": _ahead(full),
         "differences": _differences(full),
@@ -108,6 +118,10 @@ def _sound(found: Found, dataset: str, method: str) -> str:
     return f"{_mean(values)}{' (quick)' if quick else ''}"
 
 
+def _column(found: Found, dataset: str, method: str) -> str:
+    return "-" if dataset in DEFAULT_ALONE and method != "auto" else _sound(found, dataset, method)
+
+
 def _mean(values: Sequence[float]) -> str | None:
     """The mean, with the deviation of several runs.
 
@@ -139,7 +153,7 @@ def _printed() -> list[tuple[str, ...]]:
 
 def _readings(found: Found) -> list[tuple[str, ...]]:
     """A row for each line and reading that was run."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for line in LINES:
         key = f"{line.name}, as published"
         for reading, of in (found.get(key, "readings") or {}).items():

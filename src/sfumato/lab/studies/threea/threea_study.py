@@ -16,7 +16,7 @@ from sfumato.lab.benchmark.protocol import run, scores
 from sfumato.lab.studies.common.digits import fewer_rows, sound_release
 from sfumato.lab.studies.common.study import Figures, Found, Task
 from sfumato.lab.studies.threea.numbers import Numbers, length_of_stay, numbers_of
-from sfumato.lab.studies.threea.paper import DATASETS, LINES
+from sfumato.lab.studies.threea.paper import DATASETS, DEFAULT_ALONE, LINES
 from sfumato.lab.studies.threea.pictures import draw_digits, draw_framework
 from sfumato.lab.studies.threea.published_record import AlphaCurve, Published, outcome_of
 from sfumato.lab.studies.threea.story import ALPHA, METHODS, average_differences, lines_of, story_of
@@ -29,8 +29,6 @@ from sfumato.public.schema.schema import Schema
 _LEARNER = "lightgbm"
 #: Makes tables alone, of pixels too; it has no epsilon, in the paper as here.
 _WITHOUT_EPSILON = "ads-gan"
-#: Here the default alone is run beside what was published.
-_DEFAULT_ALONE = ("diabetes130-stay", "mnist at 0.2")
 #: What is run as published, by the key of its task.
 PUBLISHED: Mapping[str, Published | AlphaCurve] = {
     **{f"{line.name}, as published": line.published for line in LINES},
@@ -90,7 +88,7 @@ class ThreeAStudy:
         ]
         tasks += [Task(key=key, run=partial(self._published, sizes, key=key)) for key in sizes.published]
         for dataset in sizes.datasets:
-            for method in sizes.methods[:1] if dataset in _DEFAULT_ALONE else sizes.methods:
+            for method in sizes.methods[:1] if dataset in DEFAULT_ALONE else sizes.methods:
                 for seed in range(1 if method != "auto" or " at " in dataset else sizes.seeds):
                     run = partial(self._sound, sizes, dataset=dataset, method=method, seed=seed)
                     tasks.append(Task(key=f"{dataset}, {method}, seed {seed}", run=run))
