@@ -474,7 +474,15 @@ TINY: dict[str, Study] = {
     ),
     "threea": threea_study.ThreeAStudy(
         digits_dataset="tiny-digits",
-        quick=threea_study.Sizes(rounds=0, datasets=("adult",), methods=("independent-histograms",), toy_rows=400),
+        quick=threea_study.Sizes(
+            rounds=2,
+            seeds=1,
+            published=("adult, as published", "alpha"),
+            datasets=("adult",),
+            methods=("independent-histograms",),
+            toy_rows=400,
+            toy_epsilons=(1.0,),
+        ),
     ),
     "local-iic": local_study.LocalStudy(
         dataset="tiny-digits",
@@ -560,22 +568,21 @@ def large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Benchmark:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_releases_here")
-def test_a_large_dataset_is_run_with_the_delta_of_the_protocol(large: Benchmark, tmp_path: Path) -> None:
+def test_a_large_dataset_is_run_with_a_delta_below_one_over_its_rows(large: Benchmark, tmp_path: Path) -> None:
     sizes = threea_study.Sizes(datasets=("adult",), methods=("independent-histograms",))
     study = threea_study.ThreeAStudy(full=sizes)
-    found = carry_out(study, folder=tmp_path, quick=False, only=["adult, independent-histograms"])
-    figures = found.figures["adult, independent-histograms"]
-    assert (figures["delta"], figures["real_rows"]) == (1e-5, LARGE)
+    found = carry_out(study, folder=tmp_path, quick=False, only=["adult, independent-histograms, seed 0"])
+    figures = found.figures["adult, independent-histograms, seed 0"]
+    assert figures["delta"] == pytest.approx(1 / (10 * LARGE))
+    assert figures["real_rows"] == LARGE
     assert figures["value"] > 0.9
 
 
-@pytest.mark.parametrize("method", ["pate-gan", "dp-gan"])
-def test_a_method_that_needs_a_size_has_one_and_a_delta_that_fits(large: Benchmark, method: str) -> None:
-    benchmark, delta = threea_study.with_a_size_where_needed(fewer_rows(large, train=None), method)
+def test_delta_is_that_of_the_protocol_where_it_is_below_one_over_the_rows(large: Benchmark) -> None:
+    benchmark, delta = threea_study.with_delta(fewer_rows(large, train=None))
     assert benchmark.schema.rows == LARGE
     assert delta == pytest.approx(1 / (10 * LARGE))
-    assert sf.plan(method, benchmark.schema, sf.Budget(epsilon=1.0, delta=delta)).plan is not None
-    few, usual = threea_study.with_a_size_where_needed(fewer_rows(large, train=6_000), method)
+    few, usual = threea_study.with_delta(fewer_rows(large, train=6_000))
     assert (few.schema.rows, usual) == (6_000, 1e-5)
 
 

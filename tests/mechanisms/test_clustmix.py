@@ -1,4 +1,4 @@
-"""ClustMix: the sound one keeps the contract and learns; the published one is run, and its claim refuted by computing."""
+"""ClustMix keeps the contract and learns. As published it is in tests/lab/test_threea.py."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,19 +14,8 @@ import schemas
 import sfumato as sf
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.instruments.setting import Setting
-from sfumato.errors import AccountingError, ContractError, ModelError, PlanError, SchemaError
+from sfumato.errors import AccountingError, ContractError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
-from sfumato.lab.benchmark.datasets import BenchmarkError, make_benchmark
-from sfumato.lab.studies.threea.clustmix_published import (
-    PublishedSettings,
-    centroids,
-    clusters_of_class,
-    publish,
-    published_least_size,
-)
-from sfumato.lab.studies.threea.clustmix_records import Choice, Scaling, best_choice, published_record, scaled
-from sfumato.lab.studies.threea.clustmix_witness import _pair, find_witness
-from sfumato.learn.constrained_mixture import assigned, clusters_within
 from sfumato.mechanisms import ClustMix
 from sfumato.mechanisms.common.clusters import responsibilities
 from sfumato.mechanisms.common.prepared import PLACE
@@ -322,133 +311,3 @@ def test_adapting_lowers_the_error_on_rows_and_points_can_be_held_back() -> None
     assert (moved[1.0] == points).all()
     assert error(moved[0.0]) < error(moved[0.5]) < error(points)
     assert np.linalg.norm(moved[0.5] - points) < np.linalg.norm(moved[0.0] - points)
-
-
-# The size-constrained mixture.
-
-
-@given(
-    n_rows=st.integers(5, 80),
-    clusters=st.integers(1, 6),
-    width=st.integers(1, 3),
-    slack=st.integers(0, 9),
-    levels=st.integers(1, 8),
-    seed=st.integers(0, 999),
-)
-def test_sizes_are_always_kept(n_rows: int, clusters: int, width: int, slack: int, levels: int, seed: int) -> None:
-    clusters = min(clusters, n_rows)
-    low, high = max(n_rows // clusters - slack, 0), -(-n_rows // clusters) + slack
-    rows = np.random.default_rng(seed).integers(levels, size=(n_rows, width)).astype(float)  # with many ties
-    labels = clusters_within(rows, n_clusters=clusters, min_size=low, max_size=high, max_rounds=4, seed=seed)
-    sizes = np.bincount(labels, minlength=clusters)
-    assert low <= sizes.min()
-    assert sizes.max() <= high
-
-
-def test_planted_clusters_are_recovered() -> None:
-    rng = np.random.default_rng(0)
-    truth = np.repeat(np.arange(4), [50, 50, 100, 200])
-    rows = np.array([[0, 0], [0, 9], [9, 0], [9, 9]])[truth] + rng.normal(size=(400, 2))
-    labels = clusters_within(rows, n_clusters=4, min_size=50, n_starts=5)
-    assert all(len(np.unique(labels[truth == k])) == 1 for k in range(4))
-    assert (clusters_within(rows, n_clusters=4, min_size=50, n_starts=5) == labels).all()
-
-
-def test_it_is_likelier_than_a_random_partition_and_no_worse_than_an_exact_assignment_by_much() -> None:
-    from scipy.optimize import linear_sum_assignment
-
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(120, 3))
-    labels = clusters_within(rows, n_clusters=4, min_size=30, max_size=30)
-    shuffled = rng.permutation(labels)
-    spread = [
-        sum(((rows[g == k] - rows[g == k].mean(axis=0)) ** 2).sum() for k in range(4)) for g in (labels, shuffled)
-    ]
-    assert spread[0] < 0.8 * spread[1]
-    means = np.stack([rows[labels == k].mean(axis=0) for k in range(4)])
-    cost = ((rows[:, None] - means) ** 2).sum(axis=2)
-    found = cost[np.arange(120), assigned(cost, low=30, high=30)[0]].sum()
-    exact = np.repeat(cost, 30, axis=1)
-    best = exact[linear_sum_assignment(exact)].sum()
-    assert best <= found + 1e-9
-    assert found < 1.03 * best
-
-
-def test_sizes_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ModelError, match="cannot hold the rows"):
-        clusters_within(np.zeros((10, 2)), n_clusters=3, min_size=4)
-
-
-# As published.
-
-
-def test_the_witness_refutes_the_published_claim() -> None:
-    witness = find_witness(epsilon=1.0, delta=1e-5, least=118, features=2, classes=2)
-    assert witness.epsilon > 178
-    assert witness.moved > 50 * witness.claimed_move
-    assert witness.counts == (2, 1)
-    assert math.isinf(witness.honest_epsilon)
-
-
-@pytest.mark.parametrize(("least", "features"), [(9, 3), (118, 7), (51, 2)])
-def test_there_is_a_witness_for_odd_sizes_and_features(least: int, features: int) -> None:
-    witness = find_witness(epsilon=1.0, delta=1e-5, least=least, features=features, classes=2)
-    assert witness.moved > 0.8 * math.sqrt((features - features % 2) / 2)
-
-
-def test_with_the_clusters_held_fixed_the_published_bound_is_right() -> None:
-    here, there = _pair(50, 2)
-    members = clusters_of_class(here, 50, seed=0, n_starts=12)
-    moved = np.linalg.norm(centroids(here, members) - centroids(there, members))
-    assert 0 < moved <= math.sqrt(2) / 50
-
-
-def test_published_rows_are_noisy_means_of_the_least_size() -> None:
-    frame = blobs(1200, seed=8)
-    rows, labels = frame[["x", "y"]].to_numpy(), (frame.kind == "b").to_numpy().astype(int)
-    settings = PublishedSettings(epsilon=1.0, delta=1e-4, sigma_max=0.1)
-    least = published_least_size(settings, features=2, classes=2)
-    points, classes = publish(rows, labels, n_classes=2, settings=settings)
-    assert np.bincount(classes).tolist() == [int((labels == c).sum()) // least for c in range(2)]
-    assert np.abs(points - 0.5).max() < 1.2
-
-
-def test_as_published_it_claims_one_and_has_no_epsilon(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setenv("SFUMATO_CACHE", str(tmp_path))
-    schema = replace(BLOBS, columns=tuple(c for c in BLOBS.columns if c.name != "always"))
-    tiny = make_benchmark("blobs", schema=schema, train=blobs(2000, seed=9), test=blobs(1000, seed=10))
-    record = published_record(tiny, epsilon=1.0, learner="lightgbm")
-    assert math.isinf(record["honest_epsilon"])
-    assert record["clustering_epsilon"] > record["claimed_epsilon"] == 1
-    assert record["value"] > 0.6
-
-
-def test_the_published_search_takes_what_scores_best_and_refuses_where_nothing_would_be_released() -> None:
-    best = best_choice(lambda choice: -abs(choice.sigma_max - 0.2), rounds=0, scalings=("min-max",))
-    assert best == Choice(sigma_max=0.2)
-    with pytest.raises(BenchmarkError, match="nothing would be released"):
-        best_choice(lambda choice: None, rounds=0, scalings=("min-max",))
-
-
-def test_the_published_search_learns_from_what_it_tried() -> None:
-    pytest.importorskip("optuna")
-    tried: list[Choice] = []
-
-    def score(choice: Choice) -> float | None:
-        tried.append(choice)
-        return None if choice.sigma_max > 2 else -abs(np.log(choice.sigma_max / 0.2)) - abs(choice.alpha - 0.8)
-
-    best = best_choice(score, rounds=40, scalings=("min-max", "quantile"))
-    assert len(tried) == 40
-    assert {choice.scaling for choice in tried} == {"min-max", "quantile"}
-    assert 0.1 < best.sigma_max < 0.4
-    assert 0.6 < best.alpha <= 1.0
-
-
-@pytest.mark.parametrize("scaling", ["min-max", "quantile"])
-def test_what_was_scaled_comes_back(scaling: Scaling) -> None:
-    rows = np.random.default_rng(0).lognormal(size=(500, 2))
-    found = scaled(rows, scaling)
-    assert found.rows.min() == 0
-    assert found.rows.max() == 1
-    np.testing.assert_allclose(found.back(found.rows), rows, rtol=0.02)

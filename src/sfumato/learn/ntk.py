@@ -16,6 +16,7 @@ from sfumato.public.machine.torch_extra import need_torch
 from sfumato.public.plan.doors import Tensor
 
 _WITHIN = 1 - 1e-4  # slopes are taken this far from the ends, where they grow without bound
+_INSIDE = 1 - 1e-9  # the same where torch differentiates, in double precision
 
 
 def kernel(cosines: Tensor, *, layers: int) -> tuple[Tensor, Tensor]:
@@ -61,6 +62,26 @@ def prediction(example: Tensor, points: Tensor, labels: Tensor, *, layers: int, 
     weights = inverse @ labels
     towards = inverse @ to_points.detach()
     return to_points @ weights - towards @ ((matrix - matrix.detach()) @ weights)
+
+
+def network_kernel(x: Tensor, y: Tensor, *, layers: int, weight: float = math.sqrt(2), bias: float = 0.1) -> Tensor:
+    """The kernel of vectors of any length, for a network whose weights and biases have these deviations, as in KIP's own program.
+
+    Vectors may have leading dimensions, which are those of the result. It is differentiated by torch.
+    """
+    torch = need_torch("the neural tangent kernel")
+    w2, b2 = weight**2, bias**2
+    s = w2 * x @ y.mT / x.shape[-1] + b2
+    xx, yy = (w2 * v.square().mean(dim=-1) + b2 for v in (x, y))
+    t = s
+    for _ in range(layers):
+        lengths = (xx[..., :, None] * yy[..., None, :]).sqrt()
+        cosine = (s / lengths).clamp(-_INSIDE, _INSIDE)
+        opening = (math.pi - torch.arccos(cosine)) / (2 * math.pi)
+        s = w2 * lengths * ((1 - cosine.square()).sqrt() / (2 * math.pi) + cosine * opening) + b2
+        t = w2 * t * opening + s
+        xx, yy = w2 * xx / 2 + b2, w2 * yy / 2 + b2
+    return t
 
 
 def ridge_scores(vectors: Any, points: Any, labels: Any, *, layers: int, ridge: float) -> Any:

@@ -133,6 +133,6 @@ def draw_planes(path: Path, planes: Mapping[str, Mapping[str, tuple[NDArray[Any]
                 axes = figure.add_subplot(len(planes), n_columns, row * n_columns + column + 1)
                 for code, colour in ((0, HERE), (1, PUBLISHED)):
                     mine = points[classes == code]
-                    axes.scatter(mine[:, 0], mine[:, 1], s=2, color=colour, linewidths=0)
+                    axes.scatter(mine[:, 0], mine[:, 1], s=2 if len(points) > 500 else 12, color=colour, linewidths=0)
                 axes.set(xlim=(-0.15, 1.15), ylim=(-0.15, 1.15), xticks=[], yticks=[])
                 axes.set_title(f"{name}: {title}", fontsize=8, loc="left")

@@ -1,56 +1,103 @@
 """ClustMix as published (Madl, Xu, Choudhury and Howard, 2022, Algorithm 2). NOT private: `clustmix_witness` shows why.
 
-Rows are scaled by their own values (`clustmix_scaling`), cut into slices at random rows, clustered under a least size, the
-centroids moved towards a classifier's wish, memberships recomputed slice by slice, and the means released with noise from Eq. 7.
+Rows are cut into slices at random rows of a random feature. In each slice the rows of each class are clustered under a least size, the
+centroids are moved towards a classifier's wish (`adapt`), memberships are computed again, and means are released with noise
+(`readings`).
 
-Three things are not said in the paper and chosen here: one number for each column (a code becomes its place among the
-categories), as its table counts features; slices of about 2,000 rows; a linear kernel in place of a neural tangent one.
+Three things are not said in the paper: how many slices there are (searched here), how many layers the kernel's network has, and how codes
+become numbers (a code is its place among the categories, one number for each column, as the paper's table counts features).
 """
 
-import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learn.constrained_mixture import assigned, clusters_within
-from sfumato.mechanisms.mixing.clustmix.classifier_pull import BIAS, KernelSums, adapted
-from sfumato.public.accounting import least_cluster_size, mu_of_budget
+from sfumato.lab.studies.threea.adapt import Slice, adapted
+from sfumato.lab.studies.threea.readings import Claim, Reading
+from sfumato.lab.studies.threea.size_constrained import assigned, clusters_of, means_of, squares
+from sfumato.public.machine.torch_extra import need_torch
+from sfumato.public.plan.doors import Tensor
 
 Vectors = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_SLICE = 2_000
+#: By smallest and largest values, or by a normal quantile transform before that: "whichever worked better".
+Scaling = Literal["min-max", "quantile"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedSettings:
-    """Inputs of Algorithm 2. `alpha` weighs the density, as in its Eq. 5."""
+class Setting:
+    """The free parameters. The paper names sigma_max, from which the least size follows by Eq. 7: `least` is that size.
 
-    epsilon: float
-    delta: float
-    sigma_max: float
-    alpha: float = 0.5
-    seed: int = 0
-
-
-def published_sigma(rows: int, *, epsilon: float, delta: float, features: int, classes: int) -> float:
-    """The noise of Eq. 7 on the mean of a cluster: sqrt(C D) / (l mu).
-
-    >>> round(published_sigma(118, epsilon=1.0, delta=1e-5, features=784, classes=10), 2)
-    2.8
+    `alpha` weighs the density, as in Eq. 5; `ridge` is the paper's lambda.
     """
-    return math.sqrt(classes * features) / (rows * mu_of_budget(epsilon, delta=delta))
+
+    least: int
+    slices: int = 1
+    alpha: float = 0.5
+    ridge: float = 1e-3
+    scaling: Scaling = "min-max"
 
 
-def published_least_size(settings: PublishedSettings, *, features: int, classes: int) -> int:
-    """The least size of a cluster by Eq. 7, on the safe side of its root."""
-    return least_cluster_size(
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        sigma_max=settings.sigma_max,
-        sensitivity=math.sqrt(classes * features),
-    )
+@dataclass(frozen=True)
+class Mixtures:
+    """Means of rows, their classes and how many rows each has. No noise yet.
+
+    `moved` is how far Adapt moved the points: |X - X0|^2 / |X0|^2, the first term of Eq. 5.
+    """
+
+    means: Vectors
+    classes: Codes
+    sizes: Codes
+    moved: float = 0.0
+
+    def released(self, claim: Claim, reading: Reading, *, seed: int) -> Vectors:
+        """Steps 16 to 18: with the noise of a reading, put back into the box where rows lie."""
+        noise = claim.noise(reading, 1) / self.sizes[:, None]
+        drawn = np.random.default_rng([seed, 2]).standard_normal(self.means.shape)
+        return np.asarray(np.clip(self.means + noise * drawn, 0, 1))
+
+
+def mixtures_of(rows: Vectors, labels: Codes, *, n_classes: int, setting: Setting, seed: int = 0) -> Mixtures:
+    """Algorithm 2 before the noise, slice by slice. Rows lie in the unit box, one number for each feature."""
+    torch = need_torch("ClustMix as published")
+    x, y = torch.as_tensor(rows, dtype=torch.float32), torch.as_tensor(labels)
+    found = []
+    for chosen in slices_of(rows, setting.slices, seed=seed):
+        part = approximate(x[chosen], y[chosen], n_classes=n_classes, least=setting.least, seed=seed)
+        if len(part.points):
+            wanted = adapted(part, n_classes=n_classes, alpha=setting.alpha, ridge=setting.ridge, seed=seed)
+            means, sizes = mixed_again(part, wanted, least=setting.least)
+            found.append((means, part.classes, sizes, part.points, wanted))
+    if not found:
+        return Mixtures(np.zeros((0, rows.shape[1])), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    means, classes, sizes, start, end = (torch.cat(list(each)) for each in zip(*found, strict=True))
+    moved = float((end - start).square().sum() / start.square().sum().clamp(min=1e-12))
+    return Mixtures(means.double().numpy(), classes.numpy(), sizes.numpy(), moved)
+
+
+def slices_of(rows: Vectors, count: int, *, seed: int) -> list[Codes]:
+    """Rows in the order of a random feature, cut at uniformly drawn rows."""
+    rng = np.random.default_rng([seed, 1])
+    order = np.argsort(rows[:, rng.integers(rows.shape[1])], kind="stable")
+    cuts = np.sort(rng.choice(len(rows), size=min(count, len(rows)) - 1, replace=False))
+    return [part for part in np.split(order, cuts) if len(part)]
+
+
+def approximate(rows: Tensor, labels: Tensor, *, n_classes: int, least: int, seed: int = 0, n_starts: int = 1) -> Slice:
+    """Steps 3 to 10 in one slice: the centroids of each class, floor(rows / least) of them."""
+    torch = need_torch("ClustMix as published")
+    points, classes = [rows[:0]], [labels[:0]]
+    for c in range(n_classes):
+        own = rows[labels == c]
+        n_clusters = number_of_clusters(len(own), least)
+        if n_clusters:
+            clusters = clusters_of(own, n_clusters, least=least, seed=seed, n_starts=n_starts)
+            points.append(means_of(own, clusters, n_clusters)[0])
+            classes.append(torch.full((n_clusters,), c))
+    return Slice(rows, labels, torch.cat(points), torch.cat(classes))
 
 
 def number_of_clusters(rows: int, least: int) -> int:
@@ -58,93 +105,12 @@ def number_of_clusters(rows: int, least: int) -> int:
     return rows // least
 
 
-def clusters_of_class(rows: Vectors, least: int, *, seed: int, n_starts: int = 1) -> list[Codes]:
-    """Steps 5 and 6: the members of each cluster, slice by slice."""
-    members: list[Codes] = []
-    for part in _slices(rows, least, seed=seed):
-        labels = _clusters(rows[part], least, seed=seed, n_starts=n_starts)
-        if labels is not None:
-            members += [part[labels == k] for k in range(labels.max() + 1)]
-    return members
-
-
-def centroids(rows: Vectors, members: list[Codes]) -> Vectors:
-    """Step 8: the mean of each cluster."""
-    return np.stack([rows[mine].mean(axis=0) for mine in members]) if members else np.zeros((0, rows.shape[1]))
-
-
-def means_of(rows: Vectors, clusters: Codes) -> tuple[Vectors, Codes]:
-    """The mean of each cluster, none of them empty, and how many rows it has.
-
-    >>> means, sizes = means_of(np.array([[0.0], [3.0], [1.0]]), np.array([1, 0, 1]))
-    >>> means.tolist(), sizes.tolist()
-    ([[3.0], [0.5]], [1, 2])
-    """
-    order, sizes = np.argsort(clusters, kind="stable"), np.bincount(clusters)
-    starts = np.cumsum(sizes) - sizes
-    return np.add.reduceat(rows[order], starts, axis=0) / sizes[:, None], sizes
-
-
-def _clusters(rows: Vectors, least: int, *, seed: int, n_starts: int = 1) -> Codes | None:
-    """The cluster of each row of a slice; None where it holds too few for one."""
-    n_clusters = number_of_clusters(len(rows), least)
-    if not n_clusters:
-        return None
-    return clusters_within(rows, n_clusters=n_clusters, min_size=least, n_starts=n_starts, max_rounds=10, seed=seed)
-
-
-def publish(rows: Vectors, labels: Codes, *, n_classes: int, settings: PublishedSettings) -> tuple[Vectors, Codes]:
-    """Algorithm 2: noisy means and their classes. Rows lie in the unit box, one number for each feature."""
-    features = rows.shape[1]
-    least = published_least_size(settings, features=features, classes=n_classes)
-    slices, points, classes = [], [np.zeros((0, features))], []
-    for c in range(n_classes):
-        own = np.flatnonzero(labels == c)
-        for part in _slices(rows[own], least, seed=settings.seed):
-            found = _clusters(rows[own[part]], least, seed=settings.seed)
-            if found is not None:
-                slices.append(own[part])
-                points.append(means_of(rows[own[part]], found)[0])
-                classes.append(np.full(len(points[-1]), c))
-    if not slices:
-        return points[0], np.zeros(0, dtype=np.int64)
-    every = np.concatenate(classes)
-    moved = _adapted(np.concatenate(points), every, rows, labels, n_classes, alpha=settings.alpha)
-    of_one = published_sigma(1, epsilon=settings.epsilon, delta=settings.delta, features=features, classes=n_classes)
-    rng, out = np.random.default_rng(settings.seed), []
-    for part, wanted in zip(slices, np.split(moved, np.cumsum([len(c) for c in classes])[:-1]), strict=True):
-        means, sizes = means_of(rows[part], _nearest_within_sizes(rows[part], wanted, least))
-        out.append(means + (of_one / sizes)[:, None] * rng.standard_normal(means.shape))
-    return np.concatenate(out), every
-
-
-def _slices(rows: Vectors, least: int, *, seed: int) -> list[Codes]:
-    """Rows cut at random rows of a random feature, into parts that hold at least the least size."""
-    n_slices = math.ceil(len(rows) / _SLICE)
-    if n_slices <= 1:
-        return [np.arange(len(rows))]
-    rng = np.random.default_rng([seed, 1])
-    order = np.argsort(rows[:, rng.integers(rows.shape[1])], kind="stable")
-    cuts = np.sort(rng.choice(len(rows), size=n_slices - 1, replace=False))
-    kept: list[int] = []
-    for cut in cuts.tolist():
-        if cut - (kept[-1] if kept else 0) >= least and len(rows) - cut >= least:
-            kept.append(cut)
-    return np.split(order, kept)
-
-
-def _nearest_within_sizes(rows: Vectors, points: Vectors, least: int) -> Codes:
-    """Step 14: the nearest adapted point of the same slice, with at least the least size for each."""
-    square = (points**2).sum(axis=1) - 2 * rows @ points.T
-    return assigned(square, low=least, high=len(rows))[0]
-
-
-def _adapted(points: Vectors, classes: Codes, rows: Vectors, labels: Codes, n_classes: int, *, alpha: float) -> Vectors:
-    """Step 11, with exact sums over the private rows: one more way in which every row reaches every point."""
-    about, unit = rows.mean(axis=0), math.sqrt(rows.shape[1])
-    inputs = np.column_stack([(rows - about) / unit, np.full(len(rows), BIAS)])
-    cross = np.stack([inputs[labels == c].sum(axis=0) for c in range(n_classes)], axis=1)
-    known = KernelSums(inputs.T @ inputs, cross, len(rows), 1e-3 * len(rows) / inputs.shape[1])
-    sizes = np.full(len(points), len(rows) / len(points))
-    moved = adapted((points - about) / unit, np.eye(n_classes)[classes], sizes, known, firmness=alpha)
-    return np.asarray(about + unit * moved)
+def mixed_again(part: Slice, wanted: Tensor, *, least: int) -> tuple[Tensor, Tensor]:
+    """Step 14: the rows of a class nearest to each adapted point, at least `least` for each; their means and sizes."""
+    torch = need_torch("ClustMix as published")
+    found = []
+    for c in part.classes.unique().tolist():
+        own, points = part.rows[part.labels == c], wanted[part.classes == c]
+        found.append(means_of(own, assigned(squares(own, points), least=least), len(points)))
+    means, sizes = (torch.cat(list(each)) for each in zip(*found, strict=True))
+    return means, sizes

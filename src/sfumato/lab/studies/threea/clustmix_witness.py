@@ -11,13 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.studies.threea.clustmix_published import (
-    centroids,
-    clusters_of_class,
-    number_of_clusters,
-    published_sigma,
-)
+from sfumato.lab.studies.threea.clustmix_published import approximate, number_of_clusters
+from sfumato.lab.studies.threea.readings import EQUATION_7, Claim
 from sfumato.public.accounting import epsilon_of_mu
+from sfumato.public.machine.torch_extra import need_torch
 
 _STARTS = 12
 
@@ -46,35 +43,39 @@ class Witness:
         return math.inf if self.counts[0] != self.counts[1] else self.epsilon
 
 
-def find_witness(*, epsilon: float, delta: float, least: int, features: int, classes: int) -> Witness:
+def find_witness(claim: Claim, *, least: int) -> Witness:
     """Run the published clustering on a pair of datasets, and compare what comes out.
 
     Both hold 2 l rows of one class at the corners of a square, repeated over all features, so that a cut from left to
     right is as good as one from top to bottom; the last row decides between them. The released means have equal Gaussian
     noise on both sides, so the pair is exactly mu-GDP with mu = distance / sigma. Of all ways to match the points, the
-    nearest counts, and adaptation is left out: both are in favour of the published claim.
+    nearest counts, and adaptation is left out: both are in favour of the published claim, as is the largest noise of all
+    readings, that of Eq. 7.
 
     Args:
-        epsilon: The claimed one.
-        delta: The claimed one.
+        claim: With at least 2 features.
         least: The least size of a cluster, at least 4.
-        features: Of a row, at least 2.
-        classes: Of the target.
     """
-    pair = [
-        centroids(rows, clusters_of_class(rows, least, seed=0, n_starts=_STARTS)) for rows in _pair(least, features)
-    ]
+    pair = [centroids(rows, least=least) for rows in _pair(least, claim.features)]
     moved = min(
         float(np.linalg.norm(pair[0] - pair[1][list(order)])) for order in itertools.permutations(range(len(pair[1])))
     )
-    sigma = published_sigma(least, epsilon=epsilon, delta=delta, features=features, classes=classes)
+    sigma = claim.noise(EQUATION_7, least)
     return Witness(
         counts=(number_of_clusters(2 * least, least), number_of_clusters(2 * least - 1, least)),
         moved=moved,
-        claimed_move=math.sqrt(classes * features) / least,
+        claimed_move=claim.move(EQUATION_7) / least,
         sigma=sigma,
-        epsilon=epsilon_of_mu(moved / sigma, delta=delta),
+        epsilon=epsilon_of_mu(moved / sigma, delta=claim.delta),
     )
+
+
+def centroids(rows: NDArray[np.float64], *, least: int) -> NDArray[np.float64]:
+    """Of rows of one class in one slice."""
+    torch = need_torch("the witness")
+    x, y = torch.from_numpy(rows), torch.zeros(len(rows), dtype=torch.int64)
+    points = approximate(x, y, n_classes=1, least=least, n_starts=_STARTS).points
+    return np.asarray(points.numpy(), dtype=np.float64)
 
 
 def _pair(least: int, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,55 +1,68 @@
-"""The study of 3A: Table 1 where it can be run, the toy tables of Figure 2, the digits of Figure 3."""
+"""The study of 3A: its three figures, its Table 1 where it can be run, and the trade-off of its alpha."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sfumato.lab.baselines import AdsGan
 from sfumato.lab.benchmark.datasets import DELTA, Benchmark, Rows, load, row_count
-from sfumato.lab.benchmark.protocol import run
-from sfumato.lab.studies.common.digits import digits_of, fewer_rows, sound_release
-from sfumato.lab.studies.common.drawing import draw_sheet
-from sfumato.lab.studies.common.study import Figures, Task
-from sfumato.lab.studies.threea.clustmix_published import PublishedSettings, publish, published_sigma
-from sfumato.lab.studies.threea.clustmix_records import published_record
-from sfumato.lab.studies.threea.story import DATASETS, EPSILON, lines_of, story_of
+from sfumato.lab.benchmark.examples import real_examples
+from sfumato.lab.benchmark.protocol import run, scores
+from sfumato.lab.studies.common.digits import fewer_rows, sound_release
+from sfumato.lab.studies.common.study import Figures, Found, Task
+from sfumato.lab.studies.threea.numbers import Numbers, length_of_stay, numbers_of
+from sfumato.lab.studies.threea.paper import DATASETS, DEFAULT_ALONE, LINES
+from sfumato.lab.studies.threea.pictures import draw_digits, draw_framework
+from sfumato.lab.studies.threea.published_record import AlphaCurve, Published, outcome_of
+from sfumato.lab.studies.threea.story import ALPHA, METHODS, average_differences, lines_of, story_of
 from sfumato.lab.studies.threea.toys import draw_toys
-from sfumato.mechanisms.mixing.clustmix.mechanism import ClustMix
+from sfumato.mechanism import mechanism_for
 from sfumato.public.budget import Budget, default_delta
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.schema import Schema
 
 _LEARNER = "lightgbm"
-#: Sound methods of this package: ClustMix, the default, and the columns of the paper that have a private version here.
-METHODS = ("clustmix", "auto", "dp-merf", "pate-gan", "dp-gan", "ads-gan")
-#: They plan how they sample by a public number of rows.
-_BY_ROWS = ("pate-gan", "dp-gan")
 #: Makes tables alone, of pixels too; it has no epsilon, in the paper as here.
 _WITHOUT_EPSILON = "ads-gan"
-#: Training digits in a point of Figure 3, on average.
-_MIXED = 118
+#: What is run as published, by the key of its task.
+PUBLISHED: Mapping[str, Published | AlphaCurve] = {
+    **{f"{line.name}, as published": line.published for line in LINES},
+    ALPHA: AlphaCurve(dataset="adult"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How much is done. `rounds`: of the published search; 0 for a few noise levels and no search."""
+    """How much is done. `rounds`: settings that the published search tries; `seeds`: runs of what it chose."""
 
     rows: int | None = None
     test_rows: int | None = None
     rounds: int = 30
+    seeds: int = 5
+    published: tuple[str, ...] = tuple(PUBLISHED)
     datasets: tuple[str, ...] = DATASETS
     methods: tuple[str, ...] = METHODS
     toy_rows: int = 4_000
-    digits: int | None = None
+    toy_epsilons: tuple[float, ...] = (0.1, 1.0, 10.0)
+    digits: int = 10_000
 
 
 _QUICK = Sizes(
-    rows=6_000, test_rows=6_000, rounds=0, datasets=("adult",), methods=METHODS[:2], toy_rows=1_000, digits=3_000
+    rows=2_000,
+    test_rows=4_000,
+    rounds=3,
+    seeds=1,
+    published=("adult, as published",),
+    datasets=("adult",),
+    methods=METHODS[:1],
+    toy_rows=1_500,
+    toy_epsilons=(1.0,),
+    digits=1_000,
 )
 
 
@@ -66,76 +79,91 @@ class ThreeAStudy:
     story = staticmethod(story_of)
 
     def tasks(self, *, quick: bool) -> Sequence[Task]:
-        """Figures, then one dataset after the other: as published, then each sound method."""
+        """The figures, then what is run as published, then each sound method."""
         sizes = self.quick if quick else self.full
-        tasks = [Task(key="toys", run=partial(self._toys, sizes)), Task(key="digits", run=partial(self._digits, sizes))]
+        tasks = [
+            Task(key="framework", run=lambda folder: draw_framework(folder / "threea-framework.png")),
+            Task(key="toys", run=partial(self._toys, sizes)),
+            Task(key="digits", run=partial(self._digits, sizes)),
+        ]
+        tasks += [Task(key=key, run=partial(self._published, sizes, key=key)) for key in sizes.published]
         for dataset in sizes.datasets:
-            tasks.append(Task(key=f"{dataset}, as published", run=partial(self._published, sizes, dataset=dataset)))
-            for method in sizes.methods:
-                run = partial(self._sound, sizes, dataset=dataset, method=method)
-                tasks.append(Task(key=f"{dataset}, {method}", run=run))
+            for method in sizes.methods[:1] if dataset in DEFAULT_ALONE else sizes.methods:
+                for seed in range(1 if method != "auto" or " at " in dataset else sizes.seeds):
+                    run = partial(self._sound, sizes, dataset=dataset, method=method, seed=seed)
+                    tasks.append(Task(key=f"{dataset}, {method}, seed {seed}", run=run))
+        if not quick:  # of what the folder holds by then
+            tasks.append(Task(key="average difference", run=self._average_difference))
         return tasks
 
-    def _published(self, sizes: Sizes, folder: Path, *, dataset: str) -> Figures:
-        benchmark = fewer_rows(load(dataset), train=sizes.rows, test=sizes.test_rows)
-        record = published_record(benchmark, epsilon=EPSILON, learner=_LEARNER, rounds=sizes.rounds)
-        honest = record["honest_epsilon"]
-        return {**record, "honest_epsilon": "infinite" if np.isinf(honest) else honest}  # JSON has no infinity
+    def _average_difference(self, folder: Path) -> Figures:
+        points = json.loads((folder / f"{self.name}.json").read_text(encoding="utf-8"))["points"]
+        return average_differences(Found(points).at_full_size)
 
-    def _sound(self, sizes: Sizes, folder: Path, *, dataset: str, method: str) -> Figures:
-        asked = fewer_rows(load(dataset), train=sizes.rows, test=sizes.test_rows)
-        benchmark, delta = with_a_size_where_needed(asked, method)
+    def _published(self, sizes: Sizes, folder: Path, *, key: str) -> Figures:
+        what = PUBLISHED[key]
+        numbers = numbers_for(what.dataset, rows=sizes.rows, test_rows=sizes.test_rows)
+        one_by_one = partial(outcome_of, numbers, epsilon=what.epsilon)
+        return what.record(
+            numbers, rounds=sizes.rounds, seeds=sizes.seeds, run=lambda trials: [one_by_one(trial) for trial in trials]
+        )
+
+    def _sound(self, sizes: Sizes, folder: Path, *, dataset: str, method: str, seed: int) -> Figures:
+        name, _, epsilon = dataset.partition(" at ")
+        asked = fewer_rows(benchmark_of(name), train=sizes.rows, test=sizes.test_rows)
+        if epsilon:
+            return _sound_on_fewer(asked, epsilon=float(epsilon), method=method, seed=seed)
+        benchmark, delta = with_delta(asked)
         without = method == _WITHOUT_EPSILON
         (record,) = run(
             as_table(benchmark) if without else benchmark,
-            epsilon=None if without else EPSILON,
+            epsilon=None if without else 1.0,
             method=AdsGan() if without else method,
             learner=_LEARNER,
-            seeds=1,
+            seeds=[seed],
             delta=delta,
         )
-        told = ("method", "value", "real_value", "real_rows", "synthetic_rows", "unit", "delta")
+        told = ("method", "epsilon", "delta", "seed", "value", "real_value", "real_rows", "synthetic_rows", "unit")
         return {key: record[key] for key in told}
 
     def _toys(self, sizes: Sizes, folder: Path) -> Figures:
-        return draw_toys(folder / "threea-toys.png", rows=sizes.toy_rows, epsilon=EPSILON)
+        return draw_toys(folder / "threea-toys.png", rows=sizes.toy_rows, epsilons=sizes.toy_epsilons)
 
     def _digits(self, sizes: Sizes, folder: Path) -> Figures:
-        """Means of about 118 digits with the noise of the paper's equation, and digits of sound ClustMix."""
         benchmark = fewer_rows(load(self.digits_dataset), train=sizes.digits, test=1)
-        train = digits_of(benchmark, "train")
-        rows = train.rows.astype(np.float64)
-        n_classes, sheet = benchmark.schema.require_coded_target().size, dict[str, Any](real=train.one_of_each())
-        figures = {}
-        mixed = min(_MIXED, int(np.bincount(train.labels).min()))
-        for epsilon in (1.0, 0.2):
-            sigma = published_sigma(mixed, epsilon=epsilon, delta=DELTA, features=rows.shape[1], classes=n_classes)
-            settings = PublishedSettings(epsilon=epsilon, delta=DELTA, sigma_max=1.02 * sigma)
-            points, classes = publish(rows, train.labels, n_classes=n_classes, settings=settings)
-            sheet[f"published, {epsilon:g}"] = points[_first_of_each(classes)].reshape(-1, *train.images.shape[1:])
-            # A public rule: where rows or budget are few, more noise on a mean in place of a single cluster.
-            sound = ClustMix(sigma_max=max(0.1, 2_000 / (len(train) * epsilon)))
-            made = sound_release(sound, benchmark, Budget(epsilon=epsilon, delta=DELTA), synthetic_rows=200)
-            sheet[f"sound, {epsilon:g}"] = made.batch[benchmark.schema.images[0].name][_first_of_each(made.label)]
-            figures[f"published noise, {epsilon:g}"] = round(sigma, 3)
-        draw_sheet(folder / "threea-digits.png", sheet)
-        return {**figures, "images": len(train)}
+        return draw_digits(folder / "threea-digits.png", benchmark)
 
 
-def with_a_size_where_needed(benchmark: Benchmark, method: str) -> tuple[Benchmark, float]:
-    """A benchmark that the method takes, and the delta to run it with: the protocol's, wherever that can be.
+def _sound_on_fewer(benchmark: Benchmark, *, epsilon: float, method: str, seed: int) -> Figures:
+    """A release at another epsilon, judged on a third as many rows as are real: LightGBM takes long for pictures."""
+    budget, rows = Budget(epsilon=epsilon, delta=DELTA), row_count(benchmark.train)
+    mechanism = mechanism_for(method, benchmark.schema)
+    made = sound_release(mechanism, benchmark, budget, synthetic_rows=rows // 3, seed=seed)
+    value = scores(_LEARNER, made, real_examples(benchmark.test, benchmark.schema), benchmark, seed=seed).value
+    kept = {"method": mechanism.name, "epsilon": epsilon, "delta": DELTA, "seed": seed, "value": round(value, 6)}
+    return {**kept, "real_rows": rows, "synthetic_rows": len(made), "unit": benchmark.schema.unit.describe()}
 
-    Of the largest datasets no size is declared, because the protocol's delta is above one over it. A method that needs a size
-    gets it, with a delta that fits.
+
+def benchmark_of(dataset: str) -> Benchmark:
+    """A dataset of the protocol, or the length of stay of one."""
+    name = dataset.removesuffix("-stay")
+    return load(name) if dataset == name else length_of_stay(load(name))
+
+
+def numbers_for(dataset: str, *, rows: int | None = None, test_rows: int | None = None) -> Numbers:
+    """A dataset as the paper reads it."""
+    return numbers_of(fewer_rows(benchmark_of(dataset), train=rows, test=test_rows))
+
+
+def with_delta(benchmark: Benchmark) -> tuple[Benchmark, float]:
+    """A benchmark that declares its size, and the delta to run it with: never above one over its rows, as in the paper.
+
+    Of the largest datasets the protocol declares no size, because its delta is above one over it. Here they get one.
     """
-    if benchmark.schema.rows is not None or method not in _BY_ROWS:
+    if benchmark.schema.rows is not None:
         return benchmark, DELTA
     rows = row_count(benchmark.train)
     return replace(benchmark, schema=replace(benchmark.schema, rows=rows)), default_delta(rows)
-
-
-def _first_of_each(classes: np.ndarray) -> list[int]:
-    return [int(np.flatnonzero(classes == c)[0]) for c in np.unique(classes)]
 
 
 def as_table(benchmark: Benchmark) -> Benchmark:
