@@ -56,6 +56,7 @@ check: .venv/dev
 pages: .venv/dev
 	$(BIN)/python benchmarks/fill_pages.py
 	$(BIN)/python benchmarks/draw_table_method.py
+	$(BIN)/python benchmarks/write_coverage.py
 
 # The pages as they lie in the repository, so that links between them work in both places.
 PAGES := build/pages

@@ -19,7 +19,7 @@ def study(
         Path, typer.Option(help="A folder for the page, its pictures and its figures. A later run goes on there.")
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few points at a reduced size: about three minutes on two cores.")
+        bool, typer.Option("--quick", help="Few points at a reduced size: about 90 seconds on two cores.")
     ] = False,
     only: Annotated[
         list[str] | None,
