@@ -66,26 +66,16 @@ def _files_of(place: Place) -> Iterator[TableFile]:
         for distant in remote:
             inner = PurePosixPath(distant.path).relative_to(base).parts if base else ()
             if not any(part.startswith((".", "_")) for part in inner):
-                yield TableFile(distant, _partition(inner[:-1]))
-    elif names_several(place):
-        base_path = Path(*_before_magic(path))
+                yield TableFile(distant, _partition(distant.path.split("/")[:-1]))
+        return
+    found = [path]
+    if names_several(place):
         found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
         if not found:
             raise SourceError(f"nothing matches {path}. Check the pattern, and the folder that it starts from.")
-        for one in found:
-            for file in _walk(one, {_identity(one)}) if one.is_dir() else [one]:
-                yield TableFile(file, _partition(file.relative_to(base_path).parts[:-1]))
-    elif path.is_dir():
-        for file in _walk(path, {_identity(path)}):
-            yield TableFile(file, _partition(file.relative_to(path).parts[:-1]))
-    else:
-        yield TableFile(path)
-
-
-def _before_magic(path: Path) -> list[str]:
-    parts = path.parts
-    first = next(at for at, part in enumerate(parts) if glob.has_magic(part))
-    return list(parts[:first])
+    for one in found:
+        for file in _walk(one, {_identity(one)}) if one.is_dir() else [one]:
+            yield TableFile(file, _partition(file.parts[:-1]))
 
 
 def _walk(folder: Path, above: set[object]) -> Iterator[Path]:
