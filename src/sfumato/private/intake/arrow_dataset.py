@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow.dataset as ds
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.tables import require_distinct
 from sfumato.private.intake.values import Values
-from sfumato.private.intake.withheld import withheld
 
 _TYPED = ("parquet", "ipc", "feather", "orc")
 _DAMAGED = "the dataset cannot be read: a file of it was changed, is gone or damaged, or has other types. Make the dataset again."

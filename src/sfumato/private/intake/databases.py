@@ -10,9 +10,9 @@ from urllib.parse import quote
 import numpy as np
 
 from sfumato.errors import DAMAGED, MissingLibraryError, SourceError
+from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.remote import without_password
 from sfumato.private.intake.values import Values
-from sfumato.private.intake.withheld import withheld
 
 _OF_SCHEMA = (
     "select table_name from information_schema.tables where table_schema not in ('information_schema', 'pg_catalog') "

@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.csv_file import CsvSource
+from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.places import SUFFIXES, Place, TableFile, list_files
 from sfumato.private.intake.tables import TableSource
 from sfumato.private.intake.unchanged import Unchanged, fingerprint
 from sfumato.private.intake.values import Values
-from sfumato.private.intake.withheld import withheld
 
 
 class FilePart:

@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.remote import RemotePath, remote_files
-from sfumato.private.intake.withheld import withheld
 
 SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 #: What Hive and Spark write for a value that is missing.

@@ -8,9 +8,9 @@ from typing import Any
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.databases import Database, DuckDb, PostgreSql, Sqlite
+from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.remote import without_password
 from sfumato.private.intake.values import Values
-from sfumato.private.intake.withheld import withheld
 
 _POSTGRES = ("postgresql://", "postgres://")
 _SUFFIXES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")

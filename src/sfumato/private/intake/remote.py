@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from sfumato.errors import MissingLibraryError, SourceError
-from sfumato.private.intake.withheld import withheld
+from sfumato.private.intake.messages import withheld
 
 _ANY = (Exception,)  # file systems are of any make, and so is what they raise
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import DAMAGED, SourceError
+from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.remote import RemotePath
 from sfumato.private.intake.values import Coded, UnreadableTypeError, Values
-from sfumato.private.intake.withheld import withheld
 
 
 class ArraySource:
