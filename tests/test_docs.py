@@ -62,6 +62,9 @@ def test_the_blocks_of_a_page_run_in_order(
 ) -> None:
     if "sfumato[deep]" in page.read_text(encoding="utf-8") and page.parent.name == "mechanisms":
         pytest.importorskip("torch", reason="torch is not installed: pages of mechanisms that need it are skipped")
+    if "sfumato[duckdb]" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("duckdb", reason="duckdb is not installed: the page on databases is skipped")
+        pytest.importorskip("fsspec", reason="fsspec is not installed: the page on databases is skipped")
     monkeypatch.chdir(tmp_path)
     module = ModuleType(f"page_{page.stem.replace('-', '_')}")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses and pickles look it up by name

@@ -12,6 +12,7 @@ from sfumato.mechanism import mechanism_for as method
 from sfumato.mechanisms import __all__ as _mechanisms
 from sfumato.model import Synthetic
 from sfumato.outlook.planning import PlannedRelease, plan
+from sfumato.private.intake.query import Query
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate.certificate import Certificate
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-__all__ = ["Budget", "Column", "PrivacyUnit", "Schema", "Sensitive", "SfumatoError"]
+__all__ = ["Budget", "Column", "PrivacyUnit", "Query", "Schema", "Sensitive", "SfumatoError"]
 __all__ += ["Fitted", "PlannedRelease", "Release", "Synthesis", "Synthesizer", "Synthetic", "Trained", "TrainedModel"]
 __all__ += ["Certificate", "Claim", "Verification"]
 __all__ += ["fit", "method", "plan", "release", "synthesize", "train", "verify"]

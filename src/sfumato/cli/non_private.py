@@ -17,6 +17,7 @@ from sfumato.folder.releasing import CERTIFICATE, check_target
 from sfumato.lab.baselines import Baseline, baseline_for, release_non_private
 from sfumato.outlook.method_list import KINDS, Method, figures_of
 from sfumato.outlook.row_counts import AskedRows
+from sfumato.private.intake.query import Query
 from sfumato.public.certificate.non_private import BASELINES, NOT_PRIVATE
 from sfumato.public.schema.schema import Schema
 
@@ -76,7 +77,7 @@ def plan_baseline(baseline: Baseline, *, as_json: bool) -> None:
 
 def release_baseline(
     baseline: Baseline,
-    data: Path,
+    data: str | Query,
     schema: Schema,
     *,
     out: Path,

@@ -9,13 +9,32 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 import typer
 
-from sfumato.errors import ModelError, PlanError
+from sfumato.errors import ModelError, PlanError, SourceError
 from sfumato.mechanism import Mechanism, mechanism_for, refuse_learner
 from sfumato.model import check_row_count
 from sfumato.outlook.row_counts import AskedRows
+from sfumato.private.intake.query import Query
 from sfumato.public.schema.schema import Schema
 
-PrivateData = Annotated[Path, typer.Argument(help="CSV, Parquet, npz, an IDX file of images, or a folder of pictures.")]
+PrivateData = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, Parquet, npz, an IDX file of images, a folder of tables or of pictures, a pattern in quotes "
+        "('visits/*.parquet'), a URL (s3://...), or a database with --table or --query."
+    ),
+]
+Table = Annotated[str | None, typer.Option("--table", help="The table of a database.", metavar="NAME")]
+Select = Annotated[
+    str | None, typer.Option("--query", help="Rows of a database: one SELECT that writes nothing.", metavar="SQL")
+]
+OrderBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--order-by",
+        help="A column that gives the rows of a database their order, as its primary key. May be repeated. Default: all.",
+        metavar="NAME",
+    ),
+]
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema.toml.", metavar="FILE")]
 NewFolder = Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
@@ -61,6 +80,15 @@ RowsOption = Annotated[
         metavar="N|many",
     ),
 ]
+
+
+def asked_data(data: str, table: str | None, sql: str | None, order_by: Sequence[str] | None) -> str | Query:
+    """Where the rows lie: as it was said, or a query of a database."""
+    if table is None and sql is None:
+        if order_by:
+            raise SourceError("--order-by gives an order to the rows of a database. Say which: --table or --query.")
+        return data
+    return Query(data, sql, table=table, order_by=tuple(order_by or ()))
 
 
 def asked_rows(text: str | None) -> AskedRows:

@@ -11,6 +11,7 @@ from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import Release
 from sfumato.lab.assess.beside import compare
 from sfumato.present.beside import STAMP, private_page
+from sfumato.private.intake.query import Query
 from sfumato.public.schema.schema import Schema
 
 PrivatePage = Annotated[
@@ -38,7 +39,7 @@ class AskedPage:
     page: Path
     test: Path | None
 
-    def write(self, written: Release, data: Path) -> None:
+    def write(self, written: Release, data: str | Query) -> None:
         """Compare the release with the rows that it was made from. Only the owner of the file may read it."""
         table = written.synthetic().table
         if table is None:

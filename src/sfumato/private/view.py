@@ -17,7 +17,7 @@ from sfumato.errors import PlanError, PrivacyError
 from sfumato.private.doors import reports, votes
 from sfumato.private.doors.gradients import GradientSum
 from sfumato.private.intake.quiet import silence
-from sfumato.private.intake.sensitive import Sensitive, count_rows
+from sfumato.private.intake.sensitive import Sensitive, count_rows, follows_values
 from sfumato.private.kernel import choice, sums
 from sfumato.private.kernel.arrays import Integers
 from sfumato.private.kernel.membership import members_of, taking_part
@@ -35,7 +35,7 @@ from sfumato.public.plan.doors import Device, GroupOf, Loss, Noisy, PerRecord, Q
 from sfumato.public.plan.gradient_step import gradient_block, microbatch_rows
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.probe import take
-from sfumato.public.plan.step import Step
+from sfumato.public.plan.step import KnownPartition, Step
 from sfumato.public.schema.schema import Schema
 
 #: Told the name of every step that is charged.
@@ -52,6 +52,11 @@ class View:
         """Open the data for exactly the accesses of the plan."""
         if plan.unit != data.schema.unit:
             raise PrivacyError("the plan protects another unit than the data is read for. Plan by the data's schema.")
+        if follows_values(data) and any(isinstance(step.sampling, KnownPartition) for step in plan.steps):
+            raise PrivacyError(
+                "a known partition needs rows that keep their place when one of them is replaced, and these lie in the order "
+                "of their values. Write them to a file in another order, or sample in another way."
+            )
         self.__rows = PreparedRows(data, schema=schema, keep=sum(step.uses for step in plan.steps) > 1)
         self.__data, self.__plan, self.__schema = data, plan, schema
         self.__primitives, self.__on_step, self.__process = primitives, on_step, os.getpid()

@@ -40,12 +40,15 @@ def release(
     page: PrivatePage = None,
     private_test: PrivateTest = None,
     non_private: unprotected.NonPrivate = False,
+    table: option.Table = None,
+    sql: option.Select = None,
+    order_by: option.OrderBy = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure private rows within the budget, and write synthetic ones with a certificate."""
     # Whatever can be refused is refused before a row is read.
-    n_rows = option.asked_rows(rows)
+    n_rows, private_data = option.asked_rows(rows), option.asked_data(data, table, sql, order_by)
     if unprotected.is_baseline(mechanism_name, non_private=non_private, epsilon=epsilon, delta=delta):
         if sign is not None:
             raise PlanError(f"{mechanism_name} is not private: there is no claim to sign. Leave out --sign.")
@@ -56,7 +59,7 @@ def release(
         schema = Schema.load(schema_file)
         baseline = unprotected.chosen_baseline(mechanism_name, schema=schema, settings=settings)
         unprotected.release_baseline(
-            baseline, data, schema, out=out, rows=n_rows, seed=seed, force=force, quiet=quiet, as_json=as_json
+            baseline, private_data, schema, out=out, rows=n_rows, seed=seed, force=force, quiet=quiet, as_json=as_json
         )
         return
     check_target(out, force=force)
@@ -70,12 +73,12 @@ def release(
     last = (_WRITING,) if asked is None else (_WRITING, _COMPARING)
     stages = {**fit_stages(mechanism, schema, budget), **dict.fromkeys(last, 1)}
     with progress(title="release", stages=stages, quiet=quiet) as step:
-        fitted = fit(mechanism, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
+        fitted = fit(mechanism, Sensitive.read(private_data, schema), budget, seed=seed, on_step=step)
         step(_WRITING)
         written = write_release(fitted, to=out, rows=n_rows, force=force, sign=key)
         if asked is not None:
             step(_COMPARING)
-            asked.write(written, data)
+            asked.write(written, private_data)
     payload = describe_release(written) | ({} if asked is None else {"private_page": str(asked.page)})
     for sentence in payload["warnings"]:
         warn(sentence if sentence != expected else None)
@@ -99,11 +102,15 @@ def train(
     force: option.Force = False,
     sign: option.SignWith = None,
     passphrase_file: option.PassphraseFile = None,
+    table: option.Table = None,
+    sql: option.Select = None,
+    order_by: option.OrderBy = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a classifier within the budget, and write it with a certificate. No rows are released."""
     # Whatever can be refused is refused before a row is read.
+    private_data = option.asked_data(data, table, sql, order_by)
     check_target(out, force=force)
     key = signing_key(sign, passphrase_file)
     schema = Schema.load(schema_file)
@@ -112,7 +119,7 @@ def train(
     _planned("train", chosen, schema, budget, quiet=quiet)
     stages = {**fit_stages(chosen, schema, budget), _WRITING: 1}
     with progress(title="train", stages=stages, quiet=quiet) as step:
-        trained = train_model(chosen, Sensitive.read(data, schema), budget, seed=seed, on_step=step)
+        trained = train_model(chosen, Sensitive.read(private_data, schema), budget, seed=seed, on_step=step)
         step(_WRITING)
         written = write_release(trained.fitted, to=out, force=force, sign=key)
     payload = {**describe_release(written), "model": str(out)}

@@ -10,7 +10,17 @@ from rich.text import Text
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.interactive import ask
 from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
-from sfumato.cli.options import Delta, MechanismName, PrivateData, Settings, chosen_mechanism, with_settings
+from sfumato.cli.options import (
+    Delta,
+    MechanismName,
+    PrivateData,
+    Select,
+    Settings,
+    Table,
+    asked_data,
+    chosen_mechanism,
+    with_settings,
+)
 from sfumato.cli.refusals import FAULTS_FOUND
 from sfumato.cli.written import show_remarks, show_sections
 from sfumato.errors import PlanError
@@ -19,6 +29,7 @@ from sfumato.lab.dry_run.reading import DryRun, dry_run
 from sfumato.mechanism import learner_for
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
+from sfumato.private.intake.remote import without_password
 from sfumato.public.budget import budget_of
 from sfumato.public.certificate.non_private import BASELINES
 from sfumato.public.schema.schema import Schema
@@ -32,25 +43,30 @@ def schema(
     interactive: Annotated[
         bool, typer.Option("--interactive", "-i", help="Ask for each column of a table, on the terminal.")
     ] = False,
+    table: Table = None,
+    sql: Select = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a draft of schema.toml: column names and types, and what names suggest.
 
     Other bounds and categories are for a person to fill in from public knowledge: no row is looked at.
     """
+    asked = asked_data(data, table, sql, None)
     if interactive:
-        proposals, shown = proposals_for(data, header=header)
+        proposals, shown = proposals_for(asked, header=header)
         columns, answers = ask(proposals)
         text = draft_of(columns, shown=shown, answers=answers)
     else:
-        text = draft_schema(data, header=header)
-    payload = {"data": str(data), "schema_toml": text}
+        text = draft_schema(asked, header=header)
+    payload = {"data": without_password(data), "schema_toml": text}
     answer(payload, as_json=as_json, show=lambda console: typer.echo(text, nl=not text.endswith("\n")))
 
 
 def check(
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet, npz, IDX, or a folder of pictures.")],
+    data: PrivateData,
     schema_file: Annotated[Path, typer.Option("--schema", help="The schema.toml.")],
+    table: Table = None,
+    sql: Select = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -61,8 +77,8 @@ def check(
     schema = Schema.load(schema_file)
     with progress(title="check", quiet=quiet) as step:
         step("reading all rows, without privacy")
-        checked = dry_run(data, schema)
-    payload = {"data": str(data), "schema": str(schema_file), **checked.to_json()}
+        checked = dry_run(asked_data(data, table, sql, None), schema)
+    payload = {"data": without_password(data), "schema": str(schema_file), **checked.to_json()}
     answer(payload, as_json=as_json, show=lambda console: _show(console, checked))
     if checked.faults:
         raise typer.Exit(FAULTS_FOUND)

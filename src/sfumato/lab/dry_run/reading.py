@@ -12,9 +12,9 @@ from sfumato.lab.dry_run.dependence import Declared, Dependences, Groups
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding, found
 from sfumato.lab.dry_run.tallies import rows_to_be_found, tally_of
 from sfumato.private.intake.conforming import conform
-from sfumato.private.intake.csv_file import CsvSource
 from sfumato.private.intake.persons import LimitedSource
-from sfumato.private.intake.sources import Source, open_source
+from sfumato.private.intake.source import Source
+from sfumato.private.intake.sources import open_source
 from sfumato.public.schema.schema import Schema
 
 #: Values that are held at once.
@@ -103,7 +103,7 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
 
 
 def _findings_of_lines(source: Source, rows: int) -> list[Finding]:
-    odd = source.private_odd_lines if isinstance(source, CsvSource) else 0
+    odd = getattr(source, "private_odd_lines", 0)
     what = "lines with too many or too few fields, or with a quote that does not close, which are left out"
     remedy = (
         "Put texts with separators into quotes, and write a quote of a text twice. A value of several lines cannot be read "

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.csv_lines import records_of, whole_lines
+from sfumato.private.intake.remote import RemotePath
 from sfumato.private.intake.tables import no_details, open_binary, require_distinct
 from sfumato.private.intake.unread_formats import unread_content
 from sfumato.private.intake.values import Values
@@ -27,7 +28,7 @@ class CsvSource:
     fields or with a quote that does not close is left out; that depends on this line alone.
     """
 
-    def __init__(self, path: Path, *, wanted: Collection[str] = ()) -> None:
+    def __init__(self, path: Path | RemotePath, *, wanted: Collection[str] = ()) -> None:
         """Read the header line; `wanted` names of columns help to tell its separator."""
         self._path = path
         with no_details(path, "a readable CSV file"), open_binary(path) as stream:

@@ -4,10 +4,8 @@ Other bounds and categories are left to a person who knows them from elsewhere, 
 """
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +15,12 @@ import pyarrow as pa
 from sfumato.errors import SourceError
 from sfumato.private.intake.csv_file import CsvSource
 from sfumato.private.intake.header import looks_like_names
+from sfumato.private.intake.many_files import FilesSource
 from sfumato.private.intake.pictures import FolderSource, IdxSource
-from sfumato.private.intake.sources import open_path
-from sfumato.private.intake.tables import NpzSource, TableSource
+from sfumato.private.intake.places import Place
+from sfumato.private.intake.query import Query
+from sfumato.private.intake.sources import open_place
+from sfumato.private.intake.tables import NpzSource
 from sfumato.public.schema.proposals import Proposal, propose
 from sfumato.public.schema.schema import Kind
 from sfumato.public.schema.spelling import words_of
@@ -53,6 +54,9 @@ _LINE = 100
 _KINDS: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "numeric", "M": "datetime"}
 _KINDS |= {"U": "categorical", "S": "categorical", "O": "categorical", "T": "categorical"}
 
+#: What has a structure to draft from.
+Structured = Place | Query | pd.DataFrame
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -64,11 +68,11 @@ class Answers:
     max_rows: int = 1
 
 
-def draft_schema(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = False) -> str:
+def draft_schema(data: Structured, *, header: bool = False) -> str:
     """The text of a schema.toml to be completed by a person; it parses as it stands.
 
     Args:
-        data: a path, or a frame, whose names and types are shown.
+        data: a path, folder, glob, URL or query, or a frame, whose names and types are shown.
         header: say that the first line of a CSV file holds names, where that cannot be told from its words.
 
     >>> print(draft_schema(pd.DataFrame({"gain": [41]})).split("[columns")[1])
@@ -77,7 +81,7 @@ def draft_schema(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = 
     discover = true                    # or: bounds = [?, ?]
     <BLANKLINE>
     """
-    source = None if isinstance(data, pd.DataFrame) else open_path(Path(data), None)
+    source = None if isinstance(data, pd.DataFrame) else open_place(data, None)
     if not isinstance(source, NpzSource | IdxSource | FolderSource):
         proposals, shown = proposals_for(data, header=header)
         return draft_of(proposals, shown=shown)
@@ -94,18 +98,21 @@ def draft_schema(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = 
     return _draft([entry, entry_of(Proposal(name="label", kind="categorical"))], "shapes", Answers(target="label"))
 
 
-def proposals_for(data: str | os.PathLike[str] | pd.DataFrame, *, header: bool = False) -> tuple[list[Proposal], str]:
+def proposals_for(data: Structured, *, header: bool = False) -> tuple[list[Proposal], str]:
     """What may be proposed for each column of a table, and what it was told by."""
     if isinstance(data, pd.DataFrame):
         kinds = {str(name): _kind_of_pandas(kind) for name, kind in zip(data.columns, data.dtypes, strict=True)}
         return _some_kept([propose(name, kind) for name, kind in kinds.items()]), "types"
-    source = open_path(Path(data), None)
-    if isinstance(source, CsvSource):
+    source = open_place(data, None)
+    types: dict[str, Any] | None = getattr(source, "types", None)
+    if isinstance(source, CsvSource | FilesSource) and types is None:
         _require_header(source.names, data, header=header)
         shown = "the header line; a CSV file shows no types"
         return _some_kept([propose(name, "categorical", is_known=False) for name in source.names]), shown
-    if isinstance(source, TableSource):
-        found = [propose(name, _kind_of_arrow(kind)) for name, kind in source.types.items()]
+    if types == {}:  # a database without types
+        return _some_kept([propose(name, "categorical", is_known=False) for name in source.names]), "names; no types"
+    if types is not None:
+        found = [propose(name, _kind_of_arrow(kind)) for name, kind in types.items()]
         return _some_kept(found), "names and types"
     raise SourceError(f"{data} is no table, and there is nothing to ask for pictures. Leave out --interactive.")
 

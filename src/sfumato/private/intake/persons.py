@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.ids import to_ids
-from sfumato.private.intake.sources import Source
+from sfumato.private.intake.source import Source
 from sfumato.private.intake.values import UnreadableTypeError, Values, rows_where
 from sfumato.private.kernel.randomness import NoiseSource
 

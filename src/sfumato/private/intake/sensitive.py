@@ -8,8 +8,11 @@ from typing import Any, NoReturn
 
 from sfumato.errors import PrivacyError, SchemaError
 from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.many_files import FilesSource
 from sfumato.private.intake.persons import LimitedSource
-from sfumato.private.intake.sources import Source, open_source
+from sfumato.private.intake.places import local_path
+from sfumato.private.intake.source import Source
+from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.together import brought_together
 from sfumato.private.intake.unchanged import Unchanged, fingerprint
 from sfumato.public.schema.schema import Batch, Schema, schema_of
@@ -48,17 +51,18 @@ class Sensitive:
         """Open a path or in-memory data under a schema; no row is read yet.
 
         Args:
-            data: a path, a frame, a table, or a dict of arrays; see `open_source`.
+            data: a path, a folder, a glob, a URL or a list of these, a `Query`, a frame, a table, or a dict of arrays; see
+                docs/guide/where-data-lives.md.
             schema: what is public about the data, or the path of its file.
 
         Raises:
             SourceError: the file is missing, is not what its name says, or lacks a declared column.
         """
         schema = schema_of(schema)
-        path = Path(data) if isinstance(data, str | os.PathLike) else None
+        path = local_path(data) if isinstance(data, str | os.PathLike) else None
         seen = "" if path is None else fingerprint(path)
         private_source = open_source(data, schema)
-        if path is not None:
+        if path is not None and not isinstance(private_source, FilesSource):  # which looks at each of its files
             private_source = Unchanged(private_source, path=path, seen=seen)
         if schema.unit.person is not None:
             private_source = LimitedSource(private_source, person=schema.unit.person, max_rows=schema.unit.max_rows)
@@ -154,6 +158,11 @@ def open_persons(sensitive: Sensitive, *, rows: int) -> Iterator[Batch]:
 def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:
     """The same rows under a schema that says more of them, as a discovery leaves it."""
     return Sensitive(_source_of(sensitive), schema=schema)
+
+
+def follows_values(sensitive: Sensitive) -> bool:
+    """Whether rows lie where their values say, as after ORDER BY: then a row that is replaced does not keep its place."""
+    return bool(getattr(_source_of(sensitive), "follows_values", False))
 
 
 def count_rows(sensitive: Sensitive) -> int:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,14 +11,22 @@ import pyarrow as pa
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.csv_file import CsvSource
+from sfumato.private.intake.many_files import FilesSource
 from sfumato.private.intake.pictures import FolderSource, IdxSource
-from sfumato.private.intake.tables import ArraySource, NpzSource, TableSource, frame_source
+from sfumato.private.intake.places import SUFFIXES, Place, local_path, names_several
+from sfumato.private.intake.query import Query, QuerySource, is_database, refuse_whole
+from sfumato.private.intake.same_rows import SameRows
+from sfumato.private.intake.source import Source
+from sfumato.private.intake.tables import ArraySource, NpzSource, TableSource, frame_source, no_details
 from sfumato.private.intake.unread_formats import unread_suffix
 from sfumato.private.intake.values import Values
 from sfumato.public.schema.schema import Schema
 from sfumato.public.schema.spelling import did_you_mean, words_of
 
-KNOWN = ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures or recordings"
+KNOWN = (
+    ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures, recordings or "
+    "tables"
+)
 
 _WHERE_LABELS = (
     "Labels are an array of an npz file, the labels-idx1 file beside an IDX file of images, or the names of the "
@@ -28,19 +36,6 @@ _WHERE_LABELS = (
 
 #: A longer name in a header is not repeated: it may be rows behind a quote that does not close.
 _LONGEST_NAME = 100
-
-
-class Source(Protocol):
-    """Rows that can be read again and again, some columns at a time."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns that the data has: public structure."""
-        ...
-
-    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
-        """Raw values of the named columns, at most `rows` rows at a time, in an order that never changes."""
-        ...
 
 
 class Renamed:
@@ -63,12 +58,12 @@ def open_source(data: Any, schema: Schema) -> Source:
     """Open a path or in-memory data, and check that its header has what the schema declares.
 
     Args:
-        data: a path (CSV, TSV, Parquet, npz, IDX, folder of pictures), a frame of pandas or polars, an Arrow table, a
-            dict of arrays, a structured array, a 2-D array with the schema's columns in order, (images, labels).
+        data: a path (CSV, TSV, Parquet, npz, IDX, folder of pictures or of tables), a glob, a URL, a list of these, a
+            `Query` of a database, a `pyarrow.dataset.Dataset`, a frame of pandas or polars, an Arrow table, a dict of
+            arrays, a structured array, a 2-D array with the schema's columns in order, (images, labels).
         schema: the public description of the data.
     """
-    is_path = isinstance(data, str | os.PathLike)
-    private_source = open_path(Path(data), schema) if is_path else _open_object(data, schema)
+    private_source = open_place(data, schema) if is_place(data) else _open_object(data, schema)
     renamed = _image_names(private_source, schema)
     needed = _needed(schema)
     named = Renamed(private_source, names=renamed) if renamed else private_source
@@ -79,13 +74,34 @@ def open_source(data: Any, schema: Schema) -> Source:
     return named
 
 
+def is_place(data: Any) -> bool:
+    """Whether data is said by where it lies: a path, a URL, a list of these, a query of a database."""
+    is_list = isinstance(data, list | tuple) and len(data) > 0
+    return isinstance(data, str | os.PathLike | Query) or (
+        is_list and all(isinstance(p, str | os.PathLike) for p in data)
+    )
+
+
+def open_place(data: Place | Sequence[Place] | Query, schema: Schema | None) -> Source:
+    """Open what lies somewhere; without a schema only its structure may be asked for."""
+    needed = [] if schema is None else _needed(schema)
+    if isinstance(data, Query):
+        private_query = QuerySource(data)
+        there = [name for name in needed if name in private_query.names]  # what is missing is refused by its name
+        return SameRows(private_query, needed=there, what=f"the query of {private_query.shown}")
+    if not isinstance(data, str | os.PathLike):
+        return FilesSource(data, wanted=needed)
+    if is_database(data):
+        raise refuse_whole(data)
+    path = local_path(data)
+    return FilesSource([data], wanted=needed) if path is None or names_several(data) else open_path(path, schema)
+
+
 def open_path(path: Path, schema: Schema | None) -> Source:
     """Open a file or folder by what its name says; without a schema only its structure may be asked for."""
     if path.is_dir():
-        if schema is not None and not schema.images:
-            raise SourceError(
-                f"{path} is a folder, and the schema declares no image column. Declare one, or give a file."
-            )
+        if not schema.images if schema is not None else _holds_tables(path):
+            return FilesSource([path], wanted=[] if schema is None else _needed(schema))
         return FolderSource(path, None if schema is None else schema.images[0])
     try:
         size = path.stat().st_size
@@ -111,7 +127,19 @@ def open_path(path: Path, schema: Schema | None) -> Source:
     raise SourceError(f"{path} has a suffix that is not known. {unread_suffix(path)}Known: {KNOWN}.")
 
 
+def _holds_tables(folder: Path) -> bool:
+    """Whether a folder is one of tables and not of pictures, told by the names in it."""
+    with no_details(folder, "a readable folder"):
+        return any(name.lower().endswith(SUFFIXES) for _, _, names in os.walk(folder) for name in names)
+
+
 def _open_object(data: Any, schema: Schema) -> Source:
+    if type(data).__module__.startswith("pyarrow._dataset"):  # imported when there is one, because it imports slowly
+        from sfumato.private.intake.arrow_dataset import DatasetSource
+
+        private_dataset = DatasetSource(data)
+        there = [name for name in _needed(schema) if name in private_dataset.names]
+        return SameRows(private_dataset, needed=there, what="the dataset")
     if isinstance(data, pd.DataFrame):
         return frame_source(data)
     if isinstance(data, pa.Table):

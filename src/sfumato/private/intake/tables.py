@@ -7,7 +7,7 @@ row holds, how many rows there are, or which of them is odd; Arrow's own message
 import gzip
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import DAMAGED, SourceError
+from sfumato.private.intake.messages import withheld
+from sfumato.private.intake.remote import RemotePath
 from sfumato.private.intake.values import Coded, UnreadableTypeError, Values
 
 
@@ -88,11 +90,11 @@ def _settle(values: Any, rows: slice = slice(None)) -> Values:
 class TableSource:
     """An Arrow table in memory, or a Parquet file: typed columns, read batch by batch."""
 
-    def __init__(self, table: pa.Table | Path) -> None:
+    def __init__(self, table: pa.Table | Path | RemotePath) -> None:
         self._table = table
-        if isinstance(table, Path):
-            with no_details(table, "a Parquet file"):
-                schema = pq.read_schema(table)
+        if isinstance(table, Path | RemotePath):
+            with no_details(table, "a Parquet file"), _for_arrow(table) as file:
+                schema = pq.read_schema(file)
         else:
             schema = table.schema
         require_distinct(schema.names, "the table")
@@ -102,13 +104,13 @@ class TableSource:
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """Batches of the table; texts stay dictionaries, which are cheap to map."""
-        if not isinstance(self._table, Path):
+        if not isinstance(self._table, Path | RemotePath):
             for batch in self._table.select(list(names)).to_batches(max_chunksize=rows):
                 yield dict(zip(names, batch.columns, strict=True))
             return
         texts = [n for n in names if pa.types.is_string(self.types[n]) or pa.types.is_large_string(self.types[n])]
-        with no_details(self._table, "a readable Parquet file"), pq.ParquetFile(
-            self._table, read_dictionary=texts, memory_map=False, pre_buffer=False
+        with no_details(self._table, "a readable Parquet file"), _for_arrow(self._table) as where, pq.ParquetFile(
+            where, read_dictionary=texts, memory_map=False, pre_buffer=False
         ) as file:  # fmt: skip
             for batch in file.iter_batches(batch_size=rows, columns=list(names)):
                 yield {name: batch.column(name) for name in names}
@@ -176,13 +178,9 @@ def read_block(stream: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any
     return np.frombuffer(content, dtype=dtype).reshape(shape)
 
 
-@contextmanager
-def no_details(path: Path, what: str) -> Iterator[None]:
+def no_details(path: Path | RemotePath, what: str) -> AbstractContextManager[None]:
     """Replace a reader's message, which may quote rows, by one about the file."""
-    try:
-        yield
-    except DAMAGED:
-        raise SourceError(f"{path} is not {what}: it is damaged, or not what its name says.") from None
+    return withheld(f"{path} is not {what}: it is damaged, or not what its name says.")
 
 
 def require_distinct(names: Sequence[str], where: str) -> None:
@@ -191,6 +189,13 @@ def require_distinct(names: Sequence[str], where: str) -> None:
         raise SourceError(f"{where} names a column twice in its header. Give each column its own name.")
 
 
-def open_binary(path: Path) -> Any:
+def open_binary(path: Path | RemotePath) -> Any:
     """The bytes of a file, unpacked where its name ends in .gz."""
-    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
+    if not path.name.lower().endswith(".gz"):
+        return path.open("rb")
+    return gzip.open(path if isinstance(path, Path) else path.open("rb"), "rb")
+
+
+def _for_arrow(path: Path | RemotePath) -> AbstractContextManager[Any]:
+    """What Arrow reads from: it opens local files better than Python does."""
+    return nullcontext(path) if isinstance(path, Path) else path.open("rb")

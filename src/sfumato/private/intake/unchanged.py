@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.sources import Source
+from sfumato.private.intake.remote import RemotePath
+from sfumato.private.intake.source import Source
 from sfumato.private.intake.values import Values
 
 #: The beginning and the end of a file are compared as well: a clock may be set back, and a footer lies at an end.
@@ -16,7 +17,7 @@ _EDGE_BYTES = 1 << 16
 class Unchanged:
     """A source from a file or folder that may be read only for as long as nobody writes there."""
 
-    def __init__(self, source: Source, *, path: Path, seen: str) -> None:
+    def __init__(self, source: Source, *, path: Path | RemotePath, seen: str) -> None:
         """Take what `fingerprint` gave before the source was opened."""
         self._source, self._path, self._seen, self.names = source, path, seen, source.names
 
@@ -34,7 +35,7 @@ class Unchanged:
             )
 
 
-def fingerprint(path: Path) -> str:
+def fingerprint(path: Path | RemotePath) -> str:
     """What changes when somebody writes to a file or into a folder; it never leaves this process. Empty where nothing is."""
     digest = hashlib.sha256()
     try:
@@ -47,13 +48,15 @@ def fingerprint(path: Path) -> str:
                 digest.update(stream.read(_EDGE_BYTES))
                 stream.seek(-min(_EDGE_BYTES, path.stat().st_size), os.SEEK_END)
                 digest.update(stream.read(_EDGE_BYTES))
-    except OSError:
+    except (OSError, SourceError):
         return ""
     return digest.hexdigest()
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path | RemotePath) -> Sequence[Path | RemotePath]:
     """The file with its neighbours of the same stem, where labels lie; or all that a folder of pictures holds."""
+    if isinstance(path, RemotePath):
+        return [path]
     if not path.is_dir():
         labels = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))
         return [path, labels] if labels != path and labels.exists() else [path]

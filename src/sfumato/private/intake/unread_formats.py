@@ -16,7 +16,7 @@ _BY_SUFFIX: dict[tuple[str, ...], tuple[str, str]] = {
     (".dta",): ("a Stata file", f"Read it with pandas.read_stata and {_FRAME}."),
     (".sas7bdat", ".xpt"): ("a SAS file", f"Read it with pandas.read_sas and {_FRAME}."),
     (".rds", ".rda", ".rdata"): ("an R file", "Write it in R with write.csv or arrow::write_parquet."),
-    (".sqlite", ".db", ".mdb", ".accdb", ".sql"): ("a database", "Export the table as CSV or Parquet."),
+    (".mdb", ".accdb", ".sql"): ("a database", "Export the table as CSV or Parquet."),
     (".pkl", ".pickle", ".joblib"): ("a pickle", "Write it as Parquet: a pickle can run code when it is opened."),
     (".zip", ".tar", ".tgz", ".7z", ".bz2", ".xz", ".zst"): ("packed", _UNPACK),
     (".txt", ".dat", ".tab"): ("a text of unknown form", _LINES),
