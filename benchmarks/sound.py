@@ -24,7 +24,7 @@ from sfumato.mechanisms import DPMix
 RUNS = Path(__file__).parent / "results" / "sound.jsonl"
 RECORDINGS, TESTED, DELTA = 3_000, 1_000, 1e-5
 EPSILONS = (1.0, 10.0)
-METHODS = {"auto": "auto", "dpmix": DPMix(mixtures=5_000, degree=256, classwise=True, labels="hard")}
+METHODS = {"auto": "auto", "dpmix": DPMix(mixtures=12_000, degree=256, classwise=True, labels="hard")}
 
 
 def run(seed: int, method: str | None, epsilon: float | None, recordings: int) -> list[dict[str, Any]]:
