@@ -202,4 +202,4 @@ def large(epsilon: float) -> str:
     >>> large(24.61), large(1019.2), large(1.48e9)
     ('24.6', '1,019', '1.48e+09')
     """
-    return f"{epsilon:.1f}" if epsilon < 100 else f"{epsilon:,.0f}" if epsilon < 1e5 else f"{epsilon:.3g}"
+    return f"{epsilon:.1f}" if epsilon < 100 else f"{epsilon:,.0f}" if epsilon < 1e7 else f"{epsilon / 1e9:.2f} billion"
