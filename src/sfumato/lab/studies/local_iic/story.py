@@ -200,6 +200,6 @@ def large(epsilon: float) -> str:
     """An epsilon, however large.
 
     >>> large(24.61), large(1019.2), large(1.48e9)
-    ('24.6', '1,019', '1.48e+09')
+    ('24.6', '1,019', '1.48 billion')
     """
     return f"{epsilon:.1f}" if epsilon < 100 else f"{epsilon:,.0f}" if epsilon < 1e7 else f"{epsilon / 1e9:.2f} billion"
