@@ -124,18 +124,18 @@ def _section(document: Document) -> Iterator[str]:
     yield ""
     yield f"The study: [{study}]({study}.md). {len(document['item'])} items."
     yield ""
-    yield "| item | in the document | here | published | as published, run here | honest epsilon | made sound | why |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield "| item, and where it is here | published | as published, run here | honest epsilon | made sound | why |"
+    yield "|---|---|---|---|---|---|"
     for item in document["item"]:
         values = [shown(item[key], study) for key in VALUES]
-        place = f'{item["place"]}: "{item["quote"]}"'
-        cells = [f"{item['name']} ({item['kind']})", place, _links(item.get("code", [])), item["published"], *values]
-        yield "| " + " | ".join(_cell(cell) for cell in (*cells, item["why"])) + " |"
+        stands = f'{item["place"]}: "{item["quote"]}"'
+        what = f"**{item['name']}** ({item['kind']})<br>{stands}<br>{_links(item.get('code', []))}"
+        yield "| " + " | ".join(_cell(cell) for cell in (what, item["published"], *values, item["why"])) + " |"
     yield ""
 
 
 def _links(codes: str | list[str]) -> str:
-    return "<br>".join(_link(code) for code in ([codes] if isinstance(codes, str) else codes)) or "not here"
+    return ", ".join(_link(code) for code in ([codes] if isinstance(codes, str) else codes)) or "not here"
 
 
 def _link(code: str) -> str:
