@@ -435,6 +435,9 @@ TINY: dict[str, Study] = {
     "dpmix-thesis": thesis_study.ThesisStudy(
         dataset="tiny-digits",
         quick=thesis_study.Sizes(
+            attacks=0,
+            learners=0,
+            steep_runs=1,
             fewer=100,
             train=_SHORT,
             train_noise=Training(epochs=2, learning_rate=1e-3, patience=1),

@@ -28,7 +28,7 @@ def _constants_of(module: str) -> str:
     while waiting:
         name = waiting.pop()
         if name not in seen:
-            tree = ast.parse(_file(name).read_text(encoding="utf-8"))
+            tree = ast.parse(_source(name))
             seen[name] = _constants(tree)
             waiting += _imported(tree)
     return "\n".join(sorted(line for lines in seen.values() for line in lines))  # wherever they stand: files move
@@ -37,6 +37,10 @@ def _constants_of(module: str) -> str:
 def _file(module: str) -> Traversable:
     package, _, name = module.rpartition(".")
     return files("sfumato").joinpath(*package.split(".")[1:], f"{name}.py")
+
+
+def _source(module: str) -> str:
+    return _file(module).read_text(encoding="utf-8")
 
 
 def _imported(tree: ast.Module) -> list[str]:

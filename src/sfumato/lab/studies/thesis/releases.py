@@ -64,7 +64,7 @@ class Releases:
             digits, mixtures=n_mixtures, degree=degree, noise_stddev=NOISE, n_classes=N_CLASSES, rng=rng
         )
         guess = partial(in_random_mixtures, images, degree=degree, records=len(digits))
-        return Made(self._examples(images, soft), main_epsilons(len(digits))["honest"], guess)
+        return Made(self._examples(images, soft), main_epsilons(len(digits), degree=degree)["honest"], guess)
 
     def _classwise(self, setting: Classwise, digits: Digits, seed: int) -> Made:
         rng, degree, copies = (

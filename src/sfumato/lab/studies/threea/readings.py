@@ -39,8 +39,8 @@ class Claim:
         """What is true of that noise where clusters do not depend on rows; as published they do, and nothing is true of it.
 
         >>> mnist = Claim(epsilon=1.0, delta=1e-5, features=784, classes=10)
-        >>> [round(mnist.honest_epsilon(reading), 2) for reading in READINGS]
-        [0.27, 1.0, 59.39]
+        >>> [round(mnist.honest_epsilon(reading), 1) for reading in READINGS]
+        [0.3, 1.0, 59.4]
         """
         mu = mu_of_budget(self.epsilon, delta=self.delta) * math.sqrt(self.features) / self.move(reading)
         return epsilon_of_mu(mu, delta=self.delta)

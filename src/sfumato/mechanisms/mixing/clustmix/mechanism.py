@@ -185,12 +185,15 @@ class ClustMix:
     def _find_clusters(self, view: Doors, space: ClusterSpace, classes: ClassMeans, about_classes: Lengths) -> Clusters:
         """Clusters that are large enough for the noise that their sums will have."""
         least_size = rows_within(about_classes.vector * view.noise_stddev("means", "sums"), sigma_max=self.sigma_max)
-        # As many clusters in each class as may hold the least number of rows; at least one.
-        most = self._clusters(space)
-        used = np.arange(most) < np.clip(np.floor(classes.counts / least_size), 1, most)[:, None]
+        used = self._used(classes.counts, least_size, space)
         centres, sizes = self._centres(view, space, about_classes, used=used)
         used = clustering.large_enough(sizes, used, least_size)
         return Clusters(clustering.set_aside(centres, used), used, least_size)
+
+    def _used(self, counts: Floats, least: int, space: ClusterSpace) -> Flags:
+        """As many clusters in each class as may hold the least number of rows; at least one."""
+        most = self._clusters(space)
+        return np.asarray(np.arange(most) < np.clip(np.floor(counts / least), 1, most)[:, None])
 
     def _centres(
         self, view: Doors, space: ClusterSpace, about_classes: Lengths, *, used: Flags
