@@ -106,19 +106,19 @@ class LouderGradients(Primitives):
 class SameCoinsForEveryMixture(Primitives):
     """The class-wise generator as published: one subset, noised again and again."""
 
-    def coins(self, step, *, first, n_rows, n_coins, rate):
-        chosen = super().coins(step, first=first, n_rows=n_rows, n_coins=1, rate=rate)
+    def coins(self, step, *, key, first, n_rows, n_coins, rate):
+        chosen = super().coins(step, key=key, first=first, n_rows=n_rows, n_coins=1, rate=rate)
         return (chosen[:, None] * n_coins + np.arange(n_coins)).ravel()
 
-    def subsets(self, step, *, n_subsets, size, population):
-        one = super().subsets(step, n_subsets=1, size=size, population=population)
+    def subsets(self, step, *, key, n_subsets, size, population):
+        one = super().subsets(step, key=key, n_subsets=1, size=size, population=population)
         return np.repeat(one, n_subsets, axis=0)
 
 
 class ShuffledBatches(Primitives):
     """Every row once per epoch in batches of a fixed size, accounted as coins."""
 
-    def coins(self, step, *, first, n_rows, n_coins, rate):
+    def coins(self, step, *, key, first, n_rows, n_coins, rate):
         order = np.random.default_rng(n_rows).permutation(n_rows)
         size = max(1, round(n_rows * rate))
         batches = [order[(np.arange(size) + m * size) % n_rows] * n_coins + m for m in range(n_coins)] if n_rows else []
@@ -126,19 +126,19 @@ class ShuffledBatches(Primitives):
 
 
 class TwiceTheRate(Primitives):
-    def coins(self, step, *, first, n_rows, n_coins, rate):
-        return super().coins(step, first=first, n_rows=n_rows, n_coins=n_coins, rate=min(1.0, 2 * rate))
+    def coins(self, step, *, key, first, n_rows, n_coins, rate):
+        return super().coins(step, key=key, first=first, n_rows=n_rows, n_coins=n_coins, rate=min(1.0, 2 * rate))
 
 
 class SubsetsOfTheFirstRows(Primitives):
-    def subsets(self, step, *, n_subsets, size, population):
+    def subsets(self, step, *, key, n_subsets, size, population):
         half = max(size, population // 2)
-        return super().subsets(step, n_subsets=n_subsets, size=size, population=half)
+        return super().subsets(step, key=key, n_subsets=n_subsets, size=size, population=half)
 
 
 class LoadedDice(Primitives):
-    def dice(self, step, *, first, n_rows, sides):
-        return super().dice(step, first=first, n_rows=n_rows, sides=sides) // 2
+    def dice(self, step, *, key, first, n_rows, sides):
+        return super().dice(step, key=key, first=first, n_rows=n_rows, sides=sides) // 2
 
 
 class TwiceTheRateOfChoices(Primitives):

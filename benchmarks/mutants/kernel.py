@@ -224,8 +224,8 @@ KERNEL = (
         "the class-wise generator as published: averaging takes the noise away",
         (
             _PRIMITIVES,
-            "return sampling.heads(n_rows * n_coins, rate=rate, source=self.source)",
-            "return (sampling.heads(n_rows, rate=rate, source=self.source)[:, None] * n_coins + np.arange(n_coins)).ravel()",
+            "return sampling.coins(key, first=first, n_rows=n_rows, n_coins=n_coins, rate=rate)",
+            "return (sampling.coins(key, first=first, n_rows=n_rows, n_coins=1, rate=rate)[:, None] * n_coins + np.arange(n_coins)).ravel()",
         ),
         probes=("mixtures",),
     ),
@@ -241,7 +241,7 @@ KERNEL = (
         "who takes part is known",
         (
             "private/kernel/membership.py",
-            "return primitives.coins(step, first=first, n_rows=n_rows, n_coins=1, rate=step.sampling.rate)",
+            "return primitives.coins(step, key=key, first=first, n_rows=n_rows, n_coins=1, rate=step.sampling.rate)",
             "return np.arange(round(n_rows * step.sampling.rate))",
         ),
         tests=("tests/private/test_gradients.py", "-k", "contract"),
@@ -262,8 +262,8 @@ KERNEL = (
         "averaging takes the noise away",
         (
             _PRIMITIVES,
-            "return sampling.subsets(n_subsets, size=size, population=population, source=self.source)",
-            "return np.repeat(sampling.subsets(1, size=size, population=population, source=self.source), n_subsets, axis=0)",
+            "return sampling.subsets(n_subsets, size=size, population=population, source=KeyStream(key))",
+            "return np.repeat(sampling.subsets(1, size=size, population=population, source=KeyStream(key)), n_subsets, axis=0)",
         ),
         probes=("fixed",),
     ),
@@ -278,8 +278,8 @@ KERNEL = (
         "teachers and bins are not who they should be",
         (
             _PRIMITIVES,
-            "return sampling.uniform_below(sides, count=n_rows, source=self.source)",
-            "return sampling.uniform_below(sides, count=n_rows, source=self.source) // 2",
+            "return sampling.dice(key, first=first, n_rows=n_rows, sides=sides)",
+            "return sampling.dice(key, first=first, n_rows=n_rows, sides=sides) // 2",
         ),
         probes=("bins",),
     ),
@@ -439,7 +439,7 @@ KERNEL = (
     _mutant(
         "batches are not filled up",
         "the bits of a row follow the number of rows",
-        ("private/rows/prepared.py", "        if n_rows < self.rows:\n", "        if n_rows < 0:\n"),
+        ("private/rows/batches.py", "        if n_rows < self.rows:\n", "        if n_rows < 0:\n"),
         tests=("tests/private/test_row_alone.py", "-k", "one_shape"),
     ),
     _mutant(

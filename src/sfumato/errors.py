@@ -47,6 +47,10 @@ class PrivacyError(SfumatoError):
     """Something tried to take private rows past the boundary."""
 
 
+class EngineError(SfumatoError):
+    """The engine that adds up rows is not there, has stopped, or is not the same everywhere."""
+
+
 class ModelError(SfumatoError):
     """A model was asked for something that its measurements do not support."""
 

@@ -9,7 +9,10 @@ from sfumato.fitted import Fitted
 from sfumato.mechanism import Mechanism, as_mechanism, record_of
 from sfumato.private.discovering import discover
 from sfumato.private.doors_only import doors_of
-from sfumato.private.intake.sensitive import Sensitive, opened
+from sfumato.private.engines.choose import engine_of
+from sfumato.private.engines.engine import Engine
+from sfumato.private.engines.here import HERE
+from sfumato.private.intake.sensitive import Sensitive, opened, with_key
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.rows.freed import give_back
@@ -30,6 +33,7 @@ def fit(
     schema: Schema | str | Path | None = None,
     seed: int | None = None,
     source: NoiseSource | None = None,
+    engine: Any = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
     """Measure private rows within the budget and build a model from what was measured.
@@ -41,13 +45,15 @@ def fit(
         schema: What is public about data that was not opened yet, or the path of its file.
         seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
+        engine: Where rows are kept and added up: `local` (processes of this machine, the default), `dask`, `spark`, an
+            address behind a colon, or a client or session that is open already. The measurements are the same on all.
         on_step: Told the name of each step as it begins.
     """
     private = opened(data, schema)
     chosen = as_mechanism(mechanism, private.schema)
     asked = budget_of(budget, rows=private.schema.rows)
     primitives = Primitives(source or NoiseSource())
-    return fit_with(primitives, chosen, private, asked, seed=seed, on_step=on_step)
+    return fit_with(primitives, chosen, private, asked, seed=seed, engine=engine_of(engine), on_step=on_step)
 
 
 def fit_with(
@@ -57,6 +63,7 @@ def fit_with(
     budget: Budget,
     *,
     seed: int | None = None,
+    engine: Engine = HERE,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
     """The same with other primitives than the package's own: for twins. The certificate then says `non_private`."""
@@ -64,17 +71,24 @@ def fit_with(
     chosen = as_mechanism(mechanism, schema)
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     record = record_of(chosen)
+    if schema.unit.person is not None:
+        data = with_key(data, primitives.key())
 
     if schema.unknown:
         refuse_sampling(chosen.steps(sketch(schema), budget))  # before any row is read
-    discovered = discover(data, budget=budget, primitives=primitives, on_step=on_step) if schema.unknown else None
+    discovered = (
+        discover(data, budget=budget, primitives=primitives, on_step=on_step, engine=engine) if schema.unknown else None
+    )
     prior, before = None, Answers()
     if discovered is not None:
         schema, data, prior, before = discovered.schema, discovered.data, discovered.plan.event, discovered.answers
     planned = make_plan(chosen.steps(schema, budget), budget=budget, unit=schema.unit, rows=schema.rows, prior=prior)
-    view = View(data, plan=planned, primitives=primitives, schema=schema, on_step=on_step)
-    with few_threads():
-        measurements = chosen.measure(doors_of(view), schema)
+    view = View(data, plan=planned, primitives=primitives, schema=schema, on_step=on_step, engine=engine)
+    try:
+        with few_threads():
+            measurements = chosen.measure(doors_of(view), schema)
+    finally:
+        view.close()
     answers = before | view.answers
     del view  # and with it the rows that it kept in memory
     give_back()

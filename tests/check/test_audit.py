@@ -23,7 +23,7 @@ MIX = DPMix(mixtures=40, degree=3)
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch):
     """Many releases of few rows: a batch need not hold a thousand of them."""
-    monkeypatch.setattr("sfumato.private.rows.prepared._MOST_ROWS", 64)
+    monkeypatch.setattr("sfumato.private.rows.batches._MOST_ROWS", 64)
 
 
 def scores(primitives: type[Primitives], *, epsilon: float, canary: bool) -> np.ndarray:

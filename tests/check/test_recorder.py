@@ -33,7 +33,7 @@ def coins(primitives: Recorder, n_rows: int, *, piece: int = 7) -> np.ndarray:
     heads = np.zeros((n_rows, 4), dtype=bool)
     for first in range(0, n_rows, piece):
         n = min(piece, n_rows - first)
-        cells = primitives.coins(STEP, first=first, n_rows=n, n_coins=4, rate=0.3)
+        cells = primitives.coins(STEP, key=bytes(32), first=first, n_rows=n, n_coins=4, rate=0.3)
         heads[first + cells // 4, cells % 4] = True
     return heads
 
@@ -49,8 +49,8 @@ def test_known_rows_keep_their_coins_and_new_ones_take_part(places) -> None:
 
 def test_known_rows_keep_their_dice() -> None:
     then = Record()
-    before = recorder(then).dice(BINS, first=0, n_rows=20, sides=4)
-    after = recorder(Record(), answers=then, new=(3,)).dice(BINS, first=0, n_rows=21, sides=4)
+    before = recorder(then).dice(BINS, key=bytes(32), first=0, n_rows=20, sides=4)
+    after = recorder(Record(), answers=then, new=(3,)).dice(BINS, key=bytes(32), first=0, n_rows=21, sides=4)
     assert (np.delete(after, 3) == before).all()
 
 

@@ -8,4 +8,4 @@ from helpers import set_constant
 @pytest.fixture
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same doors with fewer rows at a time: the contract suite measures some fifty times."""
-    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 32)
+    set_constant(monkeypatch, "sfumato.private.rows.batches._MOST_ROWS", 32)

@@ -43,7 +43,7 @@ def run_clause(clause: str, learner, schema: sf.Schema, primitives=None, n_rows:
 @pytest.fixture
 def _small_batches(monkeypatch):
     """The same doors with fewer rows at a time, and fewer looks: the contract suite measures some fifty times."""
-    set_constant(monkeypatch, "sfumato.private.rows.prepared._MOST_ROWS", 16)
+    set_constant(monkeypatch, "sfumato.private.rows.batches._MOST_ROWS", 16)
     for module in ("cnn", "scattering"):
         set_constant(monkeypatch, f"sfumato.mechanisms.learners.{module}._LOOKS", 1)
 

@@ -271,7 +271,7 @@ def test_prepared_columns_are_kept_and_act_on_each_row_alone() -> None:
 
 
 def test_rows_that_do_not_fit_are_read_again(monkeypatch) -> None:
-    monkeypatch.setattr("sfumato.private.rows.prepared.MOST_BYTES", 1000)
+    monkeypatch.setattr("sfumato.private.rows.room.MOST_BYTES", 1000)
     step = Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),), uses=2)
     view, _ = open_view(ONE_COLUMN, {"x": np.full(9000, 0.5)}, (step,))
     view.prepare("same", lambda b: b["x"])

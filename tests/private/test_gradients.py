@@ -617,9 +617,9 @@ class ClipsTheAverage(Primitives):
 
 
 class SameBatchEachStep(Primitives):
-    def coins(self, step, *, first, n_rows, n_coins, rate):
+    def coins(self, step, *, key, first, n_rows, n_coins, rate):
         if not hasattr(self, "kept"):
-            self.kept = super().coins(step, first=first, n_rows=n_rows, n_coins=n_coins, rate=rate)
+            self.kept = super().coins(step, key=key, first=first, n_rows=n_rows, n_coins=n_coins, rate=rate)
         return self.kept
 
 
@@ -628,7 +628,7 @@ class NextBatchEachStep(Primitives):
 
     place = 0
 
-    def coins(self, step, *, first, n_rows, n_coins, rate):
+    def coins(self, step, *, key, first, n_rows, n_coins, rate):
         size = round(n_rows * rate)
         chosen = (self.place + np.arange(size)) % n_rows
         self.place += size
@@ -638,8 +638,8 @@ class NextBatchEachStep(Primitives):
 class NoiseFollowsTheBatch(Primitives):
     """Noise for the batch that was drawn instead of for the plan."""
 
-    def coins(self, step, *, first, n_rows, n_coins, rate):
-        chosen = super().coins(step, first=first, n_rows=n_rows, n_coins=n_coins, rate=rate)
+    def coins(self, step, *, key, first, n_rows, n_coins, rate):
+        chosen = super().coins(step, key=key, first=first, n_rows=n_rows, n_coins=n_coins, rate=rate)
         self.factor = len(chosen) / (n_rows * rate)
         return chosen
 

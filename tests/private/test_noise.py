@@ -182,9 +182,9 @@ def test_whatever_is_drawn_comes_from_the_stream_and_from_nowhere_else() -> None
     draws = {
         "noise": lambda p: p.noise((40,)),
         "noisy": lambda p: p.noisy(np.zeros(40, dtype=np.int64), step="s", block="b"),
-        "coins": lambda p: p.coins(step, first=0, n_rows=40, n_coins=9, rate=0.3),
-        "dice": lambda p: p.dice(step, first=0, n_rows=40, sides=9),
-        "subsets": lambda p: p.subsets(step, n_subsets=9, size=5, population=40),
+        "coins": lambda p: p.coins(step, key=p.key(), first=0, n_rows=40, n_coins=9, rate=0.3),
+        "dice": lambda p: p.dice(step, key=p.key(), first=0, n_rows=40, sides=9),
+        "subsets": lambda p: p.subsets(step, key=p.key(), n_subsets=9, size=5, population=40),
         "choose": lambda p: [p.choose([0, 1, 2], step="s", block="b", rate=1) for _ in range(40)],
         "respond": lambda p: p.respond(np.zeros((40, 1), int), step="s", block="b", categories=9, parts=2**20),
         "order": lambda p: p.order(40, step="s"),

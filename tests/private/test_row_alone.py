@@ -19,7 +19,8 @@ from sfumato.private.doors_only import doors_of
 from sfumato.private.intake.quiet import silence
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
-from sfumato.private.rows.prepared import PreparedRows, batch_rows
+from sfumato.private.rows.batches import batch_rows
+from sfumato.private.rows.prepared import PreparedRows
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.private.view import View
 from sfumato.public.budget import Budget

@@ -159,7 +159,7 @@ def test_a_known_seed_repeats_the_draw_for_studies():
     source = open_source({"row": np.arange(50), "who": np.zeros(50)}, schema)
 
     def draw(seed):
-        limited = LimitedSource(source, person="who", max_rows=5, randomness=NoiseSource(research_seed=seed))
+        limited = LimitedSource(source, person="who", max_rows=5, key=NoiseSource(research_seed=seed).key())
         return next(limited.chunks(["row"], rows=50))["row"].tolist()
 
     assert draw(1) == draw(1) != draw(2)

@@ -269,14 +269,14 @@ def run_clause(clause, mechanism=SIDES, *, schema=schemas.TABLE, primitives=Prim
 class DealsOut(Primitives):
     """Teachers by the places of rows, which everybody can count: one row more, and all behind it move."""
 
-    def dice(self, step, *, first, n_rows, sides):
+    def dice(self, step, *, key, first, n_rows, sides):
         return (first + np.arange(n_rows)) % sides
 
 
 class KeyedByAConstant(Primitives):
     """Dice that are the same in every run."""
 
-    def dice(self, step, *, first, n_rows, sides):
+    def dice(self, step, *, key, first, n_rows, sides):
         return np.random.default_rng([1, first]).integers(sides, size=n_rows)
 
 

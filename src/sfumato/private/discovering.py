@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.private.doors.discovery import frequent_texts
+from sfumato.private.engines.engine import Engine
+from sfumato.private.engines.here import HERE
 from sfumato.private.intake.sensitive import Sensitive, with_schema
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.view import View
@@ -34,18 +36,25 @@ class Discovered:
 
 
 def discover(
-    data: Sensitive, *, budget: Budget, primitives: Primitives, on_step: Callable[[str], None] = lambda name: None
+    data: Sensitive,
+    *,
+    budget: Budget,
+    primitives: Primitives,
+    on_step: Callable[[str], None] = lambda name: None,
+    engine: Engine = HERE,
 ) -> Discovered:
     """Fill in what the schema leaves open, with a tenth of the budget."""
     schema = data.schema
     planned = plan_discovery(schema, schema.unknown, budget=budget)
-    view = View(data, plan=planned.plan, primitives=primitives, schema=schema, on_step=on_step)
+    view = View(data, plan=planned.plan, primitives=primitives, schema=schema, on_step=on_step, engine=engine)
     view.noisy_sum(ROWS, lambda batch: {"rows": np.zeros((n_rows_of(batch), 1), dtype=np.int64)})
     if planned.numbers:
         view.noisy_sum(BOUNDS, lambda batch: {c.name: cell_of(batch[c.name])[:, None] for c in planned.numbers})
     found = discovered_bounds(planned, view.answers)
     if planned.texts:
         on_step("categories")
-        found |= with_categories(planned, frequent_texts(data, planned, primitives=primitives))
+        private_counts = view.private_texts([column.name for column in planned.texts])
+        found |= with_categories(planned, frequent_texts(private_counts, planned, primitives=primitives))
+    view.close()
     complete = schema.with_columns(found)
     return Discovered(complete, with_schema(data, complete), planned, view.answers)

@@ -7,7 +7,8 @@ docs/kernel.md leads through this folder.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -16,27 +17,27 @@ import numpy as np
 from sfumato.errors import PlanError, PrivacyError
 from sfumato.private.doors import reports, votes
 from sfumato.private.doors.gradients import GradientSum
+from sfumato.private.engines.engine import Engine
+from sfumato.private.engines.here import HERE
+from sfumato.private.engines.task import GROUP, MIXTURES, Task, Texts
 from sfumato.private.intake.quiet import silence
 from sfumato.private.intake.sensitive import Sensitive, count_rows, follows_values
 from sfumato.private.kernel import choice, sums
 from sfumato.private.kernel.arrays import Integers
-from sfumato.private.kernel.membership import members_of, taking_part
-from sfumato.private.kernel.mixing import add_members
-from sfumato.private.kernel.persons import Numbered, of_whole_persons
+from sfumato.private.kernel.membership import taking_part
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.rows.prepared import Piece, PreparedRows
+from sfumato.private.rows.batches import Piece
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.budget import Budget
 from sfumato.public.machine.torch_extra import default_device
-from sfumato.public.plan import grid
 from sfumato.public.plan.answers import Answers, by_parameter
 from sfumato.public.plan.choice import Expected, on_offer, tables_of
 from sfumato.public.plan.doors import Device, GroupOf, Loss, Noisy, PerRecord, Queries, Tensors, Train
 from sfumato.public.plan.gradient_step import gradient_block, microbatch_rows
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.probe import take
-from sfumato.public.plan.step import KnownPartition, Step
-from sfumato.public.schema.schema import Schema
+from sfumato.public.plan.step import KnownPartition, Step, WithoutReplacement
+from sfumato.public.schema.schema import Batch, Schema
 
 #: Told the name of every step that is charged.
 OnStep = Callable[[str], None]
@@ -47,9 +48,16 @@ class View:
     """Private rows as a mechanism may use them: by the doors, within the plan."""
 
     def __init__(
-        self, data: Sensitive, *, plan: Plan, primitives: Primitives, schema: Schema, on_step: OnStep = lambda _: None
+        self,
+        data: Sensitive,
+        *,
+        plan: Plan,
+        primitives: Primitives,
+        schema: Schema,
+        on_step: OnStep = lambda _: None,
+        engine: Engine = HERE,
     ) -> None:
-        """Open the data for exactly the accesses of the plan."""
+        """Open the data for exactly the accesses of the plan; sums over rows are made where the engine keeps them."""
         if plan.unit != data.schema.unit:
             raise PrivacyError("the plan protects another unit than the data is read for. Plan by the data's schema.")
         if follows_values(data) and any(isinstance(step.sampling, KnownPartition) for step in plan.steps):
@@ -57,7 +65,7 @@ class View:
                 "a known partition needs rows that keep their place when one of them is replaced, and these lie in the order "
                 "of their values. Write them to a file in another order, or sample in another way."
             )
-        self.__rows = PreparedRows(data, schema=schema, keep=sum(step.uses for step in plan.steps) > 1)
+        self.__rows = engine.open(data, schema=schema, plan=plan, primitives=primitives)
         self.__data, self.__plan, self.__schema = data, plan, schema
         self.__primitives, self.__on_step, self.__process = primitives, on_step, os.getpid()
         self.__used: dict[str, int] = {}
@@ -97,12 +105,7 @@ class View:
         step = self._charge(step_name)
         if step.door != "noisy_sum":
             raise PlanError(f"step {step.name!r} plans no sum. Use the door {step.door}.")
-        row_map = self._row_map(per_record, step)
-        private_sums = sums.nothing(step)
-        with silence():
-            mapped, together = self._mapped(step, row_map), step.clips_persons(self.__plan.unit)
-            for private_rows in of_whole_persons(mapped) if together else mapped:
-                sums.add_rows(private_sums, private_rows, step=step, plan=self.__plan, primitives=self.__primitives)
+        private_sums = self._reduced(step, per_record)
         return self._release(step, sums.on_grid(private_sums, step=step, plan=self.__plan))
 
     def noisy_mixtures(self, step_name: str, per_record: PerRecord, *, group_of: GroupOf | None = None) -> Noisy:
@@ -113,23 +116,16 @@ class View:
         step = self._charge(step_name)
         if (step.groups > 1) != (group_of is not None):
             raise PlanError(f"step {step.name!r} plans {step.groups} groups: give group_of if and only if several.")
-        row_map = self._row_map(per_record, step)
-        group_map = group_of and self.__rows.row_map(lambda batch: {"group": np.asarray(group_of(batch))})
-        row_norm = grid.norm_in_units(self.__plan.noise_multiplier(step.name))
-        private_sums = np.zeros((step.groups * step.mixtures, step.width), dtype=np.int64)
+        if step.door != "noisy_mixtures":
+            raise PlanError(f"step {step.name!r} plans no mixtures. Use the door {step.door}.")
+        population = step.sampling.population if isinstance(step.sampling, WithoutReplacement) else None
         with silence():
-            members = members_of(step, self.__primitives, count_rows=lambda: count_rows(self.__data))
-            for piece in self.__rows:
-                private_values, counts = row_map(piece.batch, n_rows=piece.n_rows)
-                integers = sums.row_integers(private_values, step=step, plan=self.__plan, primitives=self.__primitives)
-                rows, mixtures = members(piece.first, piece.n_rows)
-                if group_map:
-                    private_groups, grouped = group_map(piece.batch, n_rows=piece.n_rows)
-                    group = np.clip(private_groups["group"][:, 0].astype(np.int64), 0, step.groups - 1)
-                    mixtures, counts = group[rows] * step.mixtures + mixtures, counts & grouped
-                rows, mixtures = rows[counts[rows]], mixtures[counts[rows]]
-                add_members(private_sums, integers=integers, rows=rows, mixtures=mixtures, row_norm=row_norm)
-        return self._release(step, sums.split_by_block(private_sums, step))
+            agrees = population is None or count_rows(self.__data) == population
+        if not agrees:
+            raise PlanError(f"the plan says {population} rows, the data another number. Set rows in the schema.")
+        both = per_record if group_of is None else partial(_with_groups, per_record, group_of)
+        private_sums = self._reduced(step, both)
+        return self._release(step, sums.split_by_block(private_sums[MIXTURES], step))
 
     def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
         """Which table departs most from what is expected of it, by the exponential mechanism.
@@ -170,7 +166,7 @@ class View:
         step = self._charge(step_name)
         with silence():
             asked = votes.Ballot(train, queries, step=step, plan=self.__plan)
-            private_counts = asked.counted(self.__rows, primitives=self.__primitives)
+            private_counts = asked.counted(self.__rows, primitives=self.__primitives, key=self._key(step))
         return self._release(step, private_counts)
 
     def noisy_gradients(
@@ -186,13 +182,18 @@ class View:
             microbatch: How many gradients are computed at once; fewer where memory does not suffice.
         """
         step = self._charge(step_name)
-        gradients = self._gradient_sum(step, parameters, (loss, device, microbatch))
+        gradients, key = self._gradient_sum(step, parameters, (loss, device, microbatch)), self._key(step)
         with silence():
-            private_sum = gradients.over(take(piece.batch, chosen) for piece, chosen in self._taking_part(step))
+            private_sum = gradients.over(take(piece.batch, chosen) for piece, chosen in self._taking_part(step, key))
         (measured,) = self._release(step, {step.blocks[0].name: private_sum}).values()
         return by_parameter(measured, parameters)
 
     # What follows is the inside of the doors. Nothing here returns a number without noise to a mechanism.
+
+    def private_texts(self, names: Sequence[str]) -> Texts:
+        """How often each text occurs: for the door of discovery, which adds noise and lets out what is frequent."""
+        with silence():
+            return self.__rows.texts(names)
 
     def _charge(self, step_name: str) -> Step:
         if os.getpid() != self.__process:
@@ -209,32 +210,34 @@ class View:
         """The map, tried on public rows; its batches are smaller where the step is wide."""
         fitting = max(1, _CELLS_PER_BATCH // step.columns)
         row_map = self.__rows.row_map(per_record, most_rows=2 ** (fitting.bit_length() - 1))
-        if row_map.widths != {block.name: block.columns for block in step.blocks}:
+        if {n: w for n, w in row_map.widths.items() if n != GROUP} != {b.name: b.columns for b in step.blocks}:
             wanted = ", ".join(f"{block.name} ({block.columns} columns)" for block in step.blocks)
             raise PlanError(f"step {step.name!r}: per_record must give exactly the blocks {wanted}, row by row.")
         return row_map
 
-    def _taking_part(self, step: Step) -> Iterator[tuple[Piece, Integers]]:
+    def _key(self, step: Step) -> bytes:
+        """A new key for the coins of every use of a step that draws any."""
+        return self.__primitives.key() if step.draws else b""
+
+    def _reduced(self, step: Step, per_record: PerRecord) -> sums.Sums:
+        """Map and reduce, wherever the rows are: exact integers, and private."""
+        row_map = self._row_map(per_record, step)
+        task = Task(step, self.__plan, per_record, row_map.rows, row_map.digest, self._key(step))
+        with silence():
+            private_sums = self.__rows.reduced(task, row_map)
+        while self.__rows.remarks:
+            warnings.warn(self.__rows.remarks.pop(), stacklevel=4)
+        return private_sums
+
+    def _taking_part(self, step: Step, key: bytes) -> Iterator[tuple[Piece, Integers]]:
         """Every batch, and which of its rows take part. The coins fall before anything is computed."""
         for piece in self.__rows:
-            yield piece, taking_part(step, self.__primitives, first=piece.first, n_rows=piece.n_rows)
-
-    def _mapped(self, step: Step, row_map: RowMap) -> Iterator[Numbered]:
-        """What a map gives for the rows that take part, less those over which it has stumbled; and whose they are."""
-        for piece, chosen in self._taking_part(step):
-            private_values, counts = row_map(piece.batch, n_rows=piece.n_rows)
-            rows = chosen[counts[chosen]]
-            yield take(private_values, rows) if len(rows) < piece.n_rows else private_values, piece.units[rows]
+            yield piece, taking_part(step, self.__primitives, key=key, first=piece.first, n_rows=piece.n_rows)
 
     def _counts(self, step: Step, per_record: PerRecord) -> Integers:
         """The tables of a choice, counted exactly; anew where the map is another."""
         if self.__kept.get(step.name, (None,))[0] is not per_record:
-            row_map, tables = self._row_map(per_record, step), tables_of(step)
-            private_counts = np.zeros(sum(tables.widths), dtype=np.int64)
-            with silence():
-                for private_rows, _ in self._mapped(step, row_map):
-                    choice.add_rows(private_counts, private_rows[tables.name], tables=tables)
-            self.__kept[step.name] = (per_record, private_counts)
+            self.__kept[step.name] = (per_record, self._reduced(step, per_record)[tables_of(step).name])
         return np.asarray(self.__kept[step.name][1])
 
     def _gradient_sum(self, step: Step, parameters: Tensors, asked: tuple[Loss, Device, int | None]) -> GradientSum:
@@ -254,3 +257,11 @@ class View:
         """Add noise, once. Here private numbers become public ones."""
         noisy = {name: self.__primitives.noisy(s, step=step.name, block=name) for name, s in private_sums.items()}
         return self.answers.taken(self.__plan, step.name, self.__used[step.name] - 1, noisy)
+
+    def close(self) -> None:
+        """Forget the rows, wherever they are."""
+        self.__rows.close()
+
+
+def _with_groups(per_record: PerRecord, group_of: GroupOf, batch: Batch) -> Batch:
+    return {**per_record(batch), GROUP: np.asarray(group_of(batch))}

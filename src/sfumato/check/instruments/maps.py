@@ -12,7 +12,7 @@ from sfumato.check.instruments.canonical import Leaf, digest, leaves
 from sfumato.check.instruments.noted import NotedMap, NotedTeacher
 from sfumato.errors import ContractError
 from sfumato.private.intake.quiet import silence
-from sfumato.private.rows.prepared import batch_rows
+from sfumato.private.rows.batches import batch_rows
 from sfumato.private.rows.row_alone import frozen, is_close
 from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import Batch, Schema

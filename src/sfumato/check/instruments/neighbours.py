@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.check.instruments import rows as made
-from sfumato.private.rows.prepared import batch_rows
+from sfumato.private.rows.batches import batch_rows
 from sfumato.public.plan.probe import take
 from sfumato.public.schema.schema import Schema
 

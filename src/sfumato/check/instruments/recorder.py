@@ -108,9 +108,9 @@ class Recorder(Primitives):
         self._record.answers[key] = answer.copy()
         return answer
 
-    def coins(self, step: Step, *, first: int, n_rows: int, n_coins: int, rate: float) -> Integers:
+    def coins(self, step: Step, *, key: bytes, first: int, n_rows: int, n_coins: int, rate: float) -> Integers:
         """Note whose coins fall on heads; known rows have the coins that they had."""
-        cells = self._inner.coins(step, first=first, n_rows=n_rows, n_coins=n_coins, rate=rate)
+        cells = self._inner.coins(step, key=key, first=first, n_rows=n_rows, n_coins=n_coins, rate=rate)
         rows, mixtures = np.divmod(cells, n_coins)
         if self._then is not None:
             rows, mixtures = self._as_then(step, first=first, n_rows=n_rows)
@@ -122,9 +122,9 @@ class Recorder(Primitives):
         self._note(step, cells // n_coins + first, cells % n_coins, n_rows=n_rows)
         return cells
 
-    def dice(self, step: Step, *, first: int, n_rows: int, sides: int) -> Integers:
+    def dice(self, step: Step, *, key: bytes, first: int, n_rows: int, sides: int) -> Integers:
         """Note each row's die; known rows have the side that they had."""
-        thrown = self._inner.dice(step, first=first, n_rows=n_rows, sides=sides)
+        thrown = self._inner.dice(step, key=key, first=first, n_rows=n_rows, sides=sides)
         if self._then is not None:
             rows, before = self._as_then(step, first=first, n_rows=n_rows)
             # In mixtures, new rows meet in the first. A person's teacher is for the door to settle: rows keep their dice.
@@ -133,15 +133,15 @@ class Recorder(Primitives):
         self._note(step, np.arange(first, first + n_rows), thrown, n_rows=n_rows)
         return thrown
 
-    def subsets(self, step: Step, *, n_subsets: int, size: int, population: int) -> NDArray[np.int32]:
+    def subsets(self, step: Step, *, key: bytes, n_subsets: int, size: int, population: int) -> NDArray[np.int32]:
         """Note the subsets, or give those of then: the number of rows is public, so places mean the same rows."""
-        chosen = self._inner.subsets(step, n_subsets=n_subsets, size=size, population=population)
-        key = (step.name, self._use(step))
+        chosen = self._inner.subsets(step, key=key, n_subsets=n_subsets, size=size, population=population)
+        use = (step.name, self._use(step))
         if self._then is not None:
-            chosen = self._then.subsets[key]
+            chosen = self._then.subsets[use]
         for place in self._always:  # in every subset, at the cost of another row
             chosen[:, 0] = np.where((chosen == place).any(axis=1), chosen[:, 0], place)
-        self._record.subsets[key] = chosen
+        self._record.subsets[use] = chosen
         mixtures = np.repeat(np.arange(n_subsets), size)
         self._note(step, chosen.ravel().astype(np.int64), mixtures, n_rows=population)
         return chosen

@@ -1,22 +1,18 @@
 """The door of discovery: texts that are common enough to be let out. Proof: docs/proofs/discovery.md."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 
-from sfumato.private.intake.quiet import silence
-from sfumato.private.intake.sensitive import Sensitive, open_batches
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.plan.discovery import TEXTS, DiscoveryPlan
 
 
-def frequent_texts(data: Sensitive, planned: DiscoveryPlan, *, primitives: Primitives) -> dict[str, tuple[str, ...]]:
+def frequent_texts(
+    private_counts: Mapping[str, Counter[str]], planned: DiscoveryPlan, *, primitives: Primitives
+) -> dict[str, tuple[str, ...]]:
     """For each text column the values whose noisy count passes the threshold, in the order of the alphabet."""
-    private_counts: dict[str, Counter[str]] = {column.name: Counter() for column in planned.texts}
-    with silence():
-        for private_batch in open_batches(data):
-            for name, private_counter in private_counts.items():
-                private_counter.update(value for value in private_batch[name].tolist() if value is not None)
     passed = {}
     for name, private_counter in private_counts.items():
         private_values = sorted(private_counter)

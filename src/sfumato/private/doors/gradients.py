@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.errors import ContractError, PlanError
 from sfumato.private.doors.program import Program, repeatable
 from sfumato.private.kernel.arrays import Integers
-from sfumato.private.rows.prepared import regrouped
+from sfumato.private.rows.batches import regrouped
 from sfumato.public.machine.torch_extra import is_out_of_memory, need_torch
 from sfumato.public.plan import gradient_words as words
 from sfumato.public.plan.doors import Loss, Tensor, Tensors

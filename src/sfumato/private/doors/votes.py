@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import ContractError, PlanError
+from sfumato.private.engines.engine import Rows
 from sfumato.private.kernel.arrays import Integers
 from sfumato.private.kernel.primitives import Primitives
-from sfumato.private.rows.prepared import PreparedRows
 from sfumato.private.rows.row_alone import Columns
 from sfumato.public.plan.doors import Queries, Train
 from sfumato.public.plan.plan import Plan
@@ -38,11 +38,12 @@ class Ballot:
         self._queries.flags.writeable = False  # what one teacher wrote there, the next would read
         self._units = int(plan.units_per_one(step.name, self._planned.name))
 
-    def counted(self, rows: PreparedRows, *, primitives: Primitives) -> dict[str, Integers]:
+    def counted(self, rows: Rows, *, primitives: Primitives, key: bytes) -> dict[str, Integers]:
         """How many teachers vote for each class of each query, in units of the grid. What this gives back is private."""
         self._try(rows)
         private_counts = np.zeros((self._planned.queries, self._planned.classes), dtype=np.int64)
-        for private_part in parts(rows, step=self._step, teachers=self._planned.teachers, primitives=primitives):
+        asked = parts(rows, step=self._step, teachers=self._planned.teachers, primitives=primitives, key=key)
+        for private_part in asked:
             private_votes = self._votes_or_none(private_part)
             voting = np.flatnonzero(private_votes != _NO_VOTE)
             private_counts[voting, private_votes[voting]] += 1
@@ -62,7 +63,7 @@ class Ballot:
             raise ContractError("a teacher must give one class for each query, as whole numbers.")
         return votes
 
-    def _try(self, rows: PreparedRows) -> None:
+    def _try(self, rows: Rows) -> None:
         """Train on public rows, on others, and on the first again: teachers that know of each other are not apart."""
         n = min(rows.rows, _PUBLIC_ROWS)
         # Of the type that private parts have: training must not be able to tell them apart.
@@ -75,12 +76,12 @@ class Ballot:
             )
 
 
-def parts(rows: PreparedRows, *, step: Step, teachers: int, primitives: Primitives) -> Iterator[Batch]:
+def parts(rows: Rows, *, step: Step, teachers: int, primitives: Primitives, key: bytes) -> Iterator[Batch]:
     """The rows of each teacher that has any. A unit's die is that of its first row, so that its rows stay together."""
     private_pieces = list(rows)
     if not private_pieces:
         return
-    dice = [primitives.dice(step, first=p.first, n_rows=p.n_rows, sides=teachers) for p in private_pieces]
+    dice = [primitives.dice(step, key=key, first=p.first, n_rows=p.n_rows, sides=teachers) for p in private_pieces]
     units = np.concatenate([piece.units for piece in private_pieces])
     _, firsts, unit_of_row = np.unique(units, return_index=True, return_inverse=True)
     private_teachers = np.concatenate(dice)[firsts][unit_of_row]

@@ -22,6 +22,8 @@ class SameRows:
         self._private_seen: bytes | None = None
         self.follows_values = getattr(source, "follows_values", False)
         self.types: dict[str, Any] = getattr(source, "types", {})
+        #: Engines compare parts by their own digests.
+        self.parts = getattr(source, "parts", None)
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The source's chunks; after the last one, a look at whether they were the same as before."""

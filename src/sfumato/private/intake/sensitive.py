@@ -3,6 +3,7 @@
 import operator
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -155,9 +156,35 @@ def open_persons(sensitive: Sensitive, *, rows: int) -> Iterator[Batch]:
     yield from brought_together(read, source.numbers(rows=rows), person=person, rows=rows)
 
 
+@dataclass(frozen=True)
+class RawParts:
+    """Rows as they lie, for engines that read them there: some parts, and whose rows they are."""
+
+    rows: Any
+    person: str | None = None
+    max_rows: int = 1
+    key: bytes = field(default=b"", repr=False)
+
+
+def open_parts(sensitive: Sensitive) -> RawParts | None:
+    """Parts that can be read by themselves, by another process too; None where there is only one way in. For engines alone."""
+    source = _source_of(sensitive)
+    if not isinstance(source, LimitedSource):
+        rows = getattr(source, "parts", None)
+        return None if rows is None else RawParts(rows)
+    rows = getattr(source.source, "parts", None)
+    return None if rows is None else RawParts(rows, source.person, source.max_rows, source.key)
+
+
 def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:
     """The same rows under a schema that says more of them, as a discovery leaves it."""
     return Sensitive(_source_of(sensitive), schema=schema)
+
+
+def with_key(sensitive: Sensitive, key: bytes) -> Sensitive:
+    """The same data; where persons have more rows than they may, which of them count is drawn by this key."""
+    source = _source_of(sensitive)
+    return Sensitive(source.keyed(key), schema=sensitive.schema) if isinstance(source, LimitedSource) else sensitive
 
 
 def follows_values(sensitive: Sensitive) -> bool:

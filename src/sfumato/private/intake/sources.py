@@ -140,6 +140,12 @@ def _open_object(data: Any, schema: Schema) -> Source:
         private_dataset = DatasetSource(data)
         there = [name for name in _needed(schema) if name in private_dataset.names]
         return SameRows(private_dataset, needed=there, what="the dataset")
+    if type(data).__module__.startswith("dask"):
+        from sfumato.private.intake.dask_frame import DaskSource
+
+        private_frame = DaskSource(data)
+        there = [name for name in _needed(schema) if name in private_frame.names]
+        return SameRows(private_frame, needed=there, what="the Dask frame")
     if isinstance(data, pd.DataFrame):
         return frame_source(data)
     if isinstance(data, pa.Table):

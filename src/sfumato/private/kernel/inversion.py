@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.private.kernel.arrays import Flags, Small, Words, compile_kernel
-from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.kernel.randomness import KeyStream
 
 MAX_THRESHOLDS = 2**15 - 1
 _GUIDE_BITS = 16
@@ -39,18 +39,18 @@ class InversionTable:
         guide = np.where(first[1:] == first[:-1], first[:-1], -1)
         return InversionTable(tuple(thresholds), prefixes, guide.astype(np.int16))
 
-    def draw(self, count: int, *, source: NoiseSource) -> Small:
+    def draw(self, count: int, *, source: KeyStream) -> Small:
         """Draw `count` independent values."""
         return self.invert(source.words(count), source=source)[0]
 
-    def invert(self, words: Words, *, source: NoiseSource) -> tuple[Small, Flags]:
+    def invert(self, words: Words, *, source: KeyStream) -> tuple[Small, Flags]:
         """The value of every word by its leading 32 bits, and which values these left open and further bits settled."""
         values, is_open = _invert(words, self.prefixes, self.guide)
         for at in np.flatnonzero(is_open):
             values[at] = self.settle(int(words[at]), source=source)
         return values, is_open
 
-    def settle(self, word: int, *, source: NoiseSource) -> int:
+    def settle(self, word: int, *, source: KeyStream) -> int:
         """The value of a word whose leading 32 bits equal those of a threshold, with 96 further bits."""
         more = source.words(2)
         uniform = word >> 32 << 96 | int(more[0]) << 32 | int(more[1]) >> 32

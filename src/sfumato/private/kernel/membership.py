@@ -7,35 +7,36 @@ import numpy as np
 
 from sfumato.errors import PlanError
 from sfumato.private.kernel.arrays import Integers, Small
-from sfumato.private.kernel.primitives import Primitives
+from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.public.plan.step import EachRow, Everyone, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 
 #: For the rows [first, first + n_rows) of the data: who of them (counted from first) takes part, and in which mixture.
 Members = Callable[[int, int], tuple[Integers, Integers]]
 
 
-def taking_part(step: Step, primitives: Primitives, *, first: int, n_rows: int) -> Integers:
+def taking_part(step: Step, primitives: RowPrimitives, *, key: bytes, first: int, n_rows: int) -> Integers:
     """Which of the next rows take part in this use of a step that plans one sum."""
     if isinstance(step.sampling, Poisson):
-        return primitives.coins(step, first=first, n_rows=n_rows, n_coins=1, rate=step.sampling.rate)
+        return primitives.coins(step, key=key, first=first, n_rows=n_rows, n_coins=1, rate=step.sampling.rate)
     return np.arange(n_rows)
 
 
-def members_of(step: Step, primitives: Primitives, *, count_rows: Callable[[], int]) -> Members:
-    """Who takes part in which mixture of a step. `count_rows` is asked only where the number of rows is public."""
+def members_of(step: Step, primitives: RowPrimitives, *, key: bytes) -> Members:
+    """Who takes part in which mixture of a use of a step, whose key this is."""
     n_mixtures = step.mixtures
     match step.sampling:
         case Poisson(rate) if step.is_mixed:
-            coins = partial(primitives.coins, step, n_coins=n_mixtures, rate=rate)
+            coins = partial(primitives.coins, step, key=key, n_coins=n_mixtures, rate=rate)
             return lambda first, n_rows: np.divmod(coins(first=first, n_rows=n_rows), n_mixtures)
         case SecretBins():
-            return lambda first, n: (np.arange(n), primitives.dice(step, first=first, n_rows=n, sides=n_mixtures))
+            dice = partial(primitives.dice, step, key=key, sides=n_mixtures)
+            return lambda first, n_rows: (np.arange(n_rows), dice(first=first, n_rows=n_rows))
         case KnownPartition():
             return lambda first, n_rows: (np.arange(n_rows), (first + np.arange(n_rows)) % n_mixtures)
         case WithoutReplacement(degree, population):
-            if count_rows() != population:
-                raise PlanError(f"the plan says {population} rows, the data another number. Set rows in the schema.")
-            return _by_subset(primitives.subsets(step, n_subsets=n_mixtures, size=degree, population=population))
+            return _by_subset(
+                primitives.subsets(step, key=key, n_subsets=n_mixtures, size=degree, population=population)
+            )
         case Everyone() | Poisson() | EachRow():
             raise PlanError(f"step {step.name!r} plans no mixtures. Use the door {step.door}.")
 

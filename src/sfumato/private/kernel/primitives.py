@@ -10,27 +10,15 @@ from sfumato.private.kernel import choice, clip, responses, sampling
 from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
 from sfumato.private.kernel.gaussian import rounded_gaussian
 from sfumato.private.kernel.persons import Together
-from sfumato.private.kernel.randomness import NoiseSource, is_own_and_secure
+from sfumato.private.kernel.randomness import KeyStream, NoiseSource, is_own_and_secure
 from sfumato.public.certificate.certificate import Status
 from sfumato.public.plan.block import Dense, Outer
 from sfumato.public.plan.doors import Tensor
 from sfumato.public.plan.step import Step
 
 
-class Primitives:
-    """What the doors are built of. docs/kernel.md names the promise, the proof and the twin of each."""
-
-    def __init__(self, source: NoiseSource) -> None:
-        """Draw from this stream, and from no other."""
-        self.source = source
-
-    @property
-    def status(self) -> Status:
-        """What a release may be called that was made with these."""
-        # On one object, too, a method may be exchanged.
-        if type(self) is not Primitives or vars(self).keys() != {"source"}:
-            return "non_private"
-        return "certified" if is_own_and_secure(self.source) else "research"
+class RowPrimitives:
+    """What is done to rows where they lie: functions of the rows, of public facts and of the key of a use, and no stream."""
 
     def clip(self, values: Values, *, block: Dense, noise_multiplier: float) -> Small:
         """Rows as integers whose norm is at most the block's bound."""
@@ -48,20 +36,45 @@ class Primitives:
         """What carries the lengths of clipped rows, shortened so that no person's sum is longer than the step's bound."""
         return together.shortened(lengths)
 
-    def coins(self, step: Step, *, first: int, n_rows: int, n_coins: int, rate: float) -> Integers:
+    def coins(self, step: Step, *, key: bytes, first: int, n_rows: int, n_coins: int, rate: float) -> Integers:
         """Which of `n_coins` coins for each of `n_rows` rows fall on heads, as row * n_coins + coin, ascending.
 
-        `step` and `first`, the place of the first row in the data, are for those who note what is drawn.
+        `first` is the place of the first row in the data; `step` is for those who note what is drawn.
         """
-        return sampling.heads(n_rows * n_coins, rate=rate, source=self.source)
+        return sampling.coins(key, first=first, n_rows=n_rows, n_coins=n_coins, rate=rate)
 
-    def dice(self, step: Step, *, first: int, n_rows: int, sides: int) -> Integers:
+    def dice(self, step: Step, *, key: bytes, first: int, n_rows: int, sides: int) -> Integers:
         """One fair die for each row."""
-        return sampling.uniform_below(sides, count=n_rows, source=self.source)
+        return sampling.dice(key, first=first, n_rows=n_rows, sides=sides)
 
-    def subsets(self, step: Step, *, n_subsets: int, size: int, population: int) -> Small:
+    def subsets(self, step: Step, *, key: bytes, n_subsets: int, size: int, population: int) -> Small:
         """Independent uniform subsets, one a row."""
-        return sampling.subsets(n_subsets, size=size, population=population, source=self.source)
+        return sampling.subsets(n_subsets, size=size, population=population, source=KeyStream(key))
+
+
+class Primitives(RowPrimitives):
+    """What the doors are built of. docs/kernel.md names the promise, the proof and the twin of each."""
+
+    def __init__(self, source: NoiseSource) -> None:
+        """Draw from this stream, and from no other."""
+        self.source = source
+
+    @property
+    def status(self) -> Status:
+        """What a release may be called that was made with these."""
+        if not self.may_travel:
+            return "non_private"
+        return "certified" if is_own_and_secure(self.source) else "research"
+
+    @property
+    def may_travel(self) -> bool:
+        """Whether these are the package's own, so that a worker elsewhere has the same for its rows."""
+        # On one object, too, a method may be exchanged.
+        return type(self) is Primitives and vars(self).keys() == {"source"}
+
+    def key(self) -> bytes:
+        """A fresh secret key for the coins of one use of a step."""
+        return self.source.key()
 
     def choose(self, private_scores: list[int], *, step: str, block: str, rate: int) -> int:
         """The place of one score, by the exponential mechanism. What this gives back is public."""

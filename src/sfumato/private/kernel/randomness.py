@@ -1,4 +1,4 @@
-"""The stream that all privacy randomness is drawn from: AES-256 in counter mode."""
+"""The streams that all privacy randomness is drawn from: AES-256 in counter mode."""
 
 import hashlib
 import os
@@ -6,7 +6,7 @@ import threading
 from typing import NoReturn
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from sfumato.errors import PrivacyError
@@ -15,7 +15,27 @@ from sfumato.public.certificate.certificate import KNOWN_RANDOMNESS, SECRET_RAND
 _ZEROS = memoryview(bytes(1 << 18))
 
 
-class NoiseSource:
+class KeyStream:
+    """The words of one key, always the same: whoever draws them again, in another process too, draws the same.
+
+    `number` names one of 2^64 streams of the key, of 2^64 blocks each, so that no two of them share a word.
+    """
+
+    def __init__(self, key: bytes, *, number: int = 0) -> None:
+        """Begin a stream at its first word."""
+        self._cipher = Cipher(algorithms.AES(key), modes.CTR(number.to_bytes(8, "big") + bytes(8))).encryptor()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next `count` words of the stream, each uniform on 64 bits."""
+        # Encrypting zeros yields the key stream itself. update_into wants room for one block more.
+        stream = np.empty(count + 2, dtype=np.uint64)
+        for start in range(0, 8 * count, _ZEROS.nbytes):
+            size = min(_ZEROS.nbytes, 8 * count - start)
+            self._cipher.update_into(_ZEROS[:size], stream.view(np.uint8).data[start:])
+        return stream[:count]
+
+
+class NoiseSource(KeyStream):
     """Unpredictable 64-bit words, and nothing else: every distribution is built on them exactly.
 
     Without a seed the key comes from the operating system and the stream is cryptographically secure. With a seed
@@ -34,7 +54,8 @@ class NoiseSource:
         """Key the stream from the operating system, or from a seed for tests and studies."""
         self.is_secure, self._process = research_seed is None, os.getpid()
         seeded = None if research_seed is None else hashlib.sha256(b"sfumato %d" % research_seed).digest()
-        self._cipher, self._one_at_a_time = _stream(seeded or os.urandom(32)), threading.Lock()
+        super().__init__(seeded or os.urandom(32))
+        self._one_at_a_time = threading.Lock()
 
     @property
     def description(self) -> str:
@@ -45,27 +66,23 @@ class NoiseSource:
         """The next `count` words of the stream, each uniform on 64 bits."""
         if os.getpid() != self._process:
             self._leave_the_parent()
-        # Encrypting zeros yields the key stream itself. update_into wants room for one block more.
-        stream = np.empty(count + 2, dtype=np.uint64)
         with self._one_at_a_time:
-            for start in range(0, 8 * count, _ZEROS.nbytes):
-                size = min(_ZEROS.nbytes, 8 * count - start)
-                self._cipher.update_into(_ZEROS[:size], stream.view(np.uint8).data[start:])
-        return stream[:count]
+            return super().words(count)
+
+    def key(self) -> bytes:
+        """A fresh key, for draws that must fall the same when they are made again."""
+        return self.words(4).tobytes()
 
     def _leave_the_parent(self) -> None:
         if not self.is_secure:
             raise PrivacyError("a seeded NoiseSource cannot be used in a forked process: it would repeat its noise.")
         # A new lock too: the parent's may be taken by a thread that is not here.
-        self._cipher, self._one_at_a_time = _stream(os.urandom(32)), threading.Lock()
+        super().__init__(os.urandom(32))
+        self._one_at_a_time = threading.Lock()
         self._process = os.getpid()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a NoiseSource cannot be copied or pickled: two copies would draw the same noise.")
-
-
-def _stream(key: bytes) -> CipherContext:
-    return Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
 
 
 def is_own_and_secure(source: NoiseSource) -> bool:

@@ -1,4 +1,8 @@
-"""Who takes part: coins, fixed-size subsets and bins, drawn exactly from the secure stream."""
+"""Who takes part: coins, fixed-size subsets and bins, drawn exactly.
+
+Coins and dice of rows are functions of a secret key and of the row's place in the data: drawn again, by another process too,
+they fall the same.
+"""
 
 import math
 from functools import lru_cache
@@ -8,10 +12,12 @@ import numpy as np
 
 from sfumato.private.kernel.arrays import Integers, Small, compile_kernel
 from sfumato.private.kernel.inversion import MAX_THRESHOLDS, InversionTable
-from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.kernel.randomness import KeyStream
 
 _LARGEST = np.uint64(2**64 - 1)
 _CHUNK = 1 << 16  # choices at a time: they stay in the processor's cache
+#: Rows whose coins come from one stream, a constant of nature here: another number would give every row another coin.
+_ROWS = 1024
 
 
 @lru_cache(maxsize=8)
@@ -29,12 +35,12 @@ def _gap_table(rate: float) -> InversionTable:
     return InversionTable.from_thresholds(thresholds)
 
 
-def heads(n_coins: int, *, rate: float, source: NoiseSource) -> Integers:
+def heads(n_coins: int, *, rate: float, source: KeyStream) -> Integers:
     """The positions of the heads among `n_coins` coins of probability `rate`, in ascending order.
 
     Costs as much as there are heads, not coins.
 
-    >>> heads(5, rate=1.0, source=NoiseSource(research_seed=0)).tolist()
+    >>> heads(5, rate=1.0, source=KeyStream(bytes(32))).tolist()
     [0, 1, 2, 3, 4]
     """
     if rate == 1.0:
@@ -52,7 +58,32 @@ def heads(n_coins: int, *, rate: float, source: NoiseSource) -> Integers:
     return positions[: np.searchsorted(positions, n_coins)]
 
 
-def uniform_below(bound: int | Integers, *, count: int, source: NoiseSource) -> Integers:
+def coins(key: bytes, *, first: int, n_rows: int, n_coins: int, rate: float) -> Integers:
+    """Which of `n_coins` coins for each of the rows from place `first` on fall on heads, as row * n_coins + coin, ascending.
+
+    >>> every = coins(bytes(32), first=0, n_rows=3000, n_coins=2, rate=0.1)
+    >>> some = coins(bytes(32), first=1000, n_rows=500, n_coins=2, rate=0.1) + 2 * 1000
+    >>> bool((some == every[(every >= 2000) & (every < 3000)]).all())
+    True
+    """
+    found = [np.empty(0, dtype=np.int64)]
+    for stretch in range(first // _ROWS, -(-(first + n_rows) // _ROWS)):
+        fallen = heads(_ROWS * n_coins, rate=rate, source=KeyStream(key, number=stretch))
+        found.append(fallen + (stretch * _ROWS - first) * n_coins)
+    fallen = np.concatenate(found)
+    return fallen[slice(*np.searchsorted(fallen, [0, n_rows * n_coins]))]
+
+
+def dice(key: bytes, *, first: int, n_rows: int, sides: int) -> Integers:
+    """One fair die for each of the rows from place `first` on."""
+    thrown = [np.empty(0, dtype=np.int64)]
+    for stretch in range(first // _ROWS, -(-(first + n_rows) // _ROWS)):
+        sides_up = uniform_below(sides, count=_ROWS, source=KeyStream(key, number=stretch))
+        thrown.append(sides_up[max(first - stretch * _ROWS, 0) : first + n_rows - stretch * _ROWS])
+    return np.concatenate(thrown)
+
+
+def uniform_below(bound: int | Integers, *, count: int, source: KeyStream) -> Integers:
     """Independent uniform integers in [0, bound), with one bound or one for each.
 
     Without bias: words past the last full multiple of their bound are drawn again.
@@ -65,10 +96,10 @@ def uniform_below(bound: int | Integers, *, count: int, source: NoiseSource) -> 
     return (words % bounds).astype(np.int64)
 
 
-def subsets(n_subsets: int, *, size: int, population: int, source: NoiseSource) -> Small:
+def subsets(n_subsets: int, *, size: int, population: int, source: KeyStream) -> Small:
     """Independent uniform subsets, one a row: Floyd's algorithm, exact.
 
-    >>> sorted(subsets(1, size=3, population=3, source=NoiseSource(research_seed=0))[0].tolist())
+    >>> sorted(subsets(1, size=3, population=3, source=KeyStream(bytes(32)))[0].tolist())
     [0, 1, 2]
     """
     out = np.empty((n_subsets, size), dtype=np.int32)

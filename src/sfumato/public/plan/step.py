@@ -192,6 +192,11 @@ class Step:
         """Whether the cost needs an accountant for subsampling."""
         return isinstance(self.sampling, Poisson | WithoutReplacement)
 
+    @property
+    def draws(self) -> bool:
+        """Whether coins, dice or subsets decide which rows take part where."""
+        return self.votes is not None or isinstance(self.sampling, Poisson | SecretBins | WithoutReplacement)
+
     def diameter(self) -> float:
         """The largest distance between two rows' contributions, in whitened units (2 for a ball)."""
         if self.votes:  # its norm is that of a change already

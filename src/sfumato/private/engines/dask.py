@@ -1,0 +1,158 @@
+"""Rows on a Dask cluster: one that is there already, or one of this machine that ends with the release.
+
+Parts are futures. They stay in the memory of the workers that made them; when a worker dies, Dask makes them again from where
+they came, and their digests say whether they are the same.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from sfumato.errors import EngineError
+from sfumato.private.engines import part as parts
+from sfumato.private.engines.cluster import ClusterRows, keeps_rows_here, numbers_of
+from sfumato.private.engines.engine import Rows
+from sfumato.private.engines.here import HERE
+from sfumato.private.engines.task import Task
+from sfumato.private.intake.sensitive import Sensitive
+from sfumato.private.kernel.primitives import Primitives
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.schema import Schema
+
+#: Parts for each worker: few enough that tasks are long, and enough that a slow worker holds nobody up.
+_PARTS_PER_WORKER = 4
+#: What a cluster that is made here is told: no page, no rows on a disk, no values in logs.
+_SETTINGS = {
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.pause": 0.9,
+    "distributed.admin.log-length": 0,
+    "distributed.diagnostics.computations.max-history": 0,
+}
+
+
+class Dask:
+    """A cluster by its address, by a client that is open, or one that is made here."""
+
+    def __init__(self, address: str | None = None, *, client: Any = None) -> None:
+        """Nothing is connected yet."""
+        self._address, self._client = address, client
+
+    def open(self, data: Sensitive, *, schema: Schema, plan: Plan, primitives: Primitives) -> Rows:
+        """Rows on the cluster; here where a step needs them in one place."""
+        if keeps_rows_here(plan, primitives):
+            rows = HERE.open(data, schema=schema, plan=plan, primitives=primitives)
+            rows.remarks.append(
+                "a step of this mechanism needs all rows in one place, so they are read by this process and not by the cluster."
+            )
+            return rows
+        client, made = (self._client, None) if self._client is not None else _connected(self._address)
+        keep = sum(step.uses for step in plan.steps) > 1
+        return DaskRows(data, schema=schema, keep=keep, primitives=primitives, client=client, made=made)
+
+
+class DaskRows(ClusterRows):
+    """Parts as futures of a client."""
+
+    def __init__(
+        self, data: Sensitive, *, schema: Schema, keep: bool, primitives: Primitives, client: Any, made: Any
+    ) -> None:
+        """Take a connected client, and the cluster if it was made for this release."""
+        super().__init__(data, schema=schema, keep=keep, primitives=primitives)
+        self._client, self._made, self._parts = client, made, list[Any]()
+
+    @property
+    def n_workers(self) -> int:
+        """How many tasks run at once."""
+        return max(1, int(sum(self._client.nthreads().values())))
+
+    def read(self, raw: Sequence[Any]) -> None:
+        """One task for each part: it reads its rows and keeps them."""
+        self._parts = [self._submit(parts.packed, self._facts, some) for some in self._groups(raw)]
+
+    def read_persons(self, raw: Sequence[Any], *, person: str, key: bytes, max_rows: int) -> None:
+        """Ids first, as keyed hashes; then rows go to the parts of their persons."""
+        groups = self._groups(raw)
+        hashed = [self._submit(parts.hashed, some, person, key) for some in groups]
+        by_part, numbers = numbers_of(self._gathered(hashed), key=key, max_rows=max_rows)
+        ends = parts.person_ends(numbers, parts=len(groups))
+        split = [self._submit(parts.split, self._facts, g, n, ends) for g, n in zip(groups, by_part, strict=True)]
+        self._parts = [
+            self._submit(parts.joined, self._facts, *(self._submit(parts.chosen, private, at) for private in split))
+            for at in range(len(ends))
+        ]
+
+    def ship(self, made: Iterable[parts.Part]) -> None:
+        """Send parts to the workers in turn, as they are read."""
+        self._parts = [self._client.scatter(private_part, hash=False) for private_part in made]
+
+    def facts(self) -> Mapping[int, Any]:
+        """Rows and digest of every part."""
+        asked = [self._submit(parts.facts_of, private_part) for private_part in self._parts]
+        return dict(enumerate(self._gathered(asked)))
+
+    def add_column(self, facts: parts.Facts) -> None:
+        """New parts from the old ones, which are let go of."""
+        self._parts = [self._submit(parts.prepared, facts, private_part) for private_part in self._parts]
+
+    def sums(self, facts: parts.Facts, task: Task, firsts: Sequence[int]) -> Mapping[int, Any]:
+        """Digest and sums of every part."""
+        (told,) = self._client.scatter([(facts, task)], broadcast=True, hash=False)
+        asked = [self._submit(parts.reduced_by, told, p, first) for p, first in zip(self._parts, firsts, strict=True)]
+        return dict(enumerate(self._gathered(asked)))
+
+    def texts_by_part(self, facts: parts.Facts, names: Sequence[str]) -> Mapping[int, Any]:
+        """Digest and counts of texts of every part."""
+        asked = [self._submit(parts.texts, facts, private_part, list(names)) for private_part in self._parts]
+        return dict(enumerate(self._gathered(asked)))
+
+    def close(self) -> None:
+        """Let go of the futures, and end the cluster if it was made here."""
+        super().close()
+        self._parts = []
+        if self._made is not None:
+            self._client.close()
+            self._made.close()
+            self._made = None
+
+    def _groups(self, raw: Sequence[Any]) -> list[Any]:
+        """Rows that follow each other, a few parts for each worker."""
+        if any(hasattr(private_part, "dask") for private_part in raw):  # partitions of a frame, not computed yet
+            raw = self._client.compute(list(raw))
+        groups = list(parts.in_groups(raw, groups=_PARTS_PER_WORKER * self.n_workers))
+        return groups or [[]]
+
+    def _submit(self, work: Any, *arguments: Any) -> Any:
+        # Every task has a name of its own: by default it would follow from its arguments, which hold keys.
+        return self._client.submit(work, *arguments, pure=False)
+
+    def _gathered(self, futures: Sequence[Any]) -> list[Any]:
+        lost = import_module("distributed.client").FutureCancelledError
+        killed = import_module("distributed.scheduler").KilledWorker
+        try:
+            answers: list[Any] = self._client.gather(list(futures))
+        except (killed, lost, TimeoutError, OSError):  # a line that is closed is an OSError
+            raise EngineError(
+                "the cluster lost a part of the rows and could not read it again, so nothing is released. Are workers ended for "
+                "want of memory? Give files that all workers can read, or more memory."
+            ) from None
+        return answers
+
+
+def _connected(address: str | None) -> tuple[Any, Any]:
+    try:
+        dask, distributed = import_module("dask"), import_module("distributed")
+    except ImportError:
+        raise EngineError(
+            "engine 'dask' needs Dask, which is not installed. Run: pip install 'sfumato[dask]'"
+        ) from None
+    try:
+        if address is not None:
+            return distributed.Client(address, timeout=10, set_as_default=False), None
+        with dask.config.set(_SETTINGS):
+            made = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL)
+            return distributed.Client(made, set_as_default=False), made
+    except (OSError, TimeoutError, ValueError):
+        where = "on this machine" if address is None else f"at {address}"
+        raise EngineError(f"no Dask cluster answers {where}. Check the address, and that the scheduler runs.") from None

@@ -1,0 +1,215 @@
+"""The default: processes on all cores of this machine. One process where the data is small, so that small tables pay nothing.
+
+The driver reads, encodes and packs; each process keeps every n-th part of the rows, and adds up its own. Processes are started
+as programs of their own, not as copies of this one, so that a script needs no main guard and no thread is torn.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from multiprocessing import Pipe
+from typing import Any
+
+from sfumato.errors import EngineError
+from sfumato.private.engines import worker
+from sfumato.private.engines.here import RowsHere
+from sfumato.private.engines.task import Task, added
+from sfumato.private.intake.sensitive import Sensitive
+from sfumato.private.kernel.primitives import Primitives
+from sfumato.private.kernel.sums import Sums
+from sfumato.private.rows import room
+from sfumato.private.rows.batches import Piece
+from sfumato.private.rows.prepared import pieces_of
+from sfumato.private.rows.row_alone import RowMap
+from sfumato.public.plan.doors import GroupOf
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.schema import Schema
+
+#: Cells (rows times numbers in a row) from which on several processes are faster than one, their start included.
+_MANY_CELLS = 6_000_000
+#: Batches that go to one process together.
+_PART = 32
+_MOST_PROCESSES = 16
+#: Doors whose inside is a sum over rows. Others need all rows in one place.
+TRAVELLING = ("noisy_sum", "noisy_mixtures", "noisy_choice")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+class Local:
+    """Processes of this machine, made when there are enough rows for them and ended with the release."""
+
+    def __init__(self, processes: int | None = None) -> None:
+        """Take how many processes there may be; as many as cores unless told otherwise."""
+        self._processes = processes or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
+
+    def open(self, data: Sensitive, *, schema: Schema, plan: Plan, primitives: Primitives) -> RowsHere:
+        """Rows stay in this process where a step needs them in one place, or reads them only once."""
+        passes = sum(step.uses for step in plan.steps)
+        travels = primitives.may_travel and all(step.door in TRAVELLING for step in plan.steps) and passes > 1
+        processes = self._processes if travels and sys.platform != "win32" else 1
+        return LocalRows(data, schema=schema, keep=passes > 1, primitives=primitives, processes=processes)
+
+
+class LocalRows(RowsHere):
+    """Rows in this process while they are few, and in several when they turn out to be many."""
+
+    def __init__(self, data: Sensitive, *, schema: Schema, keep: bool, primitives: Primitives, processes: int) -> None:
+        """Nothing is read and no process started yet."""
+        super().__init__(data, schema=schema, keep=keep, primitives=primitives)
+        self._processes, self._workers = processes, list[_Process]()
+        self._prepared: list[tuple[str, GroupOf, bytes]] = []
+
+    def prepare(self, name: str, per_record: GroupOf) -> RowMap:
+        """Add a column to the rows, wherever they are."""
+        row_map = super().prepare(name, per_record)
+        self._prepared.append((name, per_record, row_map.digest))
+        if self._workers:
+            self._ask("prepare", name, per_record, row_map.digest)
+        return row_map
+
+    def reduced(self, task: Task, row_map: RowMap) -> Sums:
+        """The sums of a task over all rows."""
+        if self._processes > 1 and not self._is_read:
+            self._distribute()
+        private_sums = self._ask("reduced", task) if self._workers else None
+        return super().reduced(task, row_map) if private_sums is None else reduce(added, private_sums)
+
+    def close(self) -> None:
+        """End the processes, and with them their rows."""
+        super().close()
+        self._end_processes()
+
+    def _end_processes(self) -> None:
+        for process in self._workers:
+            process.end()
+        self._workers.clear()
+
+    def _distribute(self) -> None:
+        """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here."""
+        per_row = sum(values[0].size for values in self.public.values())
+        n_cells, private_waiting = 0, list[list[Piece]]()
+        for turn, private_part in enumerate(whole_parts(pieces_of(self._data, self))):
+            n_cells += sum(piece.n_rows for piece in private_part) * per_row
+            private_waiting.append([self.packed(piece) for piece in private_part])
+            if not self._workers and n_cells > _MANY_CELLS // 3:  # they are ready when they are needed
+                self._start()
+            if n_cells > _MANY_CELLS and self._processes > 1:
+                first = turn + 1 - len(private_waiting)
+                for at, private_pieces in enumerate(private_waiting, start=first):
+                    self._workers[at % len(self._workers)].tell("keep", private_pieces)
+                private_waiting.clear()
+        if n_cells <= _MANY_CELLS or self._processes == 1:
+            self._end_processes()
+            for private_pieces in private_waiting:
+                for private_piece in private_pieces:
+                    self.keep(private_piece)
+        self._is_read = True
+
+    def _start(self) -> None:
+        self._workers = [_Process() for _ in range(self._processes)]
+        for process in self._workers:
+            process.tell("begin", self.schema, room.MOST_BYTES // self._processes)
+            for prepared in self._prepared:
+                process.tell("prepare", *prepared)
+
+    def _ask(self, name: str, *arguments: Any) -> list[Any] | None:
+        """What all processes answer; None where a map cannot travel, and the rows are read here again."""
+        try:
+            message = pickle.dumps((name, arguments), protocol=5)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            self._come_home()
+            return None
+        for process in self._workers:
+            process.send(message)
+        answers = [process.answer() for process in self._workers]
+        if any(kind == worker.UNREADABLE for kind, _ in answers):
+            self._come_home()
+            return None
+        for kind, error in answers:
+            if kind == worker.REFUSED:
+                raise error
+            if kind == worker.FAILED:
+                raise EngineError(
+                    "a process of the engine failed over the rows. Its message is withheld, because it may hold private "
+                    "values. Try engine='local:1'."
+                )
+        return [result for _, result in answers]
+
+    def _come_home(self) -> None:
+        """Go on in this process alone."""
+        self.close()
+        self._processes, self._is_read = 1, False
+        self.remarks.append(
+            "a map of this mechanism cannot be sent to other processes, so this one does all the work. Define it in a module, "
+            "not in a script or inside a function."
+        )
+
+
+class _Process:
+    """A worker, and the line to it. What it says on its outputs is not heard."""
+
+    def __init__(self) -> None:
+        self._line, theirs = Pipe()
+        environment = {
+            **os.environ,
+            **dict.fromkeys(_THREADS, "1"),
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+        command = [sys.executable, "-P", "-m", worker.__name__, str(theirs.fileno())]
+        nowhere = subprocess.DEVNULL
+        self._process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere
+        )
+        theirs.close()
+
+    def tell(self, name: str, *arguments: Any) -> None:
+        """Ask for something that has no answer; what goes wrong shows at the next answer."""
+        self._write(b"." + pickle.dumps((name, arguments), protocol=5))
+
+    def send(self, message: bytes) -> None:
+        """Ask for something, to be answered."""
+        self._write(b"?" + message)
+
+    def answer(self) -> tuple[str, Any]:
+        """The answer to what was sent."""
+        try:
+            answer: tuple[str, Any] = pickle.loads(self._line.recv_bytes())
+        except (EOFError, OSError):
+            raise _ended() from None
+        return answer
+
+    def _write(self, message: bytes) -> None:
+        try:
+            self._line.send_bytes(message)
+        except OSError:
+            raise _ended() from None
+
+    def end(self) -> None:
+        """Close the line; the process ends by itself, and at once if it is told to."""
+        self._line.close()
+        self._process.terminate()
+        self._process.wait()
+
+
+def _ended() -> EngineError:
+    return EngineError(
+        "a process of the engine has ended in the middle of a release, perhaps because memory ran out, so nothing is released. "
+        "Start again, with fewer processes (engine='local:1') if it happens again."
+    )
+
+
+def whole_parts(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Batches that follow each other, a few dozen at a time, such that nobody has rows in two of these parts."""
+    private_part = list[Piece]()
+    for private_piece in pieces:
+        numbers = private_piece.numbers
+        goes_on = private_part and numbers is not None and private_part[-1].units[-1] == numbers[0]
+        if len(private_part) >= _PART and not goes_on:
+            yield private_part
+            private_part = []
+        private_part.append(private_piece)
+    if private_part:
+        yield private_part

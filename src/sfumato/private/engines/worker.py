@@ -1,0 +1,92 @@
+"""A process of this machine that keeps some of the rows and adds them up: the other end of `local.py`.
+
+It says nothing: its outputs lead nowhere, and what goes wrong over rows goes back as a sentence that names none of them.
+"""
+
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+from sfumato.errors import ContractError, SfumatoError
+from sfumato.private.engines.task import Task
+from sfumato.private.kernel.primitives import RowPrimitives
+from sfumato.private.kernel.sums import Sums
+from sfumato.private.rows.batches import Piece
+from sfumato.private.rows.prepared import KeptRows
+from sfumato.private.rows.room import Room
+from sfumato.private.rows.row_alone import RowMap
+from sfumato.public.plan.doors import GroupOf
+from sfumato.public.schema.schema import Schema
+
+#: What a worker answers: it is done, it refuses in a sentence, it cannot read what it was sent, or it failed.
+DONE, REFUSED, UNREADABLE, FAILED = "done", "refused", "unreadable", "failed"
+
+
+class Worker:
+    """Some of the rows of a release: whole persons, in ascending order."""
+
+    def __init__(self, schema: Schema, *, most_bytes: int) -> None:
+        """Begin without rows."""
+        self._rows = KeptRows(schema, room=Room(most_bytes))
+
+    def keep(self, pieces: Sequence[Piece]) -> None:
+        """Add rows behind the others. They have the columns that were prepared so far."""
+        for private_piece in pieces:
+            self._rows.keep(private_piece)
+
+    def prepare(self, name: str, per_record: GroupOf, digest: bytes) -> None:
+        """Add a column to the rows that are here."""
+        agreeing(self._rows.prepare(name, per_record), digest)
+
+    def reduced(self, task: Task) -> Sums:
+        """The sums of a task over the rows that are here."""
+        row_map = agreeing(self._rows.row_map(task.per_record, most_rows=task.rows), task.digest)
+        return task.over(self._rows, row_map=row_map, primitives=RowPrimitives())
+
+
+def agreeing(row_map: RowMap, digest: bytes) -> RowMap:
+    """A map that gives for public rows what it gave where the digest was taken, to the last bit."""
+    if row_map.digest != digest:
+        raise ContractError(
+            "a worker computes other numbers from the same public rows than this process, so one table would be read in two "
+            "ways. Are its processor or its versions of the libraries others? Use the same everywhere, or engine='local:1'."
+        )
+    return row_map
+
+
+def serve(connection: Connection) -> None:
+    """Do what is asked, one thing after the other, until the other end closes."""
+    worker, answer = None, (DONE, None)
+    while True:
+        try:
+            message = connection.recv_bytes()
+        except (EOFError, OSError):
+            return
+        asked, wants_answer = message[1:], message[:1] == b"?"
+        if answer[0] == DONE:
+            answer, worker = _answer(worker, asked)
+        if wants_answer:  # what went wrong since the last answer is told now
+            connection.send_bytes(pickle.dumps(answer, protocol=5))
+            answer = (DONE, None)
+
+
+def _answer(worker: Worker | None, message: bytes) -> tuple[tuple[str, Any], Worker | None]:
+    try:
+        name, arguments = pickle.loads(message)
+    except Exception:  # noqa: BLE001 - whatever a class of somebody else raises when it is made anew
+        return (UNREADABLE, None), worker
+    try:
+        if worker is None:
+            return (DONE, None), Worker(*arguments[:1], most_bytes=arguments[1])
+        do: Callable[..., Any] = getattr(worker, name)
+        return (DONE, do(*arguments)), worker
+    except SfumatoError as error:
+        return (REFUSED, error), worker
+    except Exception:  # noqa: BLE001 - its message may hold private values
+        return (FAILED, None), worker
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])))

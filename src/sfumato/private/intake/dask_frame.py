@@ -1,0 +1,26 @@
+"""A Dask frame as a source: partition by partition, never whole."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sfumato.errors import SourceError
+from sfumato.private.intake.tables import frame_source, require_distinct
+from sfumato.private.intake.values import Values
+
+
+class DaskSource:
+    """The partitions of a frame, in their order. An engine reads them where they are; this process, one after the other."""
+
+    def __init__(self, frame: Any) -> None:
+        """Take a frame whose rows are not computed yet."""
+        if not hasattr(frame, "columns"):
+            raise SourceError("a Dask collection that is no frame has no columns. Give a dask.dataframe.")
+        self.names = tuple(str(name) for name in frame.columns)
+        require_distinct(list(self.names), "the frame")
+        #: What an engine reads by itself.
+        self.parts = tuple(frame.to_delayed())
+
+    def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
+        """The chunks of all partitions."""
+        for private_partition in self.parts:
+            yield from frame_source(private_partition.compute()).chunks(names, rows=rows)
