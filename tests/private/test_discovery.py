@@ -11,6 +11,7 @@ from sfumato.private.discovering import discover
 from sfumato.private.doors.discovery import frequent_texts
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.view import View
 from sfumato.public.plan.discovery import ROWS, DiscoveryPlan, discovered_bounds, plan_discovery
 from sfumato.public.plan.grid import NOISE_STDDEV
 
@@ -37,7 +38,9 @@ def let_out(planned: DiscoveryPlan, towns, *, primitives=Primitives, person=None
     data = {"town": towns} if person is None else {"town": towns, "person": person}
     unit = planned.plan.unit
     private = Sensitive.read(data, schema(TOWN, person=unit.person, max_rows=unit.max_rows))
-    return frequent_texts(private, planned, primitives=primitives(known_noise()))["town"]
+    made = primitives(known_noise())
+    view = View(private, plan=planned.plan, primitives=made, schema=private.schema)
+    return frequent_texts(view.private_texts(["town"]), planned, primitives=made)["town"]
 
 
 def test_common_texts_pass_and_those_of_one_row_do_not() -> None:

@@ -1,13 +1,14 @@
 """Coins, subsets and bins: right in distribution, independent, and exact at the edges."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from sfumato.private.kernel import sampling
 from sfumato.private.kernel.mixing import add_members
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.kernel.sampling import heads, subsets, uniform_below
@@ -95,3 +96,32 @@ def test_mixing_is_an_exact_sum(n_rows: int, n_mixtures: int, n_members: int) ->
     np.add.at(expected, mixtures, integers[rows].astype(np.int64))
     add_members(sums, integers=integers, rows=rows, mixtures=mixtures, row_norm=2.0**29)
     assert (sums == expected).all()
+
+
+class TestPlaces:
+    """A coin belongs to a row's place, whoever asks for it and however often."""
+
+    @given(cuts=st.lists(st.integers(0, 3000), max_size=5), rate=st.sampled_from([0.001, 0.2, 1.0]))
+    @settings(max_examples=25, deadline=None)
+    def test_coins_and_dice_do_not_depend_on_how_rows_are_cut(self, cuts, rate) -> None:
+        key, ends = b"k" * 32, [0, *sorted(cuts), 3000]
+        stretches = [(a, b - a) for a, b in pairwise(ends)]
+        whole = sampling.coins(key, first=0, n_rows=3000, n_coins=3, rate=rate)
+        parts = [sampling.coins(key, first=a, n_rows=n, n_coins=3, rate=rate) + 3 * a for a, n in stretches]
+        assert np.concatenate(parts).tolist() == whole.tolist()
+        dice = [sampling.dice(key, first=a, n_rows=n, sides=6) for a, n in stretches]
+        assert np.concatenate(dice).tolist() == sampling.dice(key, first=0, n_rows=3000, sides=6).tolist()
+
+    def test_other_keys_give_other_coins(self) -> None:
+        one, two = (sampling.coins(key, first=0, n_rows=4000, n_coins=1, rate=0.5) for key in (b"a" * 32, b"b" * 32))
+        assert abs(len(np.intersect1d(one, two)) / 4000 - 0.25) < 0.05
+
+    def test_stretches_of_rows_have_streams_of_their_own(self) -> None:
+        """The twin: one stream for every stretch, so that row 5 and row 1029 have the same coins."""
+        fallen = sampling.coins(b"a" * 32, first=0, n_rows=2 * 1024, n_coins=1, rate=0.5)
+        one, two = fallen[fallen < 1024], fallen[fallen >= 1024] - 1024
+        assert abs(len(np.intersect1d(one, two)) / 1024 - 0.25) < 0.1
+
+    def test_coins_fall_at_their_rate(self) -> None:
+        n = sum(len(sampling.coins(bytes([k]) * 32, first=7, n_rows=5000, n_coins=2, rate=0.1)) for k in range(20))
+        assert abs(n - 20_000) < 5 * np.sqrt(200_000 * 0.09)

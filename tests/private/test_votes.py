@@ -303,9 +303,9 @@ CLOSE = "neighbouring data differ by at most the bound"
 def test_teachers_that_all_see_all_rows_are_caught(monkeypatch) -> None:
     honest = votes.parts
 
-    def same_rows_for_all(rows, *, step, teachers, primitives):
+    def same_rows_for_all(rows, *, step, teachers, primitives, key):
         for _ in range(teachers):
-            yield from honest(rows, step=step, teachers=1, primitives=primitives)
+            yield from honest(rows, step=step, teachers=1, primitives=primitives, key=key)
 
     monkeypatch.setattr(votes, "parts", same_rows_for_all)
     with pytest.raises(ContractError, match="moves a sum"):

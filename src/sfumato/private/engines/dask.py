@@ -98,7 +98,7 @@ class DaskRows(ClusterRows):
 
     def sums(self, facts: parts.Facts, task: Task, firsts: Sequence[int]) -> Mapping[int, Any]:
         """Digest and sums of every part."""
-        (told,) = self._client.scatter([(facts, task)], broadcast=True, hash=False)
+        told = self._submit(parts.told, facts, task)  # once for all parts; made again where the worker that had it died
         asked = [self._submit(parts.reduced_by, told, p, first) for p, first in zip(self._parts, firsts, strict=True)]
         return dict(enumerate(self._gathered(asked)))
 

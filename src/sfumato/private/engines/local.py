@@ -13,6 +13,8 @@ from functools import reduce
 from multiprocessing import Pipe
 from typing import Any
 
+import numpy as np
+
 from sfumato.errors import EngineError
 from sfumato.private.engines import worker
 from sfumato.private.engines.here import RowsHere
@@ -89,7 +91,7 @@ class LocalRows(RowsHere):
 
     def _distribute(self) -> None:
         """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here."""
-        per_row = sum(values[0].size for values in self.public.values())
+        per_row = sum(int(np.prod(values.shape[1:])) for values in self.public.values())
         n_cells, private_waiting = 0, list[list[Piece]]()
         for turn, private_part in enumerate(whole_parts(pieces_of(self._data, self))):
             n_cells += sum(piece.n_rows for piece in private_part) * per_row

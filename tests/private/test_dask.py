@@ -1,0 +1,151 @@
+"""The doors on a Dask cluster: the same answers as in one process, also when a worker dies in the middle of a step."""
+
+import multiprocessing
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_engines import COLUMNS, KINDS, measured, rows_of
+
+import sfumato as sf
+from sfumato import Column, Schema, Sensitive
+from sfumato.errors import EngineError, SourceError
+from sfumato.private.engines.choose import engine_of
+from sfumato.private.engines.dask import Dask
+from sfumato.private.engines.here import HERE
+from sfumato.private.kernel.primitives import Primitives
+from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.private.view import View
+from sfumato.public.budget import Budget, PrivacyUnit
+from sfumato.public.plan.block import Dense
+from sfumato.public.plan.plan import make_plan
+from sfumato.public.plan.step import Step
+
+pytestmark = pytest.mark.slow
+dd = pytest.importorskip("dask.dataframe", reason="needs Dask: pip install 'sfumato[dask]'")
+distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'sfumato[dask]'")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster, set_as_default=False) as made,
+    ):
+        yield made
+
+
+def frame_of(raw, *, partitions: int):
+    return dd.from_pandas(pd.DataFrame(raw), npartitions=partitions, sort=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lies"), [("rows", "frame"), ("persons", "frame"), ("persons", "files"), ("replaced", "memory")]
+)
+def test_the_answers_are_those_of_one_process(kind, lies, client, tmp_path: Path) -> None:
+    raw, unit = rows_of(2500), KINDS[kind]
+    rows = 2500 if kind == "replaced" else None
+    data = {"frame": frame_of(raw, partitions=5), "files": tmp_path, "memory": raw}[lies]
+    for at, start in enumerate(range(0, 2500, 900)):
+        pd.DataFrame({n: v[start : start + 900] for n, v in raw.items()}).to_parquet(tmp_path / f"{at}.parquet")
+    assert measured(engine_of(client), data, unit=unit, rows=rows) == measured(HERE, raw, unit=unit, rows=rows)
+
+
+def dies_once(marker: str, driver: int, batch):
+    """A map whose first worker is killed over private rows."""
+    if os.getpid() != driver and not os.path.exists(marker):
+        Path(marker).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"x": batch["x"]}
+
+
+@pytest.mark.parametrize("lies", ["frame", "files"])
+def test_a_worker_that_is_killed_in_the_middle_of_a_step_changes_nothing(lies, client, tmp_path: Path) -> None:
+    raw, answers = rows_of(2500), []
+    pd.DataFrame(raw).to_parquet(tmp_path / "rows.parquet")
+    schema, marker = Schema(columns=COLUMNS), str(tmp_path.parent / f"{tmp_path.name}-killed")
+    plan = make_plan(
+        (Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),), uses=2),),
+        budget=Budget(50.0, 1e-6),
+        unit=schema.unit,
+        rows=None,
+    )
+    for engine, data in (
+        (HERE, raw),
+        (Dask(client=client), frame_of(raw, partitions=4) if lies == "frame" else tmp_path),
+    ):
+        primitives = Primitives(NoiseSource(research_seed=3))
+        view = View(Sensitive.read(data, schema), plan=plan, primitives=primitives, schema=schema, engine=engine)
+        for _ in range(2):
+            view.noisy_sum("sum", partial(dies_once, marker, os.getpid()))
+        view.close()
+        answers.append({name: values.tolist() for name, values in view.answers.integers.items()})
+    assert os.path.exists(marker), "somebody was killed"
+    assert answers[0] == answers[1]
+
+
+def test_texts_and_bounds_are_discovered_on_the_cluster(client) -> None:
+    columns = (Column(name="town", kind="categorical", discover=True), Column(name="x", kind="numeric", discover=True))
+    rng = np.random.default_rng(0)
+    raw = {"town": np.array(["Ulm", "Bonn"], dtype=object)[rng.integers(2, size=3000)], "x": rng.normal(size=3000)}
+    found = [
+        sf.fit("independent-histograms", data, 5.0, schema=Schema(columns=columns), seed=1, engine=engine,
+               source=NoiseSource(research_seed=2))
+        for data, engine in ((raw, "local:1"), (frame_of(raw, partitions=3), client))
+    ]  # fmt: skip
+    assert found[0].schema == found[1].schema
+    one, two = (fitted.answers.integers for fitted in found)
+    assert {n: v.tolist() for n, v in one.items()} == {n: v.tolist() for n, v in two.items()}
+
+
+def test_empty_partitions_and_many_tiny_ones(client) -> None:
+    raw = rows_of(300)
+    whole = measured(HERE, raw)
+    tiny = frame_of(raw, partitions=150)
+    assert measured(Dask(client=client), tiny) == whole
+    empty = frame_of({name: values[:0] for name, values in raw.items()}, partitions=1)
+    assert measured(Dask(client=client), dd.concat([empty, tiny.repartition(npartitions=2)])) == whole
+
+
+def test_one_that_is_made_here_ends_with_the_release() -> None:
+    raw, before = rows_of(600), {process.name for process in multiprocessing.active_children()}
+    assert measured(Dask(), raw) == measured(HERE, raw)
+    assert not {process.name for process in multiprocessing.active_children()} - before
+
+
+def test_no_cluster_is_a_sentence() -> None:
+    with pytest.raises(EngineError, match=r"no Dask cluster answers at tcp://127\.0\.0\.1:9"):
+        measured(engine_of("dask:tcp://127.0.0.1:9"), rows_of(10))
+
+
+def test_a_frame_without_a_column_of_the_schema_is_a_sentence() -> None:
+    with pytest.raises(SourceError, match="'c'"):
+        Sensitive.read(frame_of({"x": np.zeros(3)}, partitions=1), Schema(columns=COLUMNS))
+
+
+def says_a_value(driver: int, batch):
+    if os.getpid() != driver:
+        print("0.987654321")
+        raise ValueError("0.987654321 in row 17")
+    return {"x": batch["x"]}
+
+
+def test_what_goes_wrong_on_a_worker_names_no_row(client, capfd) -> None:
+    schema = Schema(columns=COLUMNS)
+    step = Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),))
+    plan = make_plan((step,), budget=Budget(50.0, 1e-6), unit=PrivacyUnit(), rows=None)
+    view = View(
+        Sensitive.read(frame_of(rows_of(50), partitions=2), schema),
+        plan=plan,
+        primitives=Primitives(NoiseSource()),
+        schema=schema,
+        engine=Dask(client=client),
+    )
+    with pytest.raises(EngineError, match="withheld") as caught:
+        view.noisy_sum("sum", partial(says_a_value, os.getpid()))
+    said = repr(caught.getrepr()) + str(client.get_worker_logs()) + "".join(capfd.readouterr())
+    assert "987654" not in said
