@@ -95,6 +95,7 @@ def synthesize(
     rows: AskedRows = None,
     seed: int | None = None,
     source: NoiseSource | None = None,
+    engine: Any = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Synthesis:
     """Measure private rows within the budget, and draw synthetic ones.
@@ -109,10 +110,12 @@ def synthesize(
         rows: How many; `many` for the number that is recommended for training. By default as many as declared.
         seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
+        engine: Where rows are kept and added up; see `sfumato.fit`.
         on_step: Told the name of each step as it begins.
     """
     private = opened(data, schema)
     mechanism = as_mechanism(method, private.schema)
     refuse_learner(mechanism)
     budget = budget_of(epsilon, rows=private.schema.rows, delta=delta)
-    return Synthesis(fit(mechanism, private, budget, seed=seed, source=source, on_step=on_step), kind_of(data), rows)
+    fitted = fit(mechanism, private, budget, seed=seed, source=source, engine=engine, on_step=on_step)
+    return Synthesis(fitted, kind_of(data), rows)

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import threading
 import warnings
 from functools import partial
 from itertools import pairwise
@@ -413,7 +414,7 @@ def test_a_map_that_cannot_travel_runs_here_with_a_sentence(monkeypatch) -> None
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             for _ in range(2):
-                view.noisy_sum("sum", lambda batch: {"x": batch["x"]})
+                view.noisy_sum("sum", partial(_with_a_lock, threading.Lock()))
         view.close()
         answers.append((view.answers.integers, [str(w.message) for w in said]))
     (here, nothing), (there, sentences) = answers
@@ -451,6 +452,11 @@ def test_a_map_on_public_rows_has_one_digest_and_another_map_another() -> None:
     public = {"x": np.linspace(-1, 1, 64)}
     one, two, other = (RowMap(f, public_rows=public, rows=32) for f in (numbers, numbers, _rounded_x))
     assert one.digest == two.digest != other.digest
+
+
+def _with_a_lock(lock, batch):
+    with lock:
+        return {"x": batch["x"]}
 
 
 def _rounded_x(batch):

@@ -35,6 +35,15 @@ OrderBy = Annotated[
         metavar="NAME",
     ),
 ]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        help="Where rows are kept and added up: local (all cores of this machine), local:2, dask, dask:tcp://HOST:8786, "
+        "spark, spark:MASTER. The measurements are the same on all.",
+        metavar="NAME",
+    ),
+]
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema.toml.", metavar="FILE")]
 NewFolder = Annotated[Path, typer.Option(help="The folder to make.", metavar="DIR")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]

@@ -15,6 +15,7 @@ from sfumato.folder.releasing import release as write_release
 from sfumato.mechanism import Mechanism, learner_for
 from sfumato.outlook.planning import plan
 from sfumato.outlook.stages import fit_stages
+from sfumato.private.engines.choose import engine_of
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget, budget_of
 from sfumato.public.schema.schema import Schema
@@ -43,6 +44,7 @@ def release(
     table: option.Table = None,
     sql: option.Select = None,
     order_by: option.OrderBy = None,
+    engine: option.EngineName = "local",
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -63,6 +65,7 @@ def release(
         )
         return
     check_target(out, force=force)
+    chosen_engine = engine_of(engine)
     key = signing_key(sign, passphrase_file)
     schema = Schema.load(schema_file)
     asked = asked_page(page, private_test, out=out, schema=schema, force=force)
@@ -73,7 +76,8 @@ def release(
     last = (_WRITING,) if asked is None else (_WRITING, _COMPARING)
     stages = {**fit_stages(mechanism, schema, budget), **dict.fromkeys(last, 1)}
     with progress(title="release", stages=stages, quiet=quiet) as step:
-        fitted = fit(mechanism, Sensitive.read(private_data, schema), budget, seed=seed, on_step=step)
+        private = Sensitive.read(private_data, schema)
+        fitted = fit(mechanism, private, budget, seed=seed, engine=chosen_engine, on_step=step)
         step(_WRITING)
         written = write_release(fitted, to=out, rows=n_rows, force=force, sign=key)
         if asked is not None:

@@ -41,6 +41,8 @@ def _engine_of_object(asked: Any) -> Engine:
         return Dask(client=asked)
     if module.startswith("pyspark"):
         return Spark(session=asked)
+    if isinstance(asked, Dask | Local | Spark):
+        return asked
     raise EngineError(
         f"an engine is a name ({', '.join(NAMES)}), a distributed.Client or a SparkSession, not {type(asked).__name__}."
     )

@@ -13,9 +13,10 @@ from functools import reduce
 from multiprocessing import Pipe
 from typing import Any
 
+import cloudpickle
 import numpy as np
 
-from sfumato.errors import EngineError
+from sfumato.errors import EngineError, PrivacyError
 from sfumato.private.engines import worker
 from sfumato.private.engines.here import RowsHere
 from sfumato.private.engines.task import Task, added
@@ -38,6 +39,16 @@ _MOST_PROCESSES = 16
 #: Doors whose inside is a sum over rows. Others need all rows in one place.
 TRAVELLING = ("noisy_sum", "noisy_mixtures", "noisy_choice")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+#: What is raised over a map that holds a file, a lock, or doors.
+CANNOT_TRAVEL = (pickle.PicklingError, AttributeError, TypeError, PrivacyError)
+
+
+def travelling(name: str, arguments: tuple[Any, ...]) -> bytes:
+    """A question as bytes. Functions that no module has a name for, such as lambdas, go by what they are made of."""
+    message: bytes = cloudpickle.dumps((name, arguments), protocol=5)
+    return message
 
 
 class Local:
@@ -96,12 +107,14 @@ class LocalRows(RowsHere):
         for turn, private_part in enumerate(whole_parts(pieces_of(self._data, self))):
             n_cells += sum(piece.n_rows for piece in private_part) * per_row
             private_waiting.append([self.packed(piece) for piece in private_part])
-            if not self._workers and n_cells > _MANY_CELLS // 3:  # they are ready when they are needed
+            if (
+                not self._workers and self._processes > 1 and n_cells > _MANY_CELLS // 3
+            ):  # they are ready when they are needed
                 self._start()
             if n_cells > _MANY_CELLS and self._processes > 1:
                 first = turn + 1 - len(private_waiting)
                 for at, private_pieces in enumerate(private_waiting, start=first):
-                    self._workers[at % len(self._workers)].tell("keep", private_pieces)
+                    self._workers[at % len(self._workers)].tell(travelling("keep", (private_pieces,)))
                 private_waiting.clear()
         if n_cells <= _MANY_CELLS or self._processes == 1:
             self._end_processes()
@@ -111,17 +124,23 @@ class LocalRows(RowsHere):
         self._is_read = True
 
     def _start(self) -> None:
+        try:
+            prepared = [travelling("prepare", column) for column in self._prepared]
+        except CANNOT_TRAVEL:
+            self._come_home()
+            return
+        begin = travelling("begin", (self.schema, room.MOST_BYTES // self._processes))
         self._workers = [_Process() for _ in range(self._processes)]
         for process in self._workers:
-            process.tell("begin", self.schema, room.MOST_BYTES // self._processes)
-            for prepared in self._prepared:
-                process.tell("prepare", *prepared)
+            process.tell(begin)
+            for message in prepared:
+                process.tell(message)
 
     def _ask(self, name: str, *arguments: Any) -> list[Any] | None:
         """What all processes answer; None where a map cannot travel, and the rows are read here again."""
         try:
-            message = pickle.dumps((name, arguments), protocol=5)
-        except (pickle.PicklingError, AttributeError, TypeError):
+            message = travelling(name, arguments)
+        except CANNOT_TRAVEL:
             self._come_home()
             return None
         for process in self._workers:
@@ -145,8 +164,8 @@ class LocalRows(RowsHere):
         self.close()
         self._processes, self._is_read = 1, False
         self.remarks.append(
-            "a map of this mechanism cannot be sent to other processes, so this one does all the work. Define it in a module, "
-            "not in a script or inside a function."
+            "a map of this mechanism cannot be sent to other processes, so this one does all the work. A map should hold public "
+            "facts alone: no doors, no open files."
         )
 
 
@@ -167,9 +186,9 @@ class _Process:
         )
         theirs.close()
 
-    def tell(self, name: str, *arguments: Any) -> None:
+    def tell(self, message: bytes) -> None:
         """Ask for something that has no answer; what goes wrong shows at the next answer."""
-        self._write(b"." + pickle.dumps((name, arguments), protocol=5))
+        self._write(b"." + message)
 
     def send(self, message: bytes) -> None:
         """Ask for something, to be answered."""

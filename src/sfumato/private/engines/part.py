@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -54,7 +55,7 @@ class Facts:
             raise EngineError(
                 f"this release is read with {', '.join(others)}, and a worker has {here}. Install the same versions everywhere."
             )
-        return _batches(_Pickled(pickle.dumps(self, protocol=5)))
+        return _batches(_Pickled(cloudpickle.dumps(self, protocol=5)))
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ class Room:
         """Give back what lies on a disk."""
         if self._scratch is not None:
             self._scratch.close()
+            self._scratch = None
 
 
 class KeptBatch(Mapping[str, NDArray[Any]]):
