@@ -3,6 +3,7 @@
 from mutants.accounts import ACCOUNTING
 from mutants.around import INTAKE, MECHANISMS, VERIFICATION
 from mutants.discovery import DISCOVERY
+from mutants.engines import ENGINES
 from mutants.kernel import KERNEL
 from mutants.losses import LOSSES
 from mutants.mutant import Mutant
@@ -11,6 +12,6 @@ from mutants.suite import SUITE
 from mutants.verify import VERIFY
 
 MUTANTS: tuple[Mutant, ...] = (
-    *(*KERNEL, *LOSSES, *INTAKE, *READING, *ACCOUNTING, *DISCOVERY, *MECHANISMS),
+    *(*KERNEL, *ENGINES, *LOSSES, *INTAKE, *READING, *ACCOUNTING, *DISCOVERY, *MECHANISMS),
     *(*VERIFICATION, *VERIFY, *SUITE),
 )
