@@ -1,5 +1,4 @@
 """Faults of the engines: coins, places, parts, persons, scratch."""
-# ruff: noqa: E501 - patches stand here as they stand in the source
 
 from mutants.mutant import Mutant
 
