@@ -9,6 +9,7 @@ help:
 	@echo "make demo    release an embedded population, verify it, compare learners, leave a page with plots"
 	@echo "make test    run the tests, torch included (set SFUMATO_DATA to a folder of benchmark datasets to run those on real data)"
 	@echo "make test-fast  the same without what takes seconds: for while you work"
+	@echo "make test-spark  the tests on Spark, which they install; Java 17 must be there"
 	@echo "make check   ruff, strict types, import contracts"
 	@echo "make pages   figures of the pages, from benchmarks/results"
 	@echo "make docs    guides, proofs, research and references as a site, under build/site"
@@ -33,6 +34,10 @@ help:
 	$(PIP) --editable '.[deep]'
 	@touch $@
 
+.venv/spark: .venv/dev
+	$(PIP) --editable '.[spark]'
+	@touch $@
+
 demo: .venv/base
 	$(BIN)/sfumato demo --force
 
@@ -44,6 +49,11 @@ test: .venv/deep
 .PHONY: test-fast
 test-fast: .venv/deep
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not slow" $(TEST)
+
+# Of their own, because Spark is 400 MB and needs Java: minutes, most of them for the start of one session.
+.PHONY: test-spark
+test-spark: .venv/spark
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest tests/private/test_spark.py $(TEST)
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sfumato.errors import EngineError
 from sfumato.private.engines import part as parts
-from sfumato.private.engines.here import RowsHere
+from sfumato.private.engines.engine import Rows
+from sfumato.private.engines.here import HERE, RowsHere
 from sfumato.private.engines.local import TRAVELLING, whole_parts
 from sfumato.private.engines.task import Task, Texts, added
 from sfumato.private.intake.persons import limited
@@ -71,7 +72,11 @@ class ClusterRows(RowsHere, ABC):
     def texts_by_part(self, facts: parts.Facts, names: Sequence[str]) -> Mapping[int, Any]:
         """Digest and counts of texts of every part, by its number."""
 
-    # What is the same on all.
+    # What is the same on all, or on most.
+
+    def can_read(self, raw: Any) -> bool:
+        """Whether workers can read these parts: a frame of another engine goes through the driver."""
+        return isinstance(raw, Sequence)
 
     def prepare(self, name: str, per_record: GroupOf) -> RowMap:
         """Add a column to the rows, wherever they are."""
@@ -118,7 +123,7 @@ class ClusterRows(RowsHere, ABC):
         if self._known is not None:
             return self._known
         raw = open_parts(self._data)
-        if raw is None:
+        if raw is None or not self.can_read(raw.rows):
             made = whole_parts(pieces_of(self._data, self))
             self.ship(parts.of_pieces([self.packed(p) for p in pieces], first=pieces[0].first) for pieces in made)
         elif raw.person is None:
@@ -136,7 +141,7 @@ def numbers_of(
     """The number of each row's person, part by part and all together; -1 for a row that is dropped."""
     own = [_unless_refused(hashes) for hashes in private_hashes]
     numbers = limited(own, key=key, max_rows=max_rows)
-    return np.split(numbers, np.cumsum([len(hashes) for hashes in own])[:-1]), numbers
+    return np.split(numbers, np.cumsum([len(hashes) for hashes in own])[:-1])[: len(own)], numbers
 
 
 def _unless_refused(answer: Any) -> Any:
@@ -145,6 +150,12 @@ def _unless_refused(answer: Any) -> Any:
     return answer
 
 
-def keeps_rows_here(plan: Plan, primitives: Primitives) -> bool:
-    """Whether a plan has doors that need all rows in one place, or primitives that no worker has."""
-    return not primitives.may_travel or any(step.door not in TRAVELLING for step in plan.steps)
+def opened_here(data: Sensitive, *, schema: Schema, plan: Plan, primitives: Primitives) -> Rows | None:
+    """Rows in this process, where a plan has doors that need all of them in one place, or primitives that no worker has."""
+    if primitives.may_travel and all(step.door in TRAVELLING for step in plan.steps):
+        return None
+    rows = HERE.open(data, schema=schema, plan=plan, primitives=primitives)
+    rows.remarks.append(
+        "a step of this mechanism needs all rows in one place, so they are read by this process and not by the cluster."
+    )
+    return rows

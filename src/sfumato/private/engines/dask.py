@@ -11,9 +11,8 @@ from typing import Any
 
 from sfumato.errors import EngineError
 from sfumato.private.engines import part as parts
-from sfumato.private.engines.cluster import ClusterRows, keeps_rows_here, numbers_of
+from sfumato.private.engines.cluster import ClusterRows, numbers_of, opened_here
 from sfumato.private.engines.engine import Rows
-from sfumato.private.engines.here import HERE
 from sfumato.private.engines.task import Task
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.private.kernel.primitives import Primitives
@@ -41,12 +40,9 @@ class Dask:
 
     def open(self, data: Sensitive, *, schema: Schema, plan: Plan, primitives: Primitives) -> Rows:
         """Rows on the cluster; here where a step needs them in one place."""
-        if keeps_rows_here(plan, primitives):
-            rows = HERE.open(data, schema=schema, plan=plan, primitives=primitives)
-            rows.remarks.append(
-                "a step of this mechanism needs all rows in one place, so they are read by this process and not by the cluster."
-            )
-            return rows
+        here = opened_here(data, schema=schema, plan=plan, primitives=primitives)
+        if here is not None:
+            return here
         client, made = (self._client, None) if self._client is not None else _connected(self._address)
         keep = sum(step.uses for step in plan.steps) > 1
         return DaskRows(data, schema=schema, keep=keep, primitives=primitives, client=client, made=made)

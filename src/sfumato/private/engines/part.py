@@ -27,6 +27,7 @@ from sfumato.private.intake.values import Values, rows_where
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows.batches import Batches, Piece, regrouped
+from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.certificate.software import installed_software, others_than_here
 from sfumato.public.plan.doors import GroupOf
 from sfumato.public.plan.probe import take
@@ -60,7 +61,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class _Pickled:
-    """Facts by their bytes: maps have no equality of their own."""
+    """Facts and tasks by their bytes: maps have no equality of their own."""
 
     content: bytes
 
@@ -72,6 +73,24 @@ def _batches(pickled: _Pickled) -> Batches:
     for name, per_record, digest in facts.prepared:
         agreeing(batches.prepare(name, per_record), digest)
     return batches
+
+
+def _tried(facts: Facts, task: Task) -> RowMap:
+    """The map of a task, tried on public rows here: once for all parts that come, unless a map has no bytes to be known by."""
+    try:
+        pickled = _Pickled(pickle.dumps((facts, task), protocol=5))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return _agreeing_map(facts, task)
+    return _row_map(pickled)
+
+
+@lru_cache(maxsize=1)
+def _row_map(pickled: _Pickled) -> RowMap:
+    return _agreeing_map(*pickle.loads(pickled.content))
+
+
+def _agreeing_map(facts: Facts, task: Task) -> RowMap:
+    return agreeing(facts.batches().row_map(task.per_record, most_rows=task.rows), task.digest)
 
 
 @dataclass(frozen=True)
@@ -121,7 +140,12 @@ def quietly(work: Callable[..., Result]) -> Callable[..., Result | Refusal]:
 @quietly
 def packed(facts: Facts, raw: Raw) -> Part:
     """Rows, read and encoded where they lie."""
-    return _part(facts, (conform(private_raw, facts.schema) for private_raw in chunks(raw, _columns(facts.schema))))
+    return of_pieces(list(pieces_of(facts, encoded(facts, raw))))
+
+
+def encoded(facts: Facts, raw: Raw) -> Iterator[Batch]:
+    """Raw rows, read as the schema says."""
+    return (conform(private_raw, facts.schema) for private_raw in chunks(raw, column_names(facts.schema)))
 
 
 @quietly
@@ -136,7 +160,7 @@ def split(facts: Facts, raw: Raw, numbers: NDArray[np.int64], ends: NDArray[np.i
     """Rows that are kept (`numbers` >= 0), encoded, by the part that their person goes to: below the first end, the second, ..."""
     person, start = facts.schema.unit.person, 0
     private_batches = list[Batch]()
-    for private_raw in chunks(raw, _columns(facts.schema)):
+    for private_raw in chunks(raw, column_names(facts.schema)):
         n_rows = len(next(iter(private_raw.values())))
         own = numbers[start : start + n_rows]
         kept = np.zeros(n_rows, dtype=bool)
@@ -148,21 +172,25 @@ def split(facts: Facts, raw: Raw, numbers: NDArray[np.int64], ends: NDArray[np.i
         raise EngineError(
             "a part of the data had another number of rows when it was read again, so nothing is released."
         )
-    everyone = _concatenated(private_batches)
+    return routed(facts, concatenated(private_batches), ends)
+
+
+def routed(facts: Facts, everyone: Batch, ends: NDArray[np.int64]) -> list[Batch]:
+    """Rows by the part that their person goes to."""
     if not everyone:
         return [{} for _ in ends]
-    target = np.searchsorted(ends, everyone[str(person)], side="right")
+    target = np.searchsorted(ends, everyone[str(facts.schema.unit.person)], side="right")
     return [take(everyone, np.flatnonzero(target == at)) for at in range(len(ends))]
 
 
 @quietly
 def joined(facts: Facts, *private_batches: Batch) -> Part:
     """The rows of some persons, from wherever they lay, in the order of their numbers."""
-    together = _concatenated([batch for batch in private_batches if batch])
+    together = concatenated([batch for batch in private_batches if batch])
     if not together:
-        return _part(facts, ())
+        return of_pieces(())
     order = np.argsort(together[str(facts.schema.unit.person)], kind="stable")
-    return _part(facts, [take(together, order)])
+    return of_pieces(list(pieces_of(facts, [take(together, order)])))
 
 
 @quietly
@@ -178,8 +206,7 @@ def prepared(facts: Facts, part: Part) -> Part:
 @quietly
 def reduced(facts: Facts, task: Task, part: Part, first: int) -> tuple[bytes, Sums]:
     """The sums of a task over a part whose first row has this place in the data; and which part it was."""
-    batches = facts.batches()
-    row_map = agreeing(batches.row_map(task.per_record, most_rows=task.rows), task.digest)
+    batches, row_map = facts.batches(), _tried(facts, task)
     pieces = (batches.unpacked(replace(piece, first=piece.first + first)) for piece in part.pieces)
     return part.digest, task.over(pieces, row_map=row_map, primitives=RowPrimitives())
 
@@ -217,16 +244,18 @@ def chunks(raw: Raw, names: Sequence[str]) -> Iterator[dict[str, Values]]:
         yield from source.chunks(names, rows=_READ_AT_ONCE)
 
 
-def _columns(schema: Schema) -> list[str]:
+def column_names(schema: Schema) -> list[str]:
+    """The columns of a schema."""
     return [column.name for column in schema.columns]
 
 
-def _part(facts: Facts, private_batches: Iterable[Batch]) -> Part:
-    batches, pieces, first = facts.batches(), list[Piece](), 0
+def pieces_of(facts: Facts, private_batches: Iterable[Batch]) -> Iterator[Piece]:
+    """Encoded rows in packed batches, counted from the first."""
+    batches, first = facts.batches(), 0
     for private_rows in regrouped(private_batches, rows=batches.rows):
-        pieces.append(batches.packed(batches.completed(private_rows, first=first)))
-        first += pieces[-1].n_rows
-    return of_pieces(pieces)
+        private_piece = batches.packed(batches.completed(private_rows, first=first))
+        yield private_piece
+        first += private_piece.n_rows
 
 
 def of_pieces(pieces: Sequence[Piece], *, first: int = 0) -> Part:
@@ -246,7 +275,8 @@ def _content(private_values: NDArray[Any]) -> Any:
     return np.ascontiguousarray(private_values).view(np.uint8).data
 
 
-def _concatenated(private_batches: Sequence[Batch]) -> dict[str, NDArray[Any]]:
+def concatenated(private_batches: Sequence[Batch]) -> dict[str, NDArray[Any]]:
+    """The rows of several batches, one after the other."""
     if not private_batches:
         return {}
     return {name: np.concatenate([batch[name] for batch in private_batches]) for name in private_batches[0]}

@@ -59,7 +59,7 @@ def open_source(data: Any, schema: Schema) -> Source:
 
     Args:
         data: a path (CSV, TSV, Parquet, npz, IDX, folder of pictures or of tables), a glob, a URL, a list of these, a
-            `Query` of a database, a `pyarrow.dataset.Dataset`, a frame of pandas or polars, an Arrow table, a dict of
+            `Query` of a database, a `pyarrow.dataset.Dataset`, a frame of pandas, polars, Dask or Spark, an Arrow table, a dict of
             arrays, a structured array, a 2-D array with the schema's columns in order, (images, labels).
         schema: the public description of the data.
     """
@@ -140,12 +140,10 @@ def _open_object(data: Any, schema: Schema) -> Source:
         private_dataset = DatasetSource(data)
         there = [name for name in _needed(schema) if name in private_dataset.names]
         return SameRows(private_dataset, needed=there, what="the dataset")
-    if type(data).__module__.startswith("dask"):
-        from sfumato.private.intake.dask_frame import DaskSource
-
-        private_frame = DaskSource(data)
+    if type(data).__module__.startswith(("dask", "pyspark")):
+        private_frame = _frame_of_cluster(data)
         there = [name for name in _needed(schema) if name in private_frame.names]
-        return SameRows(private_frame, needed=there, what="the Dask frame")
+        return SameRows(private_frame, needed=there, what="the frame")
     if isinstance(data, pd.DataFrame):
         return frame_source(data)
     if isinstance(data, pa.Table):
@@ -174,6 +172,16 @@ def _open_object(data: Any, schema: Schema) -> Source:
     if isinstance(data, np.ndarray) and data.ndim > 1 and schema.images:
         return ArraySource({"image": data})
     raise SourceError(f"data of type {type(data).__name__} is not known. Give a path, a frame, or a dict of arrays.")
+
+
+def _frame_of_cluster(data: Any) -> Source:
+    if type(data).__module__.startswith("dask"):
+        from sfumato.private.intake.dask_frame import DaskSource
+
+        return DaskSource(data)
+    from sfumato.private.intake.spark_frame import SparkSource
+
+    return SparkSource(data)
 
 
 def _image_names(source: Source, schema: Schema) -> dict[str, str]:
