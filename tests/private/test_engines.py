@@ -400,17 +400,16 @@ def test_a_process_that_is_killed_ends_the_release(monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_a_map_that_cannot_travel_runs_here_with_a_sentence(monkeypatch) -> None:
+@pytest.mark.parametrize("engine", [Local(2), Parts()], ids=["local", "cluster"])
+def test_a_map_that_cannot_travel_runs_here_with_a_sentence(engine, monkeypatch) -> None:
     monkeypatch.setattr(local, "_MANY_CELLS", 300)
     schema = Schema(columns=COLUMNS)
     step = Step(name="sum", blocks=(X,), uses=2)
     plan = make_plan((step,), budget=Budget(50.0, 1e-6), unit=schema.unit, rows=None)
     answers = []
-    for engine in (HERE, Local(2)):
+    for each in (HERE, engine):
         primitives = Primitives(NoiseSource(research_seed=1))
-        view = View(
-            Sensitive.read(rows_of(4000), schema), plan=plan, primitives=primitives, schema=schema, engine=engine
-        )
+        view = View(Sensitive.read(rows_of(4000), schema), plan=plan, primitives=primitives, schema=schema, engine=each)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             for _ in range(2):
@@ -461,6 +460,20 @@ def _with_a_lock(lock, batch):
 
 def _rounded_x(batch):
     return {"x": np.nextafter(batch["x"], 2)}
+
+
+@pytest.mark.slow
+def test_texts_are_discovered_in_processes(monkeypatch) -> None:
+    columns = (Column(name="town", kind="categorical", discover=True), Column(name="x", kind="numeric", discover=True))
+    rng = np.random.default_rng(0)
+    raw = {"town": np.array(["Ulm", "Bonn"], dtype=object)[rng.integers(2, size=3000)], "x": rng.normal(size=3000)}
+    fit = partial(sf.fit, "independent-histograms", raw, 5.0, schema=Schema(columns=columns), seed=1)
+    here = fit(source=NoiseSource(research_seed=2), engine="local:1")
+    monkeypatch.setattr(local, "_MANY_CELLS", 300)
+    monkeypatch.setattr(local, "_PART", 1)
+    there = fit(source=NoiseSource(research_seed=2), engine="local:2")
+    assert here.schema == there.schema
+    assert all(np.array_equal(there.answers.integers[name], values) for name, values in here.answers.integers.items())
 
 
 @pytest.mark.slow

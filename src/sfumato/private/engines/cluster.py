@@ -14,7 +14,7 @@ from sfumato.errors import EngineError
 from sfumato.private.engines import part as parts
 from sfumato.private.engines.engine import Rows
 from sfumato.private.engines.here import HERE, RowsHere
-from sfumato.private.engines.local import TRAVELLING, whole_parts
+from sfumato.private.engines.local import CANNOT_TRAVEL, STAYS_HERE, TRAVELLING, travelling, whole_parts
 from sfumato.private.engines.task import Task, Texts, added
 from sfumato.private.intake.persons import limited
 from sfumato.private.intake.sensitive import Sensitive, open_parts
@@ -36,6 +36,7 @@ class ClusterRows(RowsHere, ABC):
         super().__init__(data, schema=schema, keep=keep, primitives=primitives)
         self._facts = parts.Facts(installed_software(), schema)
         self._known: list[tuple[int, bytes]] | None = None  # rows and digest of every part
+        self._is_home = False  # whether rows are read here, because a map cannot travel
 
     # What clusters do in their own ways.
 
@@ -83,12 +84,14 @@ class ClusterRows(RowsHere, ABC):
         row_map = super().prepare(name, per_record)
         before = self._facts.prepared
         self._facts = parts.Facts(self._facts.software, self.schema, (*before, (name, per_record, row_map.digest)))
-        if self._known is not None:
+        if self._known is not None and self._travels():
             self.add_column(self._facts)
         return row_map
 
     def reduced(self, task: Task, row_map: RowMap) -> Sums:
         """The sums of a task over all rows. A part that is missing, or is not what it was, ends the release."""
+        if not self._travels(task):
+            return super().reduced(task, row_map)
         known = self._parts_known()
         firsts = [0, *accumulate(n_rows for n_rows, _ in known)][: len(known)]
         private_sums = task.over((), row_map=row_map, primitives=self._primitives)
@@ -96,12 +99,25 @@ class ClusterRows(RowsHere, ABC):
 
     def texts(self, names: Sequence[str]) -> Texts:
         """How often each text of some columns occurs."""
+        if not self._travels():
+            return super().texts(names)
         self._parts_known()
         private_counts = {name: Counter[str]() for name in names}
         for private_part in self._every_part(self.texts_by_part(self._facts, names)):
             for name, private_counter in private_counts.items():
                 private_counter.update(private_part[name])
         return private_counts
+
+    def _travels(self, *asked: Task) -> bool:
+        """Whether all maps so far can be sent to workers. If one cannot, rows are read here from then on."""
+        try:
+            if not self._is_home:
+                travelling("asked", (self._facts, *asked))
+        except CANNOT_TRAVEL:
+            self.close()
+            self._is_home, self._known = True, None
+            self.remarks.append(STAYS_HERE)
+        return not self._is_home
 
     def _every_part(self, answered: Mapping[int, Any]) -> Iterator[Any]:
         """The answers of all parts, each once."""

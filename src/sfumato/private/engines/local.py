@@ -4,11 +4,12 @@ The driver reads, encodes and packs; each process keeps every n-th part of the r
 as programs of their own, not as copies of this one, so that a script needs no main guard and no thread is torn.
 """
 
+import operator
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from multiprocessing import Pipe
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 from sfumato.errors import EngineError, PrivacyError
 from sfumato.private.engines import worker
 from sfumato.private.engines.here import RowsHere
-from sfumato.private.engines.task import Task, added
+from sfumato.private.engines.task import Task, Texts, added
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.sums import Sums
@@ -45,6 +46,12 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 CANNOT_TRAVEL = (pickle.PicklingError, AttributeError, TypeError, PrivacyError)
 
 
+STAYS_HERE = (
+    "a map of this mechanism cannot be sent to other processes, so this one does all the work. A map should hold public facts "
+    "alone: no doors, no open files."
+)
+
+
 def travelling(name: str, arguments: tuple[Any, ...]) -> bytes:
     """A question as bytes. Functions that no module has a name for, such as lambdas, go by what they are made of."""
     message: bytes = cloudpickle.dumps((name, arguments), protocol=5)
@@ -56,7 +63,7 @@ class Local:
 
     def __init__(self, processes: int | None = None) -> None:
         """Take how many processes there may be; as many as cores unless told otherwise."""
-        self._processes = processes or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
+        self._processes = processes or min(_n_cores(), _MOST_PROCESSES)
 
     def open(self, data: Sensitive, *, schema: Schema, plan: Plan, primitives: Primitives) -> RowsHere:
         """Rows stay in this process where a step needs them in one place, or reads them only once."""
@@ -64,6 +71,11 @@ class Local:
         travels = primitives.may_travel and all(step.door in TRAVELLING for step in plan.steps) and passes > 1
         processes = self._processes if travels and sys.platform != "win32" else 1
         return LocalRows(data, schema=schema, keep=passes > 1, primitives=primitives, processes=processes)
+
+
+def _n_cores() -> int:
+    """Those that this process may use, where the system says."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class LocalRows(RowsHere):
@@ -89,6 +101,15 @@ class LocalRows(RowsHere):
             self._distribute()
         private_sums = self._ask("reduced", task) if self._workers else None
         return super().reduced(task, row_map) if private_sums is None else reduce(added, private_sums)
+
+    def texts(self, names: Sequence[str]) -> Texts:
+        """How often each text of some columns occurs."""
+        private_counts = self._ask("texts", list(names)) if self._workers else None
+        return super().texts(names) if private_counts is None else _together(private_counts, names)
+
+    def __iter__(self) -> Iterator[Piece]:
+        """All rows, here: read once more where other processes have them."""
+        return pieces_of(self._data, self) if self._workers else super().__iter__()
 
     def close(self) -> None:
         """End the processes, and with them their rows."""
@@ -120,7 +141,7 @@ class LocalRows(RowsHere):
             self._end_processes()
             for private_pieces in private_waiting:
                 for private_piece in private_pieces:
-                    self.keep(private_piece)
+                    self.keep_packed(private_piece)
         self._is_read = True
 
     def _start(self) -> None:
@@ -163,10 +184,11 @@ class LocalRows(RowsHere):
         """Go on in this process alone."""
         self.close()
         self._processes, self._is_read = 1, False
-        self.remarks.append(
-            "a map of this mechanism cannot be sent to other processes, so this one does all the work. A map should hold public "
-            "facts alone: no doors, no open files."
-        )
+        self.remarks.append(STAYS_HERE)
+
+
+def _together(private_counts: Sequence[Texts], names: Sequence[str]) -> Texts:
+    return {name: reduce(operator.add, (counts[name] for counts in private_counts)) for name in names}
 
 
 class _Process:

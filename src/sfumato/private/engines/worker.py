@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from sfumato.errors import ContractError, SfumatoError
-from sfumato.private.engines.task import Task
+from sfumato.private.engines.task import Task, Texts, texts_of
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows.batches import Piece
@@ -32,9 +32,9 @@ class Worker:
         self._rows = KeptRows(schema, room=Room(most_bytes))
 
     def keep(self, pieces: Sequence[Piece]) -> None:
-        """Add rows behind the others. They have the columns that were prepared so far."""
+        """Add packed rows behind the others. They have the columns that were prepared so far."""
         for private_piece in pieces:
-            self._rows.keep(private_piece)
+            self._rows.keep_packed(private_piece)
 
     def prepare(self, name: str, per_record: GroupOf, digest: bytes) -> None:
         """Add a column to the rows that are here."""
@@ -44,6 +44,10 @@ class Worker:
         """The sums of a task over the rows that are here."""
         row_map = agreeing(self._rows.row_map(task.per_record, most_rows=task.rows), task.digest)
         return task.over(self._rows, row_map=row_map, primitives=RowPrimitives())
+
+    def texts(self, names: Sequence[str]) -> Texts:
+        """How often each text of some columns occurs here."""
+        return texts_of(self._rows, names)
 
 
 def agreeing(row_map: RowMap, digest: bytes) -> RowMap:

@@ -24,7 +24,11 @@ class KeptRows(Batches):
 
     def keep(self, piece: Piece) -> None:
         """Add a batch behind the others."""
-        self._private_kept.append(replace(piece, batch=self._room.keep(self.packed(piece).batch)))
+        self.keep_packed(self.packed(piece))
+
+    def keep_packed(self, piece: Piece) -> None:
+        """The same for one that is packed already."""
+        self._private_kept.append(replace(piece, batch=self._room.keep(piece.batch)))
 
     def prepare(self, name: str, per_record: GroupOf) -> RowMap:
         """Add a column, or work on from one of that name. Rows that are kept get it at once."""
