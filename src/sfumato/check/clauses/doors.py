@@ -38,11 +38,9 @@ def neighbours_stay_close(setting: Setting) -> None:
 
 def noise_has_its_scale(setting: Setting) -> None:
     """The variance of the noise is the planned one, neither less nor more."""
-    values = _noise(setting, runs=1)
+    values = setting.noise
     if not values.size:  # all steps are choices
         return
-    if values.size <= 4000:
-        values = _noise(setting, runs=1 + 4000 // values.size)
     total = float((values**2).sum())
     low, high = (float(stats.chi2.ppf(p, df=values.size)) for p in (FALSE_ALARM / 2, 1 - FALSE_ALARM / 2))
     if not low <= total <= high:
@@ -52,24 +50,13 @@ def noise_has_its_scale(setting: Setting) -> None:
 
 def noise_is_fresh(setting: Setting) -> None:
     """No noise is used twice: not between entries, not between mixtures, not between runs."""
-    every = _noise(setting, runs=2)
+    every = setting.noise
     often = np.unique(every, return_counts=True)[1]
     equal = float((often * (often - 1)).sum()) / 2
     # Noise lies on a grid, so some of very many values are equal by chance.
     by_chance = every.size * (every.size - 1) / 2 * _EQUAL
     if equal > stats.poisson.isf(FALSE_ALARM, by_chance):
         raise ContractError("the same noise was used more than once.")
-
-
-def _noise(setting: Setting, *, runs: int) -> NDArray[np.float64]:
-    """What was added to the sums, in units of its planned scale."""
-    found = [np.empty(0)]
-    for run in range(runs):
-        record = setting.run_well(setting.ordinary(), seed=None if run else 3).record
-        steps = {key: setting.plan.step(key[0]) for key in record.sums}
-        added = [key for key in steps if not (steps[key].choice or isinstance(steps[key].block(key[2]), Response))]
-        found += [(record.answers[key] - record.sums[key]).ravel() / NOISE_STDDEV for key in added]
-    return np.concatenate(found)
 
 
 def choices_have_their_odds(setting: Setting) -> None:
