@@ -23,15 +23,11 @@ from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.view import View
 from sfumato.public.budget import Budget
 from sfumato.public.plan.answers import AnsweredDoors, Answers
-from sfumato.public.plan.block import Response
-from sfumato.public.plan.grid import NOISE_STDDEV
 from sfumato.public.plan.plan import Plan, make_plan
 from sfumato.public.schema.schema import Schema
 
 #: The public seed of every model that a check builds.
 MODEL_SEED = 7
-#: Values from which the scale of the noise is known well enough.
-_ENOUGH_NOISE = 4000
 
 
 @dataclass(frozen=True)
@@ -62,6 +58,8 @@ class Setting:
     size: int
     primitives: Callable[[NoiseSource], Primitives] = Primitives
     _pairs: list[Pair] = field(default_factory=list, repr=False)
+    #: What was added to the sums, run by run, once a clause has looked at it.
+    noise: list[NDArray[np.float64]] = field(default_factory=list, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -124,19 +122,6 @@ class Setting:
                     one = self.run(base.raw, seed=seed, always=replaced)
                 two = self.run(neighbour.raw, seed=seed, answers=one.record, new=new, always=neighbour.as_read)
                 yield Pair(without_maps(one), without_maps(two), f"{base.label} and {neighbour.label}")
-
-    @cached_property
-    def noise(self) -> NDArray[np.float64]:
-        """What was added to the sums, in units of its planned scale: in two runs, and in more until there are thousands."""
-        found: list[NDArray[np.float64]] = []
-        n_values, n_runs = 0, 0
-        while n_runs < 2 or 0 < n_values <= _ENOUGH_NOISE:
-            record = self.run_well(self.ordinary(), seed=None if n_runs else 3).record
-            steps = {key: self.plan.step(key[0]) for key in record.sums}
-            added = [key for key in steps if not (steps[key].choice or isinstance(steps[key].block(key[2]), Response))]
-            found += [(record.answers[key] - record.sums[key]).ravel() / NOISE_STDDEV for key in added]
-            n_values, n_runs = sum(values.size for values in found), n_runs + 1
-        return np.concatenate([np.empty(0), *found])
 
     def fit(self, raw: made.Raw) -> Fitted:
         """Fit on some rows, as a user would."""
