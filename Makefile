@@ -43,12 +43,12 @@ demo: .venv/base
 
 # The slowest of them are named at the end by: make test TEST=--durations=40
 test: .venv/deep
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist loadfile $(TEST)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(TEST)
 
 # While working: all but what takes seconds. Under two minutes on two cores.
 .PHONY: test-fast
 test-fast: .venv/deep
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not slow" $(TEST)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow" $(TEST)
 
 # Of their own, because Spark is 400 MB and needs Java: minutes, most of them for the start of one session.
 .PHONY: test-spark

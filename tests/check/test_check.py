@@ -113,7 +113,7 @@ def test_the_whole_suite_finds_them(primitives, mechanism, schema: Schema, claus
 @pytest.mark.parametrize(("n_values", "n_again"), [(1_000, 6), (300_000, 3_000)])
 def test_noise_that_is_used_again_is_told_from_chance(n_values: int, n_again: int, monkeypatch) -> None:
     noise = np.round(NOISE_STDDEV * np.random.default_rng(0).standard_normal(n_values)) / NOISE_STDDEV
-    monkeypatch.setattr(doors, "_noise", lambda setting, runs: noise)
+    monkeypatch.setattr(doors, "_noise", lambda setting: noise)
     setting = Setting(MIX, schemas.TABLE, Budget(epsilon=1.0, delta=1e-6), 300, Primitives)
     doors.noise_is_fresh(setting)  # of very many values some are equal by chance
     noise[:n_again] = noise[n_again : 2 * n_again]

@@ -31,6 +31,7 @@ SMALL = Kip(points=2, n_features=16, n_steps=5, coefficients=12)
 
 
 class TestKernel:
+    @pytest.mark.slow
     def test_it_is_that_of_a_wide_network(self) -> None:
         """Inner products of a random network's gradients come near the closed form."""
         torch.manual_seed(0)

@@ -230,6 +230,7 @@ PEOPLE = sf.Schema(
 
 
 class TestTheyLearn:
+    @pytest.mark.slow
     def test_logistic_learns_what_there_is_and_no_more(self) -> None:
         source = NoiseSource(research_seed=3)
         model = sf.train("logistic", sf.Sensitive.read(people(20_000, 0), PEOPLE), BUDGET, seed=1, source=source)

@@ -36,7 +36,7 @@ TINY = replace(
         density_heights=(0.1, 1.0),
         density_roughness=(1e-3,),
     ),
-    joint=replace(_FEW.joint, simulated_rows=(500, 500)),
-    target=replace(_FEW.target, tree_rounds=3),
+    joint=replace(_FEW.joint, simulated_rows=(500, 500), n_correlation_variances=4, n_pair_factors=3, ratio_rounds=3),
+    target=replace(_FEW.target, tree_rounds=3, number_trees=3),
 )
 TINY_TABLE, SMALL_TABLE = ThreeATable(settings=TINY), ThreeATable(settings=SMALL)

@@ -17,7 +17,7 @@ from sfumato.public.plan.grid import NOISE_STDDEV, RESPONSE_PARTS, truth_in_part
 from sfumato.public.plan.step import Poisson, SecretBins, Step, WithoutReplacement
 
 FALSE_ALARM = 1e-6
-_RUNGS, _CHOICES, _RESPONSES = 5, 2000, 20_000
+_RUNGS, _CHOICES, _RESPONSES, _ENOUGH_NOISE = 5, 2000, 20_000, 4000
 #: The probability that two values of the noise are equal, which lies on whole numbers.
 _EQUAL = 1 / (2 * math.sqrt(math.pi) * NOISE_STDDEV)
 
@@ -38,11 +38,9 @@ def neighbours_stay_close(setting: Setting) -> None:
 
 def noise_has_its_scale(setting: Setting) -> None:
     """The variance of the noise is the planned one, neither less nor more."""
-    values = _noise(setting, runs=1)
+    values = _noise(setting)
     if not values.size:  # all steps are choices
         return
-    if values.size <= 4000:
-        values = _noise(setting, runs=1 + 4000 // values.size)
     total = float((values**2).sum())
     low, high = (float(stats.chi2.ppf(p, df=values.size)) for p in (FALSE_ALARM / 2, 1 - FALSE_ALARM / 2))
     if not low <= total <= high:
@@ -52,7 +50,7 @@ def noise_has_its_scale(setting: Setting) -> None:
 
 def noise_is_fresh(setting: Setting) -> None:
     """No noise is used twice: not between entries, not between mixtures, not between runs."""
-    every = _noise(setting, runs=2)
+    every = _noise(setting)
     often = np.unique(every, return_counts=True)[1]
     equal = float((often * (often - 1)).sum()) / 2
     # Noise lies on a grid, so some of very many values are equal by chance.
@@ -61,15 +59,15 @@ def noise_is_fresh(setting: Setting) -> None:
         raise ContractError("the same noise was used more than once.")
 
 
-def _noise(setting: Setting, *, runs: int) -> NDArray[np.float64]:
-    """What was added to the sums, in units of its planned scale."""
-    found = [np.empty(0)]
-    for run in range(runs):
-        record = setting.run_well(setting.ordinary(), seed=None if run else 3).record
+def _noise(setting: Setting) -> NDArray[np.float64]:
+    """What was added to the sums, in units of its planned scale: in two runs, and in more until there are thousands."""
+    while len(setting.noise) < 2 or 0 < sum(values.size for values in setting.noise) <= _ENOUGH_NOISE:
+        record = setting.run_well(setting.ordinary(), seed=None if setting.noise else 3).record
         steps = {key: setting.plan.step(key[0]) for key in record.sums}
         added = [key for key in steps if not (steps[key].choice or isinstance(steps[key].block(key[2]), Response))]
-        found += [(record.answers[key] - record.sums[key]).ravel() / NOISE_STDDEV for key in added]
-    return np.concatenate(found)
+        found = [(record.answers[key] - record.sums[key]).ravel() / NOISE_STDDEV for key in added]
+        setting.noise.append(np.concatenate([np.empty(0), *found]))
+    return np.concatenate(setting.noise)
 
 
 def choices_have_their_odds(setting: Setting) -> None:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.check.instruments import rows as made
 from sfumato.check.instruments.neighbours import bases
 from sfumato.check.instruments.noted import NotedDoors
@@ -55,6 +58,8 @@ class Setting:
     size: int
     primitives: Callable[[NoiseSource], Primitives] = Primitives
     _pairs: list[Pair] = field(default_factory=list, repr=False)
+    #: What was added to the sums, run by run, once a clause has looked at it.
+    noise: list[NDArray[np.float64]] = field(default_factory=list, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -100,8 +105,15 @@ class Setting:
         return outcome_of(self.mechanism, NotedDoors(AnsweredDoors(self.plan, answers)), self.schema)
 
     def pairs(self) -> Iterator[Pair]:
-        """Runs on neighbouring data of all kinds; made once for all clauses that look at them."""
-        for seed, base in enumerate(() if self._pairs else bases(self.schema, n_rows=self.n_rows)):
+        """Runs on neighbouring data of all kinds, one by one; kept for all clauses that look at them."""
+        seen = []
+        for pair in self._pairs or self._new_pairs():
+            seen.append(pair)
+            yield pair
+        self._pairs[:] = seen  # only if all were made: a clause that is broken asks for no more of them
+
+    def _new_pairs(self) -> Iterator[Pair]:
+        for seed, base in enumerate(bases(self.schema, n_rows=self.n_rows)):
             one = None
             for neighbour in base.neighbours:
                 # A replaced row takes part before as after.
@@ -109,9 +121,7 @@ class Setting:
                 if one is None or self.size_is_public:
                     one = self.run(base.raw, seed=seed, always=replaced)
                 two = self.run(neighbour.raw, seed=seed, answers=one.record, new=new, always=neighbour.as_read)
-                label = f"{base.label} and {neighbour.label}"
-                self._pairs.append(Pair(without_maps(one), without_maps(two), label))
-        yield from self._pairs
+                yield Pair(without_maps(one), without_maps(two), f"{base.label} and {neighbour.label}")
 
     def fit(self, raw: made.Raw) -> Fitted:
         """Fit on some rows, as a user would."""
