@@ -5,6 +5,8 @@ Run: `python benchmarks/stream_out.py`, or with `--rows 1000000 100000000 --work
 """
 
 import argparse
+import contextlib
+import io
 import tempfile
 import time
 from collections.abc import Callable
@@ -40,7 +42,8 @@ def verify(folder: Path, rows: int) -> dict[str, float]:
 def sample(suffix: str, folder: Path, rows: int) -> dict[str, float]:
     out = folder / f"more.{suffix}"
     arguments = ["sample", str(folder / "1000"), "--out", str(out), "--rows", str(rows)]
-    found = measured(lambda: app(arguments, standalone_mode=False), rows)
+    with contextlib.redirect_stdout(io.StringIO()):  # for the JSON alone
+        found = measured(lambda: app(arguments, standalone_mode=False), rows)
     out.unlink()
     return found
 
