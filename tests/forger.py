@@ -1,5 +1,6 @@
 """A careful forger: honest releases of several kinds, and the tools to change them without leaving a loose end."""
 
+import io
 import json
 import shutil
 from dataclasses import replace
@@ -12,11 +13,13 @@ import pandas as pd
 import sfumato as sf
 from sfumato.extending import FixedModel, NoiseSource
 from sfumato.fitting import fit_with
-from sfumato.folder.contents import archive_of, arrays_of, read_synthetic, settled_file, sha256_of
+from sfumato.folder.contents import archive_of, arrays_of, sha256_of
 from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA, report_of
+from sfumato.folder.rows import file_name, read_synthetic, rows_writer, settled
 from sfumato.mechanism import mechanism_from
 from sfumato.mechanisms import DPMix, IndependentHistograms, ThreeATable
 from sfumato.model import notes_of
+from sfumato.outlook.tally import Tally
 from sfumato.outlook.warnings import release_warnings
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import event_to_json
@@ -103,6 +106,14 @@ KINDS = {
     "persons": (DPMix(mixtures=50, degree=400), PERSONS),
     "persons together": (ThreeATable(), COPIES),
 }
+
+
+def file_of(rows):
+    """Name and content of the file of some rows."""
+    name, file = file_name(rows), io.BytesIO()
+    with rows_writer(name, file, len(rows)) as writer:
+        writer.add(rows)
+    return name, file.getvalue()
 
 
 def make(kind, to, *, primitives=None, rows=60, **options):
@@ -195,18 +206,20 @@ class Forged:
         release = sf.load_release(self.path)
         model, certificate = release.model(), release.certificate
         synthetic = model.sample(release.n_rows, seed=certificate.seed)
+        tally = Tally(release.schema, model)
+        tally.add(settled(synthetic))
         warnings = release_warnings(
             schema=release.schema,
             plan=certificate.plan(),
             mechanism=mechanism_from(certificate.mechanism),
             model=model,
-            synthetic=settled_file(synthetic)[2],
+            tally=tally,
         )
         self.edit(lambda body: body.update(warnings=list(warnings), notes=list(notes_of(model))))
         return self.put_rows(synthetic)
 
     def put_rows(self, synthetic):
-        name, content, synthetic = settled_file(synthetic)
+        name, content = file_of(settled(synthetic))
         (self.path / name).write_bytes(content)
         return self.edit(
             lambda body: (body.update(rows=len(synthetic)), body["files"].update({name: sha256_of(content)}))

@@ -55,7 +55,7 @@ VERIFY = (
     _mutant(
         "arrays of other versions are believed",
         "an array of private pictures passes",
-        ("verification/product_checks.py", "if again != contents[name]:", "if name == TABLE and again != contents[name]:"),
+        ("verification/product_checks.py", "if not again.is_same:", "if name == TABLE and not again.is_same:"),
         tests=(*_FORGERIES, "array and private"),
     ),
     _mutant(
@@ -109,8 +109,20 @@ VERIFY = (
     _mutant(
         "rows are read before they are counted",
         "a megabyte fills the memory",
-        ("folder/contents.py", "if name == TABLE and rows is not None and", "if False and"),
+        ("verification/product_checks.py", "if sum(sizes) != n_rows:", "if False:"),
         tests=(*_FORGERIES, "counted_before"),
+    ),
+    _mutant(
+        "any groups of rows",
+        "the sizes of its groups are a message",
+        ("verification/product_checks.py", "or sizes != piece_sizes(n_rows):", "or False:"),
+        tests=(*_FORGERIES, "groups"),
+    ),
+    _mutant(
+        "the first piece alone is looked at",
+        "names stand in the last of many rows",
+        ("verification/product_checks.py", "odd |= dict.fromkeys([] if schema is None", "odd |= dict.fromkeys([] if schema is None or number"),
+        tests=("tests/test_pieces.py", "-k", "last_piece"),
     ),
     _mutant(
         "columns beside the schema",

@@ -1,5 +1,6 @@
 """What `fit` hands on: nothing in it has seen a private row except through a door."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,6 +8,7 @@ from sfumato.errors import ModelError
 from sfumato.mechanism import Measurements, Mechanism
 from sfumato.model import Classifier, Model, Product, Synthetic
 from sfumato.outlook.row_counts import AskedRows, rows_to_release
+from sfumato.pieces import draw_pieces, joined
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.plan import Plan
@@ -44,8 +46,15 @@ class Fitted:
                 declares, or as there seem to be by the noisy count.
             seed: Public randomness. By default the certificate's: these are the rows that `release` writes.
         """
-        n_rows = rows_to_release(rows, schema=self.schema, mechanism=self.mechanism, model=self.sampled)
-        return self.sampled.sample(n_rows, seed=self.certificate.seed if seed is None else seed)
+        return joined(self.pieces(rows, seed=seed))
+
+    def pieces(self, rows: AskedRows = None, *, seed: int | None = None) -> Iterator[Synthetic]:
+        """The same rows piece by piece, so that they need never be in memory together."""
+        return draw_pieces(self.sampled, self.row_count(rows), seed=self.certificate.seed if seed is None else seed)
+
+    def row_count(self, rows: AskedRows = None) -> int:
+        """How many rows are meant."""
+        return rows_to_release(rows, schema=self.schema, mechanism=self.mechanism, model=self.sampled)
 
     def __repr__(self) -> str:
         return f"<Fitted: {self.certificate.summary}>"

@@ -27,6 +27,19 @@ class Synthetic:
             return len(self.table)
         return 0 if self.images is None else len(self.images)
 
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that are there, by name: a row is one entry of each."""
+        named: dict[str, Any] = {"images": self.images, "labels": self.labels, "soft_labels": self.soft_labels}
+        return {name: values for name, values in named.items() if values is not None}
+
+    def take(self, rows: slice | NDArray[np.int64]) -> "Synthetic":
+        """Some of the rows, in the order in which they are named."""
+        arrays: dict[str, Any] = {name: values[rows] for name, values in self.arrays.items()}
+        return replace(
+            self, table=None if self.table is None else self.table.iloc[rows].reset_index(drop=True), **arrays
+        )
+
 
 class Model(Protocol):
     """Something that gives synthetic rows without the data."""
@@ -36,7 +49,10 @@ class Model(Protocol):
         """How many rows to release where neither the schema nor a person says."""
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
-        """Draw rows. The seed is public randomness; the same seed gives the same rows."""
+        """Draw rows. The seed is public randomness: the same one gives the same rows, another one independent ones.
+
+        A large release is drawn in several pieces, each by a seed of its own (`sfumato.pieces`).
+        """
 
 
 #: The arrays of a trained model, by name.
@@ -120,12 +136,7 @@ class FixedModel:
             )
         if n_rows == held:
             return self.rows
-        chosen = np.random.default_rng(seed).permutation(held)[:n_rows]
-        table, arrays = self.rows.table, ("images", "labels", "soft_labels")
-        picked: dict[str, Any] = {
-            name: None if (part := getattr(self.rows, name)) is None else part[chosen] for name in arrays
-        }
-        return replace(self.rows, table=None if table is None else table.iloc[chosen].reset_index(drop=True), **picked)
+        return self.rows.take(np.random.default_rng(seed).permutation(held)[:n_rows])
 
 
 def rows_counted(noisy: float, *, stddev: float) -> int:

@@ -9,13 +9,14 @@ from typing import Any
 from sfumato.errors import ModelError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
-from sfumato.folder.contents import settled_file
 from sfumato.folder.releasing import Release, certificate_of, release
+from sfumato.folder.rows import settled
 from sfumato.folder.signing import SigningKey
 from sfumato.frames.kinds import FrameKind, kind_of
 from sfumato.mechanism import Mechanism, as_mechanism, refuse_learner
 from sfumato.model import Synthetic
 from sfumato.outlook.row_counts import AskedRows
+from sfumato.outlook.tally import Tally
 from sfumato.private.intake.sensitive import opened
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import budget_of
@@ -48,7 +49,7 @@ class Synthesis:
     @cached_property
     def synthetic(self) -> Synthetic:
         """The rows to the last digit as `save` writes them: a table, or images and labels."""
-        return settled_file(self.fitted.sample(self.asked))[2]
+        return settled(self.fitted.sample(self.asked))
 
     @cached_property
     def table(self) -> Any:
@@ -58,7 +59,9 @@ class Synthesis:
     @cached_property
     def certificate(self) -> Certificate:
         """What is claimed about the rows. It names no files before they are saved."""
-        return certificate_of(self.fitted, self.fitted.sampled, self.synthetic)
+        tally = Tally(self.schema, self.fitted.sampled)
+        tally.add(self.synthetic)
+        return certificate_of(self.fitted, tally)
 
     def sample(self, rows: AskedRows = None, *, seed: int | None = None) -> Any:
         """More rows, at no cost, as a frame of the same kind; see `Fitted.sample`."""

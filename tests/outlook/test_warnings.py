@@ -13,6 +13,7 @@ from sfumato.extending import NoiseSource
 from sfumato.mechanisms import ThreeAImage
 from sfumato.model import Counted, FixedModel, Synthetic
 from sfumato.outlook.forecast import LITTLE_USE
+from sfumato.outlook.tally import Tally
 from sfumato.outlook.warnings import release_warnings, verdict_on
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
@@ -56,8 +57,12 @@ def warnings_of(
     fitted = sf.fit(mechanism, sf.Sensitive.read(frame, schema), BUDGET, seed=1, source=source)
     synthetic = fitted.model.sample(rows or fitted.model.default_rows, seed=1)
     told = {"schema": fitted.schema, "plan": fitted.plan, "mechanism": fitted.mechanism, "model": fitted.model}
-    said = release_warnings(**told, synthetic=synthetic)
-    assert said == release_warnings(**told, synthetic=synthetic)
+    whole, pieces = Tally(fitted.schema, fitted.model), Tally(fitted.schema, fitted.model)
+    whole.add(synthetic)
+    for at in range(0, len(synthetic), 1000):
+        pieces.add(synthetic.take(slice(at, at + 1000)))
+    said = release_warnings(**told, tally=whole)
+    assert said == release_warnings(**told, tally=whole) == release_warnings(**told, tally=pieces)
     return said
 
 
@@ -189,9 +194,12 @@ def test_mixtures_are_not_judged_by_their_shares() -> None:
     plan = sf.plan(mechanism, schemas.IMAGES, BUDGET).plan
     images = np.zeros((20_000, 6, 6), dtype=np.uint8)
     rows = Synthetic(images=images, labels=np.zeros(20_000, dtype=np.int64), classes=("a", "b", "c"))
-    told = {"schema": replace(schemas.IMAGES, rows=100_000), "plan": plan, "mechanism": mechanism, "synthetic": rows}
-    assert release_warnings(**told, model=FixedModel(rows)) == ()
-    (said,) = release_warnings(**told, model=Silent())
+    told = {"schema": replace(schemas.IMAGES, rows=100_000), "plan": plan, "mechanism": mechanism}
+    fixed, drawn = Tally(told["schema"], FixedModel(rows)), Tally(told["schema"], Silent())
+    for tally in (fixed, drawn):
+        tally.add(rows)
+    assert release_warnings(**told, model=fixed.model, tally=fixed) == ()
+    (said,) = release_warnings(**told, model=drawn.model, tally=drawn)
     assert "classes 'b' and 'c' of the target 'label' have nearly no rows" in said
     assert "merge the rare ones" in said
 

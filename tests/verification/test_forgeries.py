@@ -21,8 +21,9 @@ import forger
 import sfumato as sf
 from sfumato.errors import SfumatoError
 from sfumato.extending import NoiseSource
-from sfumato.folder.contents import archive_of, read_synthetic
+from sfumato.folder.contents import archive_of
 from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA
+from sfumato.folder.rows import read_synthetic
 from sfumato.model import Synthetic
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import epsilon_of, event_from_json, event_to_json

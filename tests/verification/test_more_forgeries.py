@@ -25,8 +25,9 @@ import pytest
 import forger
 import sfumato as sf
 from sfumato.errors import SfumatoError
-from sfumato.folder.contents import ARRAYS, TABLE, archive_of, read_synthetic, sha256_of
+from sfumato.folder.contents import archive_of, sha256_of
 from sfumato.folder.releasing import CERTIFICATE, REPORT, SCHEMA
+from sfumato.folder.rows import ARRAYS, TABLE, read_synthetic
 from sfumato.folder.signing import SIGNATURE, load_signing_key
 from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.model import Synthetic
@@ -583,7 +584,7 @@ def test_a_certificate_that_version_0_1_wrote_is_refused_with_a_remedy(tmp_path)
 def test_rows_are_counted_before_they_are_read(honest, tmp_path):
     folder = honest("table").copy(tmp_path / "forged")
     many_rows(folder)
-    with mock.patch("pandas.read_parquet", side_effect=AssertionError("read whole")):
+    with mock.patch("sfumato.verification.product_checks.read_pieces", side_effect=AssertionError("read")):
         assert any("holds 40,000,000 rows" in sentence for sentence in sf.verify(folder.path).problems)
 
 

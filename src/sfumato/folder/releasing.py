@@ -1,20 +1,24 @@
 """A release folder: synthetic rows or a trained model, the doors' integers behind them, schema, certificate and report.
 
-A folder is made in memory and written in one step, whole or not at all (`folder/disk.py`).
+A folder is written beside its place and moved there in one step, whole or not at all (`folder/disk.py`).
 """
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.errors import DAMAGED, ModelError, ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.folder import contents
-from sfumato.folder.disk import write_files
+from sfumato.folder.disk import NewFolder, whole_folder
+from sfumato.folder.rows import file_name, read_head, read_synthetic, rows_path, rows_writer, settled
 from sfumato.folder.signing import SIGNATURE, SigningKey, load_signing_key
 from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.mechanism import Learner, mechanism_from
-from sfumato.model import Classifier, Model, Product, Synthetic, notes_of, refuse_diverged
+from sfumato.model import Classifier, Product, Synthetic, notes_of, refuse_diverged
 from sfumato.outlook.row_counts import AskedRows
+from sfumato.outlook.tally import Tally
 from sfumato.outlook.warnings import model_warnings, release_warnings
 from sfumato.present.loading import load_lines
 from sfumato.present.model_report import public_model_report
@@ -67,17 +71,17 @@ class Release:
         return self.certificate.plan()
 
     def synthetic(self) -> Synthetic:
-        """The synthetic rows as released."""
-        return contents.read_synthetic(self.path)
+        """The synthetic rows as released, all of them in memory."""
+        return read_synthetic(self.path)
 
     @property
     def n_rows(self) -> int:
         """How many synthetic rows the folder holds, by the header of their file."""
-        return contents.read_head(self.path)[0]
+        return sum(read_head(rows_path(self.path))[0])
 
     def load_lines(self) -> dict[str, str]:
         """For each tool, one line of Python that loads the rows from where this process runs; the tool is enough."""
-        return load_lines(contents.read_head(self.path)[1], self.schema, folder=self.path)
+        return load_lines(read_head(rows_path(self.path))[1], self.schema, folder=self.path)
 
     def __repr__(self) -> str:
         return f"<Release: {self.path}, {self.certificate.summary}>"
@@ -110,39 +114,56 @@ def release(
     target = Path(to)
     check_target(target, force=force)
     key = load_signing_key(sign) if isinstance(sign, str | Path) else sign
-    certificate, files = contents_of(fitted, rows=rows)
-    files[CERTIFICATE] = certificate.to_text().encode()
-    if key is not None:
-        files[SIGNATURE] = key.sign(files[CERTIFICATE])
-    write_files(target, files, force=force)
+    with whole_folder(target, force=force) as folder:
+        if isinstance(fitted.model, Classifier):
+            certificate, report = _put_model(fitted, fitted.model, folder, asked=rows)
+        else:
+            certificate, report = _put_rows(fitted, folder, asked=rows)
+        folder.put(ANSWERS, contents.archive_of(fitted.answers.to_arrays()))
+        folder.put(SCHEMA, fitted.schema.to_toml().encode())
+        folder.put(REPORT, report)
+        certificate = certificate.with_files(folder.sha256)
+        text = certificate.to_text().encode()
+        folder.put(CERTIFICATE, text)
+        if key is not None:
+            folder.put(SIGNATURE, key.sign(text))
     return Release(target, fitted.schema, certificate, fitted.answers)
 
 
-def contents_of(fitted: Fitted, *, rows: AskedRows) -> tuple[Certificate, dict[str, bytes]]:
-    """The certificate of a release and all files that it lists. The weights of a trained model stand in the place of rows."""
-    model, schema = fitted.model, fitted.schema
-    if isinstance(model, Classifier):
-        if rows is not None:
-            raise ModelError(f"{fitted.mechanism.name} has trained a model, which gives no rows. Leave out rows.")
-        refuse_diverged(model.weights)
-        name, content = WEIGHTS, weights_file(model.weights)
-        warnings = model_warnings(schema=schema, plan=fitted.plan, model=model)
-        certificate = fitted.certificate.for_model(warnings=warnings, notes=notes_of(model))
-        report = model_report_of(certificate, schema=schema, answers=fitted.answers)
-    else:
-        name, content, synthetic = contents.settled_file(fitted.sample(rows))
-        certificate = certificate_of(fitted, model, synthetic)
-        report = report_of(certificate, schema=schema, synthetic=synthetic)
-    answers = contents.archive_of(fitted.answers.to_arrays())
-    files = {name: content, ANSWERS: answers, SCHEMA: schema.to_toml().encode(), REPORT: report}
-    return certificate.with_files({name: contents.sha256_of(content) for name, content in files.items()}), files
+def _put_model(fitted: Fitted, model: Classifier, folder: NewFolder, *, asked: AskedRows) -> tuple[Certificate, bytes]:
+    """The weights of a trained model stand in the place of rows. Returns certificate and report."""
+    if asked is not None:
+        raise ModelError(f"{fitted.mechanism.name} has trained a model, which gives no rows. Leave out rows.")
+    refuse_diverged(model.weights)
+    folder.put(WEIGHTS, weights_file(model.weights))
+    warnings = model_warnings(schema=fitted.schema, plan=fitted.plan, model=model)
+    certificate = fitted.certificate.for_model(warnings=warnings, notes=notes_of(model))
+    return certificate, model_report_of(certificate, schema=fitted.schema, answers=fitted.answers)
 
 
-def certificate_of(fitted: Fitted, model: Model, synthetic: Synthetic) -> Certificate:
+def _put_rows(fitted: Fitted, folder: NewFolder, *, asked: AskedRows) -> tuple[Certificate, bytes]:
+    """Rows are drawn, counted and written piece by piece. Returns certificate and report, which shows the first piece."""
+    n_rows, tally = fitted.row_count(asked), Tally(fitted.schema, fitted.sampled)
+    first = put_rows(folder, tally.passing(map(settled, fitted.pieces(n_rows))), n_rows)
+    certificate = certificate_of(fitted, tally)
+    return certificate, report_of(certificate, schema=fitted.schema, synthetic=first)
+
+
+def put_rows(folder: NewFolder, pieces: Iterator[Synthetic], n_rows: int) -> Synthetic:
+    """Write the file of so many rows. Returns the first piece."""
+    first = next(pieces)
+    name = file_name(first)
+    with folder.file(name) as file, rows_writer(name, file, n_rows) as writer:
+        for piece in itertools.chain([first], pieces):
+            writer.add(piece)
+    return first
+
+
+def certificate_of(fitted: Fitted, tally: Tally) -> Certificate:
     """The certificate of these rows, with what their maker and receiver should be told. It names no files yet."""
     schema, plan, mechanism = fitted.schema, fitted.certificate.plan(), fitted.mechanism
-    warnings = release_warnings(schema=schema, plan=plan, mechanism=mechanism, model=model, synthetic=synthetic)
-    return fitted.certificate.for_rows(len(synthetic), warnings=warnings, notes=notes_of(model))
+    warnings = release_warnings(schema=schema, plan=plan, mechanism=mechanism, model=fitted.sampled, tally=tally)
+    return fitted.certificate.for_rows(tally.n_rows, warnings=warnings, notes=notes_of(fitted.sampled))
 
 
 def model_report_of(certificate: Certificate, *, schema: Schema, answers: Answers) -> bytes:
@@ -151,7 +172,10 @@ def model_report_of(certificate: Certificate, *, schema: Schema, answers: Answer
 
 
 def report_of(certificate: Certificate, *, schema: Schema, synthetic: Synthetic) -> bytes:
-    """The page of a release: a function of what the folder holds, so that anybody can make it again."""
+    """The page of a release: a function of what the folder holds, so that anybody can make it again.
+
+    Of more rows than one piece it shows the first piece.
+    """
     plan = certificate.plan().to_json()
     return public_report(certificate, schema=schema, plan=plan, synthetic=synthetic).encode()
 

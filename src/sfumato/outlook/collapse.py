@@ -4,16 +4,14 @@ Boolean words that nobody declared, a misspelt list of categories, bounds in ano
 same value, privately and silently. What comes out is one value and noise, and that can be told.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from sfumato.mechanism import Mechanism
-from sfumato.model import Synthetic
 from sfumato.outlook.forecast import LITTLE_USE
 from sfumato.outlook.preview import noise_of
+from sfumato.outlook.tally import PLACES, ColumnTally, Tally
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Column, Schema
 
@@ -22,18 +20,15 @@ _DROWNED = 3.0
 #: Another column has collapsed when each of its values but one has fewer rows than so many standard deviations, on
 #: average, and all of them together have fewer than this share. A single rare value is not worth a word.
 _COLLAPSED, _COLLAPSED_SHARE = 2.0, 0.01
-#: The part of a column's rows that lies in one place of its range (honest columns of zeros, such as losses, reach 95 %), and
-#: how near to the place that is. Long tails make many columns lie near their lower bound, and hardly any near the upper or
-#: around the very middle, which is where values go that cannot be read.
+#: The part of a column's rows that lies in one place of its range: honest columns of zeros, such as losses, reach 95 %.
 _IN_PLACE = 0.98
-_NEAR = {"lower": 0.01, "upper": 1 / 32, "middle": 1 / 32}
 _ABSENT = 0.98
 #: Fewer synthetic rows say too little of a column.
 _LEAST_ROWS = 100
 _NAMED = 5
 
 
-def _private_rows(count: int, counts: list[int], *, rows: float) -> float:
+def _private_rows(count: int, counts: Sequence[int], *, rows: float) -> float:
     """What a count among the synthetic rows would be among the private ones, with room for the chance of drawing."""
     return (count + 3) / max(sum(counts), 1) * rows
 
@@ -48,13 +43,12 @@ def count_noise(mechanism: Mechanism, *, schema: Schema, plan: Plan) -> dict[str
     return {column.name: told.get(column.name, least) for column in schema.columns}
 
 
-def collapsed_classes(schema: Schema, synthetic: Synthetic, *, rows: int, noise: Mapping[str, float]) -> str | None:
+def collapsed_classes(schema: Schema, tally: Tally, *, rows: int, noise: Mapping[str, float]) -> str | None:
     """A sentence on declared classes of the target that have no rows beyond noise, by what `count_noise` gave."""
     target = schema.target_column
-    counts = None if target is None else _counts_of_target(target, synthetic)
-    if target is None or counts is None or len(target.categories) < 2:
+    if target is None or tally.classes is None or len(target.categories) < 2:
         return None
-    least = _DROWNED * noise[target.name]
+    least, counts = _DROWNED * noise[target.name], tally.classes.tolist()
     classes = zip(target.categories, counts, strict=False)
     lost = [name for name, count in classes if _private_rows(count, counts, rows=rows) < least]
     if not lost:
@@ -72,20 +66,20 @@ def collapsed_classes(schema: Schema, synthetic: Synthetic, *, rows: int, noise:
     return f"{LITTLE_USE}: {said}" if left < 2 or left < len(lost) else said[0].upper() + said[1:]
 
 
-def collapsed_columns(schema: Schema, synthetic: Synthetic, *, rows: int, noise: Mapping[str, float]) -> list[str]:
+def collapsed_columns(schema: Schema, tally: Tally, *, rows: int, noise: Mapping[str, float]) -> list[str]:
     """Sentences on columns without classes to learn of which one value, one place of the range or nothing is left."""
-    if synthetic.table is None or len(synthetic.table) < _LEAST_ROWS:
+    if tally.n_rows < _LEAST_ROWS:
         return []
     alike: dict[str, list[str]] = {}
     for column in schema.columns:
-        if column.name not in synthetic.table or (column.name == schema.target and column.is_coded):
+        counted = tally.columns.get(column.name)
+        if counted is None or (column.name == schema.target and column.is_coded):
             continue
-        values = synthetic.table[column.name]
-        if values.isna().mean() > _ABSENT:
+        if counted.missing / tally.n_rows > _ABSENT:
             alike.setdefault("missing", []).append(column.name)
-        elif column.is_number and (place := _place_in_range(values, column)) is not None:
+        elif column.is_number and (place := _place_in_range(counted)) is not None:
             alike.setdefault(place, []).append(column.name)
-        elif column.is_coded and _is_one_value(values, column, rows=rows, noise=noise[column.name]):
+        elif column.is_coded and _is_one_value(counted.values.tolist(), column, rows=rows, noise=noise[column.name]):
             alike.setdefault("words" if column.kind == "boolean" else "categories", []).append(column.name)
     return [_sentence(kind, names) for kind, names in sorted(alike.items())]
 
@@ -108,47 +102,18 @@ def _sentence(kind: str, names: list[str]) -> str:
     }[kind]
 
 
-def _counts_of_target(target: Column, synthetic: Synthetic) -> list[int] | None:
-    if not target.is_coded:
-        return None
-    if synthetic.table is not None:
-        return _counts_of_codes(synthetic.table[target.name], target) if target.name in synthetic.table else None
-    if synthetic.labels is None:
-        return None
-    return list(np.bincount(synthetic.labels, minlength=len(synthetic.classes)))
-
-
-def _counts_of_codes(values: "pd.Series[Any]", column: Column) -> list[int]:
-    """The synthetic rows of every value of a column, the missing one last."""
-    counted = values.value_counts().to_dict()
-    if column.kind == "boolean":
-        counted = {"true": counted.get(True, 0), "false": counted.get(False, 0)}
-    counts = [int(counted.get(name, 0)) for name in column.categories]
-    return [*counts, len(values) - sum(counts)]
-
-
-def _is_one_value(values: "pd.Series[Any]", column: Column, *, rows: int, noise: float) -> bool:
+def _is_one_value(counts: Sequence[int], column: Column, *, rows: int, noise: float) -> bool:
     if len(column.categories) < 2:
         return False
-    counts = _counts_of_codes(values, column)
-    others = len(values) - max(counts)
-    few = others / max(len(values), 1) <= _COLLAPSED_SHARE
+    others = sum(counts) - max(counts)
+    few = others / max(sum(counts), 1) <= _COLLAPSED_SHARE
     return few and _private_rows(others, counts, rows=rows) <= _COLLAPSED * noise * (column.size - 1)
 
 
-def _place_in_range(values: "pd.Series[Any]", column: Column) -> str | None:
+def _place_in_range(counted: ColumnTally) -> str | None:
     """`lower`, `upper` or `middle`, where nearly all values that there are lie."""
-    known = values.dropna()
-    known = known if column.special_as is None else known[known != column.special_as]
-    if column.kind == "datetime":
-        known = (known - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
-    at = (known.to_numpy(dtype=np.float64) - column.low) / (column.high - column.low)
-    places = {
-        "lower": at <= _NEAR["lower"],
-        "upper": at >= 1 - _NEAR["upper"],
-        "middle": np.abs(at - 0.5) <= _NEAR["middle"],
-    }
-    return next((place for place, near in places.items() if len(near) and near.mean() > _IN_PLACE), None)
+    near = zip(PLACES, counted.values.tolist(), strict=True)
+    return next((place for place, rows in near if counted.known and rows / counted.known > _IN_PLACE), None)
 
 
 def _listed(names: list[str]) -> str:

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from sfumato.mechanism import Mechanism
 from sfumato.mechanisms.learners.progress import MOST_LOSS, Watched
-from sfumato.model import Classifier, Counted, FixedModel, Model, Product, Synthetic
+from sfumato.model import Classifier, Counted, Model, Product
 from sfumato.outlook.collapse import collapsed_classes, collapsed_columns, count_noise
 from sfumato.outlook.forecast import LITTLE_USE, outlook
+from sfumato.outlook.tally import Tally
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
 
@@ -22,7 +23,7 @@ _SURE = 4.0
 
 
 def release_warnings(
-    *, schema: Schema, plan: Plan, mechanism: Mechanism, model: Model, synthetic: Synthetic
+    *, schema: Schema, plan: Plan, mechanism: Mechanism, model: Model, tally: Tally
 ) -> tuple[str, ...]:
     """Sentences that stand in the console, in the certificate and in the report. The same inputs give the same ones.
 
@@ -36,13 +37,12 @@ def release_warnings(
     expected = outlook(mechanism, schema=replace(schema, rows=rows), budget=plan.budget, planned=plan)
     empty = far is not None and far.startswith(LITTLE_USE)  # then nothing more is to be said, of columns or of learners
     said += [far, None if empty else expected.warning]
-    # The rows of a fixed model are mixtures or summaries: their shares are not those of the data.
-    if rows is not None and not empty and not isinstance(model, FixedModel):
+    if rows is not None and not empty:
         noise, target = count_noise(mechanism, schema=schema, plan=plan), schema.target_column
         if target is not None and target.is_coded and isinstance(model, Counted):  # rows are the sum of class counts
             noise[target.name] = model.noisy_rows_stddev / target.size**0.5
-        said.append(collapsed_classes(schema, synthetic, rows=rows, noise=noise))
-        said += collapsed_columns(schema, synthetic, rows=rows, noise=noise)
+        said.append(collapsed_classes(schema, tally, rows=rows, noise=noise))
+        said += collapsed_columns(schema, tally, rows=rows, noise=noise)
     return _in_order(said)
 
 

@@ -111,7 +111,7 @@ def public_report(certificate: Certificate, *, schema: Schema, plan: dict[str, A
     """The page as text: self-contained, readable in light and dark, without outside resources.
 
     The same arguments give the same bytes, and of the certificate everything counts but its list of files: `verify` makes
-    the page again and compares.
+    the page again and compares. Of more rows than one piece, `synthetic` is the first piece.
     """
     return render("report.html.jinja", summarize(certificate, schema=schema, plan=plan, synthetic=synthetic))
 
@@ -120,6 +120,7 @@ def summarize(
     certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic
 ) -> dict[str, Any]:
     """All that the page says, as plain values: what JSON can hold, drawings as texts."""
+    n_rows = len(synthetic) if certificate.rows is None else certificate.rows
     quality = quality_of(
         _mechanism_of(certificate), schema=schema, plan=certificate.plan(), warnings=certificate.warnings
     )
@@ -127,16 +128,17 @@ def summarize(
         **common_facts(certificate, schema=schema, plan=plan, verdict=quality["verdict"]),
         "kicker": "A differentially private release",
         "title": f"Synthetic {'rows' if synthetic.images is None else 'pictures'}, made from private ones",
-        "plain_words": plain_promise(certificate, schema, what=_what(synthetic)),
+        "plain_words": plain_promise(certificate, schema, what=_what(synthetic, n_rows)),
         "quality": quality,
-        **facts_of_rows(synthetic, schema),
+        **facts_of_rows(synthetic, schema, n_rows=n_rows),
     }
 
 
-def facts_of_rows(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
-    """What a page says of the rows themselves."""
+def facts_of_rows(synthetic: Synthetic, schema: Schema, *, n_rows: int) -> dict[str, Any]:
+    """What a page says of the rows themselves, of which there are `n_rows`, and the first of them are here."""
     return {
-        "n_rows": len(synthetic),
+        "n_rows": n_rows,
+        "n_shown": len(synthetic),
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
         "cards": [] if synthetic.table is None else column_cards({"synthetic": synthetic.table}, schema),
         **_together(synthetic, schema),
@@ -220,9 +222,9 @@ def _together(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
     return {**drawn, "strongest": found.strongest}
 
 
-def _what(synthetic: Synthetic) -> str:
+def _what(synthetic: Synthetic, n_rows: int) -> str:
     """What the folder holds, in a sentence."""
-    many = f"{len(synthetic):,}"
+    many = f"{n_rows:,}"
     if synthetic.images is not None:
         return f"These {many} pictures were made up by a computer, after measurements of a private set of pictures."
     return (
@@ -272,5 +274,5 @@ def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
 
 def non_private_page(facts: Mapping[str, Any], *, schema: Schema, synthetic: Synthetic) -> str:
     """The page as text: what was made, how, and that nothing is promised."""
-    shown = facts_of_rows(synthetic, schema)
+    shown = facts_of_rows(synthetic, schema, n_rows=facts["rows"])
     return render("non_private.html.jinja", {**facts, **shown, "title": "NOT PRIVATE", "warning": NOT_PRIVATE})

@@ -5,7 +5,7 @@ another library's logarithm. docs/proofs/rebuilt-rows.md derives how far that mo
 2^-30 of its bounds, and nothing that is a word, a date or a whole number.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ class Difference:
     beyond_rounding: int  # cells that differ by more than rounding
     units: int  # all rows, pictures or weights
     far: int  # units with a cell that is not even near
+
+    def __add__(self, other: "Difference") -> "Difference":
+        """Of these units and of others."""
+        return Difference(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def share(self) -> float:

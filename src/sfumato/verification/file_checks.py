@@ -7,8 +7,9 @@ from typing import Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from sfumato.errors import SfumatoError, VerificationError
-from sfumato.folder.contents import ARRAYS, TABLE, read_plain, sha256_of, why_not_plain
+from sfumato.folder.contents import read_plain, sha256_of, sha256_of_plain, why_not_plain
 from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA
+from sfumato.folder.rows import ARRAYS, TABLE
 from sfumato.folder.signing import SIGNATURE, Signature, fingerprint, load_public_key
 from sfumato.folder.tensors import WEIGHTS
 from sfumato.public.certificate.certificate import Certificate
@@ -30,33 +31,52 @@ def read_certificate(folder: Path) -> bytes:
     return read_plain(path, most_bytes=_LARGEST_CERTIFICATE)
 
 
-def check_files(folder: Path, certificate: Certificate, found: Findings) -> dict[str, bytes]:
-    """Look at every name in the folder, and read the listed files that are what they should be."""
+def stamps(folder: Path) -> dict[str, tuple[int, ...]]:
+    """What tells that a file was changed or exchanged, for every name in a folder: large files are read several times."""
+    try:
+        states = {path.name: path.lstat() for path in folder.iterdir()}
+    except OSError:
+        return {}
+    return {name: (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for name, s in states.items()}
+
+
+def check_files(folder: Path, certificate: Certificate, found: Findings) -> tuple[dict[str, bytes], Path | None]:
+    """Look at every name in the folder. Returns the contents of the listed files that are what they should be.
+
+    Of the rows, which may be many, it returns the path of the file in place of its content.
+    """
     listed = certificate.files or {}
     try:
         present = {path.name for path in folder.iterdir()} - {CERTIFICATE, SIGNATURE}
     except OSError as error:
         found.problems.append(f"the folder cannot be listed ({error.strerror}).")
-        return {}
+        return {}, None
     problems = _names_that_do_not_belong(listed)
     missing = sorted(set(listed) - present)
     problems += [f"{ascii(n)[1:-1]} is listed in the certificate and missing from the folder." for n in missing]
     extra = sorted(present - set(listed))
     problems += [f"{ascii(n)[1:-1]} is in the folder and not listed in the certificate." for n in extra[:_MOST_NAMED]]
-    contents = {}
+    contents, rows = dict[str, bytes](), None
     for name in sorted(present & set(listed)):
+        path, content = folder / name, b""
         try:
-            content = read_plain(folder / name)
+            if is_rows := name in (TABLE, ARRAYS):
+                digest = sha256_of_plain(path)
+            else:
+                content = read_plain(path)
+                digest = sha256_of(content)
         except SfumatoError as error:
             problems.append(str(error))
             continue
-        if sha256_of(content) != listed[name]:
+        if digest != listed[name]:
             problems.append(f"{name} differs from the file that the certificate was made for (SHA-256).")
+        elif is_rows:
+            rows = path
         else:
             contents[name] = content
     checked = "every file is plain, listed and the one that the certificate was made for (SHA-256)"
     found.settle(problems, checked=checked)
-    return contents
+    return contents, rows
 
 
 def _names_that_do_not_belong(listed: dict[str, str]) -> list[str]:

@@ -7,6 +7,7 @@ every field where it ends.
 
 import base64
 import json
+import mmap
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ _MOST_FIELDS, _MOST_NUMBERS = 17, 8
 _NOTE, _TYPES = b"pandas", b"ARROW:schema"
 
 Fields = dict[int, Any]
+#: Of a file: a large one is not in memory.
+Content = bytes | mmap.mmap
 
 
 @dataclass
@@ -43,7 +46,7 @@ class Structure:
 class _Reader:
     """Reads values of the compact protocol from a place on."""
 
-    def __init__(self, content: bytes, at: int, end: int) -> None:
+    def __init__(self, content: Content, at: int, end: int) -> None:
         self.content, self.at, self.end = content, at, end
 
     def _take(self, n_bytes: int) -> bytes:
@@ -100,7 +103,7 @@ class _Reader:
         raise ValueError("a type that no Parquet file has")
 
 
-def structure_of(content: bytes) -> Structure:
+def structure_of(content: Content) -> Structure:
     """Walk through a file; a ValueError where something stands between, behind or inside of what a Parquet file has."""
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     if content[:4] != _MARK or content[-4:] != _MARK or start < 4:
@@ -144,7 +147,7 @@ def _bytes_in(tree: Any) -> Iterator[bytes]:
             yield from _bytes_in(value)
 
 
-def holds_more(content: bytes, ours: bytes, *, software: Mapping[str, str]) -> str | None:
+def holds_more(content: Content, ours: Content, *, software: Mapping[str, str]) -> str | None:
     """What the structure of a released file holds that ours, written here for the same rows, does not; None if nothing.
 
     `software` are the versions that the certificate names: they stand in a file, and no other word may be in their place.

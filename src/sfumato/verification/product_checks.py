@@ -1,60 +1,68 @@
 """What is released, synthetic rows or the weights of a trained model: read with care, and built again from the doors' integers."""
 
+import mmap
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from sfumato.errors import ReleaseError
-from sfumato.folder.contents import ARRAYS, TABLE, settled_file, synthetic_file, synthetic_of
+from sfumato.folder.disk import writing
 from sfumato.folder.releasing import Release
+from sfumato.folder.rows import TABLE, file_name, read_head, read_pieces, rows_writer, settled
 from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.mechanism import Mechanism
 from sfumato.model import Classifier, Synthetic, Weights, notes_of
+from sfumato.outlook.tally import Tally
 from sfumato.outlook.warnings import model_warnings, release_warnings
+from sfumato.pieces import PIECE, draw_pieces, piece_sizes
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.certificate.software import WRITTEN_BY, others_than_here
-from sfumato.verification.comparison import rows_differ, weights_differ
+from sfumato.public.schema.schema import Schema
+from sfumato.verification.comparison import Difference, rows_differ, weights_differ
 from sfumato.verification.findings import Findings
 from sfumato.verification.parquet_structure import holds_more
 from sfumato.verification.rebuilt import Rebuilt
+from sfumato.verification.same_file import SameFile
+from sfumato.verification.shape_checks import misfits
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The synthetic rows as released, with the name and the content of their file."""
+    """The synthetic rows as released: the file, their number, the first piece, and what in them the schema has no place for."""
 
-    name: str
-    content: bytes
-    synthetic: Synthetic
+    path: Path
+    n_rows: int
+    first: Synthetic
+    misfits: list[str]
 
     @property
     def cells(self) -> int:
         """How many values or pixels they have."""
-        held = self.synthetic.images if self.synthetic.table is None else self.synthetic.table
-        return 0 if held is None else held.size
+        held = self.first.images if self.first.table is None else self.first.table
+        return 0 if held is None else held.size // max(1, len(self.first)) * self.n_rows
 
 
-def read_rows(contents: dict[str, bytes], certificate: Certificate, found: Findings) -> Rows | None:
+def read_rows(path: Path, certificate: Certificate, schema: Schema | None, found: Findings) -> Rows | None:
     """The released rows, as many as the certificate says, in a file that holds nothing else."""
-    name = next((name for name in (TABLE, ARRAYS) if name in contents), None)
-    if name is None:
-        return None
-    if certificate.rows is None:
+    name, n_rows = path.name, certificate.rows
+    if n_rows is None:
         found.problems.append(f"{name} holds rows, and the certificate speaks of none.")
         return None
-    garbled = f"{name} does not hold rows"
-    synthetic = found.attempt(lambda: synthetic_of(name, contents[name], rows=certificate.rows), garbled=garbled)
-    again = None if synthetic is None else found.attempt(lambda: synthetic_file(synthetic)[1], garbled=garbled)
-    if synthetic is None or again is None:
+    again = SameFile(path)
+    rows = found.attempt(
+        lambda: _look_through(path, again, certificate, n_rows, schema), garbled=f"{name} does not hold rows"
+    )
+    if rows is None:
         return None
     problems = []
-    if len(synthetic) != certificate.rows:
-        problems.append(f"{name} holds {len(synthetic):,} rows, and the certificate speaks of {certificate.rows:,}.")
-    if again != contents[name]:
+    if not again.is_same:
         others = others_than_here(certificate.software, WRITTEN_BY) if name == TABLE else []
         more: str | None = "it is not what sfumato writes"
         if others:
-            more = holds_more(contents[name], again, software=certificate.software)
+            more = _more_than_rows(rows, certificate)
         if more:
             problems.append(f"{name} holds something besides its rows: {more}.")
         else:
@@ -62,21 +70,62 @@ def read_rows(contents: dict[str, bytes], certificate: Certificate, found: Findi
                 f"how the rows in {name} are packed: by {' and '.join(others)}, which this computer does not have. Its columns, "
                 "notes and sizes were looked through, and whoever wants to be sure of the rest installs these versions"
             )
-    found.settle(problems, checked=f"there are {len(synthetic):,} synthetic rows, as the certificate says")
-    return None if problems else Rows(name, contents[name], synthetic)
+    found.settle(problems, checked=f"there are {n_rows:,} synthetic rows, as the certificate says")
+    return None if problems else rows
+
+
+def _look_through(path: Path, again: SameFile, certificate: Certificate, n_rows: int, schema: Schema | None) -> Rows:
+    """Read all rows once, piece by piece, and write them again where only differences are noted."""
+    # A small file can say that it holds billions of rows, so its footer is asked before it is read.
+    sizes, first = read_head(path)
+    if sum(sizes) != n_rows:
+        raise ReleaseError(f"{path.name} holds {sum(sizes):,} rows, and the certificate speaks of {n_rows:,}.")
+    if max(sizes, default=0) > PIECE or sizes != piece_sizes(n_rows):
+        raise ReleaseError(
+            f"{path.name} holds something besides its rows: they are in other groups than this version of sfumato writes. What "
+            f"sfumato 0.2.0 made of more than {PIECE:,} rows is in one group: verify it with that version."
+        )
+    odd: dict[str, None] = {}
+    with rows_writer(path.name, again, n_rows) as writer:
+        for number, piece in enumerate(read_pieces(path)):
+            first = piece if number == 0 else first
+            writer.add(piece)
+            odd |= dict.fromkeys([] if schema is None else misfits(piece, schema, mechanism=certificate.mechanism.name))
+    return Rows(path, n_rows, first, list(odd))
+
+
+def _more_than_rows(rows: Rows, certificate: Certificate) -> str | None:
+    """What the structure of a file by other software holds besides the rows."""
+    with writing(Path(tempfile.gettempdir())), tempfile.TemporaryFile() as ours, rows.path.open("rb") as theirs:
+        with rows_writer(rows.path.name, ours, rows.n_rows) as writer:
+            for piece in read_pieces(rows.path):
+                writer.add(piece)
+        ours.flush()
+        with _mapped(theirs) as content, _mapped(ours) as known:
+            return holds_more(content, known, software=certificate.software)
+
+
+def _mapped(file: IO[bytes]) -> mmap.mmap:
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def rebuild_rows(release: Release, mechanism: Mechanism, rows: Rows) -> Rebuilt:
-    """Build the model and its rows again."""
+    """Build the model and its rows again, and compare them piece by piece."""
     model, schema, plan = release.model(), release.schema, release.plan()
     if isinstance(model, Classifier):
         raise ReleaseError("its mechanism trains a model and gives no rows.")
-    name, content, again = settled_file(model.sample(len(rows.synthetic), seed=release.certificate.seed))
+    tally, difference, file = Tally(schema, model), Difference(0, 0, 0, 0), SameFile(rows.path)
+    drawn = map(settled, draw_pieces(model, rows.n_rows, seed=release.certificate.seed))
+    with rows_writer(rows.path.name, file, rows.n_rows) as writer:
+        for released, again in zip(tally.passing(read_pieces(rows.path)), drawn, strict=True):
+            if file_name(again) == rows.path.name:
+                writer.add(again)
+            difference += rows_differ(released, again, schema)
     return Rebuilt(
         what="the synthetic rows",
-        is_same=(name, content) == (rows.name, rows.content),
-        difference=rows_differ(rows.synthetic, again, schema),
-        warnings=release_warnings(schema=schema, plan=plan, mechanism=mechanism, model=model, synthetic=rows.synthetic),
+        is_same=file.is_same,
+        difference=difference,
+        warnings=release_warnings(schema=schema, plan=plan, mechanism=mechanism, model=model, tally=tally),
         notes=notes_of(model),
     )
 

@@ -19,7 +19,6 @@ from sfumato.verification.plan_checks import check_assumptions, check_kind, chec
 from sfumato.verification.product_checks import Rows, read_rows, read_weights, rebuild_rows, rebuild_weights
 from sfumato.verification.rebuilt import settle_rebuilt
 from sfumato.verification.report_checks import check_report
-from sfumato.verification.shape_checks import misfits
 
 #: Up to so many synthetic cells and noisy numbers, building again takes seconds and is done unasked.
 QUICK_CELLS, QUICK_NUMBERS = 4_000_000, 2_000_000
@@ -109,6 +108,7 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
         VerificationError: There is no certificate that can be read.
     """
     folder = Path(path)
+    before = file_checks.stamps(folder)
     content = file_checks.read_certificate(folder)
     try:
         certificate = Certificate.from_text(content.decode())
@@ -120,6 +120,8 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
     check_status(certificate, found)
     check_assumptions(certificate, found)
     replayed, different = _check_contents(folder, certificate, found, rebuild=rebuild)
+    if file_checks.stamps(folder) != before:
+        found.problems.append("a file of the folder was changed while it was checked. Verify it again.")
     return Verification(
         path=folder,
         epsilon=certificate.epsilon,
@@ -139,17 +141,18 @@ def _check_contents(
     folder: Path, certificate: Certificate, found: Findings, *, rebuild: bool | None
 ) -> tuple[float | None, float | None]:
     """Everything behind the certificate, each check on what the one before has made sure of."""
-    contents = file_checks.check_files(folder, certificate, found)
+    contents, rows_path = file_checks.check_files(folder, certificate, found)
     schema = file_checks.check_schema(contents, certificate, found)
-    released = (read_weights if WEIGHTS in contents else read_rows)(contents, certificate, found)
-    rows = released if isinstance(released, Rows) else None
+    weights = read_weights(contents, certificate, found) if WEIGHTS in contents else None
+    rows = None if rows_path is None else read_rows(rows_path, certificate, schema, found)
+    released = weights if rows is None else rows
     if schema is None:
         return None, None
     check_delta(certificate, schema, found)
     if rows is not None:
         fit = "the released rows have the columns, types, categories and bounds of the schema, and none besides"
-        found.settle(misfits(rows.synthetic, schema, mechanism=certificate.mechanism.name), checked=fit)
-        page = partial(report_of, certificate, schema=schema, synthetic=rows.synthetic)
+        found.settle(rows.misfits, checked=fit)
+        page = partial(report_of, certificate, schema=schema, synthetic=rows.first)
         check_report(contents, certificate, page, found, given="certificate, schema and rows")
     planned = recompute(certificate, schema, found)
     if planned is None:

@@ -1,11 +1,11 @@
 """sfumato sample and sfumato predict: more rows from a release, and what a trained model says of rows, at no cost."""
 
+import itertools
 import os
+import zipfile
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated
 
-import numpy as np
-import pandas as pd
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -15,19 +15,16 @@ from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import load_release
+from sfumato.folder.rows import ArrayWriter, CsvWriter, RowsWriter, Sink, TableWriter
 from sfumato.mechanism import Learner, mechanism_from
 from sfumato.model import Classifier, Synthetic
 from sfumato.outlook.row_counts import rows_to_release
+from sfumato.pieces import draw_pieces
 from sfumato.training import load_model
 from sfumato.verification.verifying import verify as verify_release
 
-_CHECKING, _BUILDING, _DRAWING, _WRITING = (
-    "checking the release",
-    "building the model",
-    "drawing rows",
-    "writing the file",
-)
-_STAGES = dict.fromkeys((_CHECKING, _BUILDING, _DRAWING, _WRITING), 1)
+_CHECKING, _BUILDING, _DRAWING = "checking the release", "building the model", "drawing and writing rows"
+_STAGES = dict.fromkeys((_CHECKING, _BUILDING, _DRAWING), 1)
 _TABLES = (".parquet", ".csv")
 
 
@@ -54,12 +51,14 @@ def sample(
             raise ModelError(f"{release} is a trained model, which gives no rows. Use sfumato predict.")
         n_rows = rows_to_release(asked, schema=released.schema, mechanism=mechanism, model=model)
         step(_DRAWING)
-        synthetic = model.sample(n_rows, seed=drawn_seed)
-        step(_WRITING)
-        with whole_file(out) as file:
-            _write_rows(synthetic, file, out)
-    payload = {"out": str(out), "rows": len(synthetic), "seed": drawn_seed}
-    answer(payload, as_json=as_json, show=lambda console: _show(console, f"{len(synthetic):,} rows", out))
+        pieces = draw_pieces(model, n_rows, seed=drawn_seed)
+        first = next(pieces)
+        _refuse_other_suffix(first, out)
+        with whole_file(out) as file, _writer(out, file, n_rows) as writer:
+            for piece in itertools.chain([first], pieces):
+                writer.add(piece)
+    payload = {"out": str(out), "rows": n_rows, "seed": drawn_seed}
+    answer(payload, as_json=as_json, show=lambda console: _show(console, f"{n_rows:,} rows", out))
 
 
 def predict(
@@ -78,8 +77,8 @@ def predict(
         step("predicting")
         predictions = load_model(model).predict(data)
         step("writing the file")
-        with whole_file(out) as file:
-            _write_table(predictions, file, suffix=out.suffix.lower())
+        with whole_file(out) as file, _writer(out, file, len(predictions)) as writer:
+            writer.add(Synthetic(table=predictions))
     payload = {"out": str(out), "rows": len(predictions), "columns": list(predictions.columns)}
     answer(payload, as_json=as_json, show=lambda console: _show(console, f"{len(predictions):,} predictions", out))
 
@@ -94,23 +93,17 @@ def _check_target(out: Path, suffixes: tuple[str, ...], *, force: bool) -> None:
         raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(suffixes)}.")
 
 
-def _write_rows(synthetic: Synthetic, file: BinaryIO, out: Path) -> None:
-    """Write rows in the format of the suffix; refuse one that cannot hold them."""
+def _refuse_other_suffix(rows: Synthetic, out: Path) -> None:
+    """Refuse a format that cannot hold such rows."""
     is_archive = out.suffix.lower() == ".npz"
-    if synthetic.table is not None:
-        if is_archive:
-            raise ReleaseError(f"the release is a table, and {out} would hold arrays. Use .parquet or .csv.")
-        _write_table(synthetic.table, file, suffix=out.suffix.lower())
-        return
-    if not is_archive:
+    if rows.table is not None and is_archive:
+        raise ReleaseError(f"the release is a table, and {out} would hold arrays. Use .parquet or .csv.")
+    if rows.table is None and not is_archive:
         raise ReleaseError(f"the release holds images, and {out} would hold a table. Use .npz.")
-    arrays = {"images": synthetic.images, "labels": synthetic.labels, "soft_labels": synthetic.soft_labels}
-    present: dict[str, Any] = {name: array for name, array in arrays.items() if array is not None}
-    np.savez_compressed(file, **present, classes=np.array(synthetic.classes))
 
 
-def _write_table(table: pd.DataFrame, file: BinaryIO, *, suffix: str) -> None:
-    if suffix == ".parquet":
-        table.to_parquet(file, index=False)
-    else:
-        table.to_csv(file, index=False)
+def _writer(out: Path, file: Sink, n_rows: int) -> RowsWriter:
+    """What writes rows in the format of the suffix."""
+    if out.suffix.lower() == ".npz":
+        return ArrayWriter(file, n_rows, compression=zipfile.ZIP_DEFLATED)
+    return (TableWriter if out.suffix.lower() == ".parquet" else CsvWriter)(file)

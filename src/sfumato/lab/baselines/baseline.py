@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.errors import SchemaError, SourceError
 from sfumato.model import Model, Synthetic
 from sfumato.outlook.row_counts import AskedRows, rows_to_release
+from sfumato.pieces import draw_pieces, joined
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.sources import open_source
 from sfumato.public.budget import PrivacyUnit
@@ -30,7 +31,7 @@ class FittedBaseline:
     def sample(self, rows: AskedRows = None, *, seed: int | None = None) -> Synthetic:
         """Rows of the model, as many as asked for, else as many as are declared, else as there are."""
         n_rows = rows_to_release(rows, schema=self.schema, mechanism=self.baseline, model=self.model)
-        return self.model.sample(n_rows, seed=self.seed if seed is None else seed)
+        return joined(draw_pieces(self.model, n_rows, seed=self.seed if seed is None else seed))
 
 
 @runtime_checkable

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from sfumato.folder.contents import settled_file, sha256_of
-from sfumato.folder.disk import write_files
-from sfumato.folder.releasing import CERTIFICATE, REPORT, SCHEMA, check_target
+from sfumato.folder.disk import whole_folder
+from sfumato.folder.releasing import CERTIFICATE, REPORT, SCHEMA, check_target, put_rows
+from sfumato.folder.rows import settled
 from sfumato.lab.baselines.ads_gan import AdsGan
 from sfumato.lab.baselines.baseline import Baseline, FittedBaseline
 from sfumato.mechanism import settings_of
-from sfumato.outlook.row_counts import AskedRows
+from sfumato.outlook.row_counts import AskedRows, rows_to_release
+from sfumato.pieces import draw_pieces
 from sfumato.present.report import non_private_page
 from sfumato.public.certificate.non_private import NonPrivatePaper
 from sfumato.public.certificate.software import installed_software
@@ -28,21 +29,20 @@ def release_non_private(
     """Write rows of a baseline, with a paper in the place of the certificate that `verify` refuses."""
     target = Path(to)
     check_target(target, force=force)
-    name, content, synthetic = settled_file(fitted.sample(rows))
-    facts: dict[str, Any] = {
-        "method": fitted.baseline.name,
-        "parameters": settings_of(fitted.baseline),
-        "seed": fitted.seed,
-        "rows": len(synthetic),
-        "schema_sha256": fitted.schema.digest(),
-        "notes": fitted.notes,
-        "software": installed_software(),
-    }
-    files = {
-        name: content,
-        SCHEMA: fitted.schema.to_toml().encode(),
-        REPORT: non_private_page(facts, schema=fitted.schema, synthetic=synthetic).encode(),
-    }
-    paper = NonPrivatePaper(**facts, files={name: sha256_of(content) for name, content in sorted(files.items())})
-    write_files(target, {**files, CERTIFICATE: paper.to_text().encode()}, force=force)
+    n_rows = rows_to_release(rows, schema=fitted.schema, mechanism=fitted.baseline, model=fitted.model)
+    with whole_folder(target, force=force) as folder:
+        first = put_rows(folder, map(settled, draw_pieces(fitted.model, n_rows, seed=fitted.seed)), n_rows)
+        facts: dict[str, Any] = {
+            "method": fitted.baseline.name,
+            "parameters": settings_of(fitted.baseline),
+            "seed": fitted.seed,
+            "rows": n_rows,
+            "schema_sha256": fitted.schema.digest(),
+            "notes": fitted.notes,
+            "software": installed_software(),
+        }
+        folder.put(SCHEMA, fitted.schema.to_toml().encode())
+        folder.put(REPORT, non_private_page(facts, schema=fitted.schema, synthetic=first).encode())
+        paper = NonPrivatePaper(**facts, files=dict(sorted(folder.sha256.items())))
+        folder.put(CERTIFICATE, paper.to_text().encode())
     return paper

@@ -1,6 +1,6 @@
 """A fitted table: rows of a population, labels by its own rule or a corrected one, values drawn within bins."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -51,6 +51,11 @@ class TableModel(CountedRows):
     fitted: FittedTable
     alpha: float = 1.0
     settings: SamplingSettings = field(default_factory=SamplingSettings)
+    rows_in_all: int = 0  # where they are drawn in pieces
+
+    def sized(self, n_rows: int) -> "TableModel":
+        """Whether rows are drawn several times depends on how many there are in all."""
+        return replace(self, rows_in_all=n_rows)
 
     @cached_property
     def scores(self) -> Floats | None:
@@ -130,7 +135,8 @@ class TableModel(CountedRows):
         once for the rarest class: its labels then come near to its chance, and a learner sees less of what is only chance in them.
         """
         binnings, rates = self.fitted.binned.binnings, self.fitted.rates
-        copies = 1 if self.scores is None or n_rows <= self.noisy_rows else copies_for(rates, n_rows, self.settings)
+        are_few = max(n_rows, self.rows_in_all) <= self.noisy_rows
+        copies = 1 if self.scores is None or are_few else copies_for(rates, n_rows, self.settings)
         row = np.arange(n_rows) // copies
         chosen = population.draw_balanced(-(-n_rows // copies), rng, self.settings)
         cells, alike = list[Integers](), np.empty((len(chosen), len(binnings)), dtype=np.int32)

@@ -1,0 +1,82 @@
+"""What warnings need to know of the synthetic rows, counted piece by piece."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sfumato.model import FixedModel, Model, Synthetic
+from sfumato.public.schema.schema import Column, Schema
+
+#: Places of a range, and how near to one a number lies in it. Long tails make many columns lie near their lower bound, and
+#: hardly any near the upper or around the very middle, which is where values go that cannot be read.
+PLACES = {"lower": 0.01, "upper": 1 / 32, "middle": 1 / 32}
+
+
+@dataclass(frozen=True)
+class ColumnTally:
+    """Rows of one column: of each code, the missing one last, or of numbers in each of `PLACES`."""
+
+    values: NDArray[np.int64]
+    known: int
+    missing: int
+
+    def __add__(self, other: "ColumnTally") -> "ColumnTally":
+        return ColumnTally(self.values + other.values, self.known + other.known, self.missing + other.missing)
+
+
+@dataclass
+class Tally:
+    """Counts of the rows of a model. Those of a fixed one are mixtures or summaries: their shares are not those of the data."""
+
+    schema: Schema
+    model: Model = field(repr=False)
+    n_rows: int = 0
+    classes: NDArray[np.int64] | None = None  # rows of each class, the missing one last
+    columns: dict[str, ColumnTally] = field(default_factory=dict)  # of tables
+
+    def passing(self, pieces: Iterable[Synthetic]) -> Iterator[Synthetic]:
+        """The pieces as they are, each counted when its turn comes."""
+        for piece in pieces:
+            self.add(piece)
+            yield piece
+
+    def add(self, piece: Synthetic) -> None:
+        """Count some more rows."""
+        self.n_rows += len(piece)
+        if isinstance(self.model, FixedModel):
+            return
+        table, target = piece.table, self.schema.target_column
+        for column in self.schema.columns:
+            if table is not None and column.name in table:
+                counted = (_codes if column.is_coded else _places)(table[column.name], column)
+                before = self.columns.get(column.name)
+                self.columns[column.name] = counted if before is None else before + counted
+        if target is not None and target.is_coded and target.name in self.columns:
+            self.classes = self.columns[target.name].values
+        elif target is not None and piece.labels is not None:
+            rows = np.bincount(piece.labels, minlength=len(piece.classes))
+            self.classes = rows if self.classes is None else self.classes + rows
+
+
+def _codes(values: "pd.Series[Any]", column: Column) -> ColumnTally:
+    found = values.value_counts().to_dict()
+    if column.kind == "boolean":
+        found = {"true": found.get(True, 0), "false": found.get(False, 0)}
+    counts = [int(found.get(name, 0)) for name in column.categories]
+    missing = int(values.isna().sum())
+    return ColumnTally(np.array([*counts, len(values) - sum(counts)]), len(values) - missing, missing)
+
+
+def _places(values: "pd.Series[Any]", column: Column) -> ColumnTally:
+    known = values.dropna()
+    missing = len(values) - len(known)
+    known = known if column.special_as is None else known[known != column.special_as]
+    if column.kind == "datetime":
+        known = (known - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
+    at = (known.to_numpy(dtype=np.float64) - column.low) / (column.high - column.low)
+    lower, upper, middle = at <= PLACES["lower"], at >= 1 - PLACES["upper"], np.abs(at - 0.5) <= PLACES["middle"]
+    return ColumnTally(np.array([lower.sum(), upper.sum(), middle.sum()]), len(known), missing)

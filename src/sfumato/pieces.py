@@ -1,0 +1,69 @@
+"""Rows of a model piece by piece: a hundred million of them need no more memory than one piece.
+
+A release is drawn, written, sampled again and compared in pieces. What the drawing balances over all rows, it balances over a
+piece, which is as large as any table that is recommended for training.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+
+from sfumato.model import FixedModel, Model, Synthetic
+
+#: The most rows of a piece. So many are what `--rows many` makes at most of a small table, and they come from one draw.
+PIECE = 300_000
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """A model that draws otherwise, the more rows are wanted in all. It need not."""
+
+    def sized(self, n_rows: int) -> Model:
+        """The model for so many rows, of which it is then asked for some at a time."""
+
+
+def piece_sizes(n_rows: int) -> list[int]:
+    """How many rows each piece has: about as many as every other one, so that no small rest is badly balanced.
+
+    >>> piece_sizes(300_000), piece_sizes(1_000_000)
+    ([300000], [250000, 250000, 250000, 250000])
+    """
+    n_pieces = max(1, -(-n_rows // PIECE))
+    return [n_rows * (at + 1) // n_pieces - n_rows * at // n_pieces for at in range(n_pieces)]
+
+
+def draw_pieces(model: Model, n_rows: int, *, seed: int) -> Iterator[Synthetic]:
+    """The rows of a model. The same seed gives the same rows; the first piece is what the model itself gives for it."""
+    sizes = piece_sizes(n_rows)
+    if isinstance(model, FixedModel):
+        # The one kind that draws all at once: mixtures (dpmix, clustmix with means, kip, dp-kip) and reports (dp-pro). They
+        # are in memory as they are, and a choice of some of them is one choice.
+        yield from _in_parts(model.sample(n_rows, seed=seed), sizes)
+        return
+    model = model.sized(n_rows) if isinstance(model, Sized) else model
+    for number, size in enumerate(sizes):
+        yield model.sample(size, seed=_seed_of(seed, number))
+
+
+def joined(pieces: Iterable[Synthetic]) -> Synthetic:
+    """All pieces as one."""
+    parts = list(pieces)
+    if len(parts) == 1:
+        return parts[0]
+    arrays: dict[str, Any] = {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays}
+    is_table = parts[0].table is not None
+    table = pd.concat([part.table for part in parts], ignore_index=True) if is_table else None
+    return replace(parts[0], table=table, **arrays)
+
+
+def _in_parts(rows: Synthetic, sizes: list[int]) -> Iterator[Synthetic]:
+    for end, size in zip(np.cumsum(sizes), sizes, strict=True):
+        yield rows if size == len(rows) else rows.take(slice(int(end) - size, int(end)))
+
+
+def _seed_of(seed: int, number: int) -> int:
+    """The seed of a piece: a function of the release's seed and of the piece's number."""
+    return seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
