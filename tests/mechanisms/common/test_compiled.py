@@ -5,6 +5,7 @@ import pytest
 
 from sfumato.mechanisms.common.compiled import (
     codes_of_others,
+    count_distinct,
     drawn_within,
     looked_up,
     not_below_zero,
@@ -105,3 +106,8 @@ def test_rows_of_a_weighted_block_hold_the_codes_that_are_kept_and_the_value() -
     assert found.tolist() == [[4, -1, -1, -1, 0.5], [1, -1, -1, -1, -2.0]]
     with pytest.raises(IndexError):
         codes_of_others(bins, starts, usual, np.array([0.5, -2.0]), 2)
+
+
+def test_codes_that_occur_are_counted_by_column() -> None:
+    codes = np.array([[0, 7], [2, 7], [2, 1]], dtype=np.int32)
+    assert count_distinct(codes, codes.max(axis=0)) == 4

@@ -55,6 +55,16 @@ def sums_at(weights: Floats, codes: Integers) -> Floats:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def count_distinct(codes: NDArray[np.int32], largest: NDArray[np.int32]) -> int:
+    """How many different codes all columns have together, each of which has none above its largest."""
+    seen = np.zeros((len(largest), np.max(largest) + 1), dtype=np.bool_)
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            seen[j, codes[i, j]] = True
+    return seen.sum()
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
 def weights_at(codes: NDArray[np.integer[Any]], weights: Floats, size: int) -> Floats:
     """The weight of all rows at every code below the size: `np.bincount`, which would copy codes of any other type than its own."""
     out = np.zeros(size)
