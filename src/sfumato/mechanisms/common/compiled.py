@@ -61,7 +61,7 @@ def count_distinct(codes: NDArray[np.int32], largest: NDArray[np.int32]) -> int:
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
             seen[j, codes[i, j]] = True
-    return seen.sum()
+    return int(seen.sum())
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.arrays import Integers, Values
 from sfumato.mechanisms.common.compiled import looked_up
@@ -23,7 +24,7 @@ def cells_of(batch: Batch, features: tuple[Feature, ...], fresh: tuple[int, ...]
     return cells
 
 
-def places_of(batch: Batch, of_cell: Integers, first: int) -> Integers:
+def places_of(batch: Batch, of_cell: NDArray[np.int32], first: int) -> NDArray[np.int32]:
     """The place of each row's cell in some neighbouring columns, of which the first is that of this number."""
     return np.asarray(looked_up(of_cell, whole_numbers(batch[CODES][:, first:])))
 

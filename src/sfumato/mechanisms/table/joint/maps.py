@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.compiled import looked_up
 from sfumato.mechanisms.common.counting import weighed
 from sfumato.mechanisms.common.layout import BinCodes, Layout
@@ -65,7 +65,7 @@ def triple_products(batch: Batch, signs: tuple[Floats, ...], of_class: Integers,
 
 def rare_counts(
     batch: Batch, of_bin: Integers, codes: BinCodes, rare: int, block: Hot, weight: float, has_trees: bool
-) -> dict[str, Floats]:
+) -> dict[str, Values]:
     """Rows of one class in every column, its bins joined as `of_bin` says: in the block that was planned for gradients."""
     bins, labels = bins_and_labels(batch)
     at = codes.codes(looked_up(of_bin, bins))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.boosted_trees import BoostedTrees
 from sfumato.mechanisms.common.compiled import codes_of_others, looked_up, sums_and_others
 from sfumato.mechanisms.common.counting import weighed, weight_of
@@ -98,7 +98,7 @@ class EffectBlock:
         """What each of a row's entries may weigh."""
         return weight_of(self.block, len(self.tables))
 
-    def weighed(self, codes: Integers, errors: Floats) -> Floats:
+    def weighed(self, codes: Integers, errors: Floats) -> Values:
         """Rows of the block, from the entries that they have of all tables."""
         return weighed(self.block, self.place[codes[:, self.tables]], self.weight, errors)
 
@@ -117,7 +117,7 @@ def squared_errors(batch: Batch, number: CorrectedNumber, target: str) -> dict[s
 
 def number_errors(
     batch: Batch, number: CorrectedNumber, target: str, effects: Effects, blocks: tuple[EffectBlock, ...]
-) -> dict[str, Floats]:
+) -> dict[str, Values]:
     """The error of a corrected number at every part of a column and every cell of a pair, and along what the rule says."""
     wrong_by, predicted = _errors(batch, number, target)
     codes = effects.codes(whole_numbers(batch[CODES]))
