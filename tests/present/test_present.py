@@ -3,6 +3,7 @@
 import ast
 import base64
 import itertools
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sfumato as sf
 import sfumato.present
@@ -19,7 +22,7 @@ from sfumato.present import pages
 from sfumato.present.columns import column_card, percent_text
 from sfumato.present.correlations import correlations_of, correlations_svg
 from sfumato.present.histogram_drawing import date_marks
-from sfumato.present.marginals import marginal
+from sfumato.present.marginals import marginal, nearest_values
 from sfumato.present.plots import picture_grid
 from sfumato.present.report import plain_promise, public_report, summarize
 from sfumato.public.schema.schema import Column, Schema
@@ -198,6 +201,16 @@ def test_the_line_for_pandas_reads_the_released_rows(fitted, tmp_path, monkeypat
     scope = {}
     exec(lines["pandas"], scope)  # tests/test_formats.py tries every line for every format
     pd.testing.assert_frame_equal(scope["rows"], released.synthetic().table)
+
+
+@given(st.lists(st.integers(-6, 6).map(float) | st.floats(-1e6, 1e6), min_size=1, max_size=40), st.floats(0, 1))
+def test_numbers_in_order_say_what_numpy_says_of_any(numbers, quantile):
+    drawn = marginal("x", {"synthetic": pd.Series([*numbers, math.nan])})
+    assert drawn.numbers["synthetic"].tolist() == sorted(numbers)
+    assert nearest_values(np.sort(numbers), [quantile]) == [np.quantile(numbers, quantile, method="nearest")]
+    counts = np.histogram(numbers, bins=drawn.edges)[0]
+    assert (drawn.heights["synthetic"] * (len(numbers) + 1)).round(9).tolist() == counts.tolist()
+    assert drawn.beyond["synthetic"] * (len(numbers) + 1) == pytest.approx(len(numbers) - counts.sum())
 
 
 def test_marginals_share_their_cells():

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from sfumato.present.histogram_drawing import histogram_svg
-from sfumato.present.marginals import Marginal, is_number, marginal, numbers_of
+from sfumato.present.marginals import Marginal, is_number, marginal, nearest_values
 from sfumato.public.schema.schema import Schema
 
 #: A page that holds more of them would be too long to send; the others are in the rows.
@@ -76,19 +76,18 @@ def _sentence(values: "pd.Series[Any]", counted: Marginal, key: str) -> str:
     """Where the values lie, what many of them are, and how many are missing: figures that a drawing hides."""
     if not is_number(values):
         return ""
-    missing, beyond = counted.missing[key], counted.beyond[key]
-    there = numbers_of(values)
-    there = there[np.isfinite(there)]
+    missing, beyond, there = counted.missing[key], counted.beyond[key], counted.numbers[key]
     if not len(there):
         return "All are missing."
-    low, lower, upper, high = map(float, np.quantile(there, [0, 0.25, 0.75, 1], method="nearest"))
+    low, lower, upper, high = nearest_values(there, (0, 0.25, 0.75, 1))
     text = _date_text if counted.is_date else value_text
     said = [f"From {text(low)} to {text(high)}, the middle half from {text(lower)} to {text(upper)}."]
     if low == high:
         said = [f"All that there are are {text(low)}." if missing else f"All are {text(low)}."]
-    distinct, counts = np.unique(there, return_counts=True)
+    starts = np.flatnonzero(np.append(True, np.diff(there) > 0))  # numbers are in order: equal ones side by side
+    counts = np.diff(np.append(starts, len(there)))
     if low < high and counts.max() >= _SPIKE * len(values) and not counted.is_date:
-        said.append(f"{percent_text(counts.max() / len(values))} are {text(float(distinct[counts.argmax()]))}.")
+        said.append(f"{percent_text(counts.max() / len(values))} are {text(float(there[starts[counts.argmax()]]))}.")
     if beyond:
         said.append(f"{percent_text(beyond)} lie beyond what is drawn.")
     if missing:

@@ -19,6 +19,13 @@ def test_no_error_is_longer_than_the_bound(n_sets: int, seed: int, spread: float
     assert np.allclose(lengths.max(axis=0), error_bound(n_sets))  # some class makes each row use all of it
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 8, 20])
+def test_chances_are_the_same_bits_however_rows_are_added_up(n_classes: int) -> None:
+    scores = np.random.default_rng(1).normal(scale=3, size=(500, n_classes))
+    weight = np.exp(scores - scores.max(axis=1, keepdims=True))
+    assert np.array_equal(probabilities(scores), weight / weight.sum(axis=1, keepdims=True))
+
+
 @pytest.mark.parametrize("n_sets", [1, 3, 7])
 def test_errors_are_nothing_on_average_where_the_rule_is_right(n_sets: int) -> None:
     p = probabilities(np.random.default_rng(0).normal(size=(5, n_sets)))

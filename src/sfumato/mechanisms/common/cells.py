@@ -109,8 +109,9 @@ class Cells:
             at = np.minimum(cells, self.inner - 1)
             values = self._value_at(self.grid[at] + rng.random(len(cells)))
             for atom, value in self._atoms.items():
-                values = np.where(cells == atom, value, values)
-        return np.where(cells >= self.inner, np.nan, values)
+                values[cells == atom] = value
+        values[cells >= self.inner] = np.nan
+        return values
 
     def middles(self) -> Floats:
         """The value in the middle of each cell of a number."""

@@ -6,7 +6,36 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.arrays import Floats, Integers, Singles
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def not_below_zero(values: Singles) -> Integers:
+    """Whole numbers; 0 for what is below it or no number."""
+    out = np.zeros(values.shape, dtype=np.int64)
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            if values[i, j] > 0:
+                out[i, j] = np.int64(values[i, j])
+    return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def looked_up(tables: NDArray[Any], rows: Integers) -> NDArray[Any]:
+    """For each row what every table has at the code of its column; a code without an entry is an IndexError.
+
+    Rows may have further columns, of which there are no tables.
+    """
+    out, width = np.empty((len(rows), len(tables)), dtype=tables.dtype), np.uint64(tables.shape[1])
+    if rows.shape[1] < len(tables):
+        raise IndexError("there are more tables than columns.")
+    for i in range(len(rows)):
+        for j in range(len(tables)):
+            code = np.uint64(rows[i, j])  # below 0 is huge
+            if code >= width:
+                raise IndexError("there is no entry at a code.")
+            out[i, j] = tables[j, code]
+    return out
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -23,6 +52,16 @@ def sums_at(weights: Floats, codes: Integers) -> Floats:
                 total += weights[c, code]
             out[i, c] = total
     return out
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def count_distinct(codes: NDArray[np.int32], largest: NDArray[np.int32]) -> int:
+    """How many different codes all columns have together, each of which has none above its largest."""
+    seen = np.zeros((len(largest), np.max(largest) + 1), dtype=np.bool_)
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            seen[j, codes[i, j]] = True
+    return int(seen.sum())
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
@@ -60,15 +99,42 @@ def products_at(codes: Integers, beyond: Floats, slopes: Floats, width: int) -> 
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
-def codes_and_values(codes: Integers, left_out: Integers, values: Floats, n_hot: int) -> NDArray[Any]:
-    """Rows of a weighted hot block: codes other than the one of each column to leave out, unused ones, and the row's value."""
-    out = np.full((len(codes), n_hot + 1), -1.0)
-    for i in range(codes.shape[0]):
-        at = 0
-        for j in range(codes.shape[1]):
-            if codes[i, j] != left_out[j]:
-                out[i, at] = codes[i, j]
-                at += 1
+def sums_and_others(bins: Singles, starts: Integers, usual: Integers, weights: Floats) -> tuple[Floats, Integers]:
+    """For each row of prepared bins what `sums_at` gives, and in how many columns the bin is not the usual one.
+
+    There may be further columns, which are not read.
+    """
+    n_rows, last = len(bins), np.uint64(weights.shape[1] - 1)
+    if bins.shape[1] < len(starts):
+        raise IndexError("there are more tables than columns.")
+    sums, others = np.zeros((n_rows, len(weights))), np.zeros(n_rows, dtype=np.int64)
+    for i in range(n_rows):
+        for c in range(len(weights)):
+            total, count = 0.0, 0
+            for j in range(len(starts)):
+                at = np.int64(bins[i, j]) if bins[i, j] > 0 else 0
+                code = np.uint64(starts[j] + at)
+                if code >= last:
+                    raise IndexError("there is no weight at a code.")
+                total += weights[c, code]
+                count += at != usual[j]
+            sums[i, c], others[i] = total + weights[c, last], count
+    return sums, others
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def codes_of_others(bins: Singles, starts: Integers, usual: Integers, values: Floats, n_hot: int) -> Floats:
+    """Rows of a weighted hot block: the codes of bins that are not the usual one, unused ones, and the row's value."""
+    out = np.empty((len(bins), n_hot + 1))
+    if bins.shape[1] < len(starts) or n_hot < len(starts):
+        raise IndexError("there are more tables than columns.")
+    for i in range(len(bins)):
+        n_codes = 0
+        for j in range(len(starts)):  # every code is written, and the next takes the place of a usual one: no branch
+            at = np.int64(bins[i, j]) if bins[i, j] > 0 else 0
+            out[i, n_codes] = starts[j] + at
+            n_codes += at != usual[j]
+        out[i, n_codes:n_hot] = -1.0
         out[i, n_hot] = values[i]
     return out
 

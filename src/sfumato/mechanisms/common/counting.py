@@ -7,14 +7,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.arrays import Floats
+from sfumato.mechanisms.common.arrays import Floats, Values
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import Doors, Measured
 from sfumato.public.schema.schema import Batch
 
 Codes = Callable[[Batch], NDArray[np.integer]]
-Signs = Callable[[Batch], Floats]
+Signed = NDArray[np.int32] | Floats
+Signs = Callable[[Batch], Signed]
 
 
 def count_codes(view: Doors, block: Hot, codes: Codes, *, n_codes: int, signs: Signs | None = None) -> Measured:
@@ -35,7 +36,7 @@ def count_each(
     return [scaled(noisy[block.name], 1 / weight) for block, _, weight in of_blocks]
 
 
-def _hot_rows(batch: Batch, blocks: tuple[tuple[Hot, Codes, float], ...], signs: Signs | None) -> dict[str, Floats]:
+def _hot_rows(batch: Batch, blocks: tuple[tuple[Hot, Codes, float], ...], signs: Signs | None) -> dict[str, Values]:
     of_rows = None if signs is None else signs(batch)
     return {block.name: weighed(block, codes(batch), weight, of_rows) for block, codes, weight in blocks}
 
@@ -45,13 +46,17 @@ def weight_of(block: Hot, n_codes: int) -> float:
     return math.sqrt(block.n_hot / max(n_codes, 1)) if block.weighted else 1.0
 
 
-def weighed(block: Hot, codes: NDArray[np.integer], weight: float, signs: Floats | None) -> Floats:
+def weighed(block: Hot, codes: NDArray[np.integer], weight: float, signs: Signed | None) -> Values:
     """Rows of a block: codes, unused ones at their end, and what a row weighs; `signs` may be any numbers within [-1, 1]."""
-    unused = np.full((len(codes), block.n_hot - codes.shape[1]), -1, dtype=codes.dtype)
-    if not block.weighted:
-        return np.concatenate([codes, unused], axis=1)
-    weights = np.full(len(codes), weight) if signs is None else weight * signs
-    return np.concatenate([codes, unused, weights[:, None]], axis=1)
+    if not block.weighted and block.n_hot == codes.shape[1]:
+        return codes
+    is_whole = weight == 1.0 and (signs is None or signs.dtype.kind == "i")  # then codes stay as small as they are
+    rows = np.empty((len(codes), block.columns), dtype=codes.dtype if is_whole else np.float64)
+    rows[:, : codes.shape[1]] = codes
+    rows[:, codes.shape[1] :] = -1
+    if block.weighted:
+        rows[:, -1] = weight if signs is None else weight * signs
+    return rows
 
 
 def count_stddev(view: Doors, step: str, block: Hot, *, n_codes: int) -> float:

@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.compiled import sums_at
+
+Number = TypeVar("Number", bound=np.number[Any])
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Layout:
 
     sizes: tuple[int, ...]
 
-    @property
+    @cached_property
     def width(self) -> int:
         """All entries."""
         return sum(self.sizes)
@@ -38,13 +41,13 @@ class Layout:
         return np.split(values[..., : self.width], self.starts[1:], axis=-1)
 
 
-def side_by_side(tables: Sequence[Integers]) -> Integers:
+def side_by_side(tables: Sequence[NDArray[Number]]) -> NDArray[Number]:
     """Tables of different lengths as the rows of one array.
 
     >>> side_by_side([np.array([3, 4]), np.array([5])]).tolist()
     [[3, 4], [5, 0]]
     """
-    out = np.zeros((len(tables), max(map(len, tables))), dtype=np.int64)
+    out = np.zeros((len(tables), max(map(len, tables))), dtype=tables[0].dtype)
     for row, table in zip(out, tables, strict=True):
         row[: len(table)] = table
     return out
@@ -63,7 +66,9 @@ class BinCodes:
 
     def codes(self, rows: Integers) -> Integers:
         """The places of each row."""
-        return np.concatenate([rows + self.layout.starts, np.full((len(rows), 1), self.layout.width)], axis=1)
+        codes = np.full((len(rows), rows.shape[1] + 1), self.layout.width)
+        np.add(rows, self.layout.starts, out=codes[:, :-1])
+        return codes
 
     def one_hot(self, rows: Integers) -> Any:
         """A sparse matrix with a one at each place."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Integers, Singles
+from sfumato.mechanisms.common.compiled import not_below_zero
 from sfumato.public.schema.schema import Batch
 
 #: A row as a point; the same among the leading directions alone.
@@ -15,10 +16,10 @@ CODES, BINS, RULE = " codes", " bins", " rule"
 
 def whole_numbers(prepared: Singles) -> Integers:
     """Prepared codes, which no row has below 0; what is not a number is the first one."""
-    return np.fmax(prepared, 0).astype(np.int64)
+    return np.asarray(not_below_zero(prepared))
 
 
 def bins_and_labels(batch: Batch) -> tuple[Integers, Integers]:
     """The prepared bins of each row, and its class."""
-    prepared = whole_numbers(batch[BINS])
-    return prepared[:, :-1], prepared[:, -1]
+    prepared = batch[BINS]
+    return whole_numbers(prepared[:, :-1]), whole_numbers(prepared[:, -1:])[:, 0]

@@ -68,10 +68,10 @@ class ClassStage:
         everyone = correction.stand_ins(rule, population.rows, np.ones(len(population.rows)))
         to_rates = correction.rate_corrections(generator.rate_ratios)
         start = correction.no_corrections(to_rates, self.plan.settings.target, width=rule.bins.width)
-        before = after = _scores(start, everyone)
+        before = after = everyone.corrected(start)
         of_codes = self._code_scores(generator, before)
         if self.plan.has("teacher"):
-            after = _scores(self.corrections(generator, rule, start, of_codes), everyone)
+            after = everyone.corrected(self.corrections(generator, rule, start, of_codes))
         return ClassLabels(before, after, of_codes)
 
     def _code_scores(self, generator: Generator, scores: Floats) -> CodeScores:
@@ -148,7 +148,3 @@ def _trust(generator: Generator, labels: Integers, *, least: float) -> float:
     rare = int(np.argmin(generator.rates))
     counted = float(generator.rates[rare]) * generator.binned.total / generator.rare_stddev
     return float(np.clip(counted**2 / max(int((labels == rare).sum()), 1), least, 1.0))
-
-
-def _scores(corrections: Floats, of: correction.StandIns) -> Floats:
-    return correction.corrected(corrections, of.codes, of.additive, of.beyond)

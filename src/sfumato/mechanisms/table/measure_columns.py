@@ -57,7 +57,7 @@ class ColumnStage:
         if self.plan.target is not None:
             least = settings.level_least * class_stddev
             target = self._classes_of(every[-1].cells, masses[-1], points[-1], least=least)
-        bin_of = tuple(b.bin_of for b in (*binnings, *(() if target is None else (target,))))
+        bin_of = side_by_side([b.bin_of for b in (*binnings, *(() if target is None else (target,)))])
         self.view.prepare(BINS, partial(maps.bins_of, bin_of=bin_of, has_target=target is not None))
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
         in_full = self._sizes(1 if target is None else target.size) if self.plan.has("sizes") else None
@@ -163,8 +163,8 @@ class ColumnStage:
         together = [places[:-1], places[-1:]] if self.plan.number_target else [places]
         blocks, first = [], 0
         for block, some in zip(self.plan.hots(stage), together, strict=True):
-            of_cell, starts = side_by_side(some), _layout(some).starts
-            blocks.append((block, partial(maps.places_of, of_cell=of_cell, starts=starts, first=first), len(some)))
+            of_cell = (side_by_side(some) + _layout(some).starts[:, None]).astype(np.int32)  # small is fast
+            blocks.append((block, partial(maps.places_of, of_cell=of_cell, first=first), len(some)))
             first += len(some)
         tables, stddevs = [], []
         for some, counts in zip(together, count_each(self.view, stage, blocks), strict=True):

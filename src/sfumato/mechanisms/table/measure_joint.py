@@ -28,7 +28,7 @@ from sfumato.mechanisms.table.joint.population import (
     raked,
     with_links,
 )
-from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, link_layout, strongest_tree
+from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, strongest_tree
 from sfumato.mechanisms.table.joint.triples import products_of_rows, sign_tables, strongest_triples
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.joint import JointSettings
@@ -182,7 +182,8 @@ class JointStage:
         self, generator: Generator, goals: dict[tuple[int, ...], Goal], chosen: list[tuple[int, int]]
     ) -> list[Link]:
         binned, levels, population = generator.binned, generator.levels, generator.population
-        layout, codes = link_layout(chosen, binned.sizes), partial(maps.link_codes, pairs=chosen, sizes=binned.sizes)
+        fine = levels.of_every_bin()
+        layout, codes = fine.layout(chosen), partial(maps.level_codes, coder=fine.coder(chosen))
         counts = count_codes(self.view, self.plan.hot("links"), codes, n_codes=len(chosen))
         rows = rows_of(layout.split(counts.values), stddev=counts.stddev)
         counts = scaled(counts, self._regained(binned, rows))

@@ -137,7 +137,6 @@ class TableModel(CountedRows):
         binnings, rates = self.fitted.binned.binnings, self.fitted.rates
         are_few = max(n_rows, self.rows_in_all) <= self.noisy_rows
         copies = 1 if self.scores is None or are_few else copies_for(rates, n_rows, self.settings)
-        row = np.arange(n_rows) // copies
         chosen = population.draw_balanced(-(-n_rows // copies), rng, self.settings)
         cells, alike = list[Integers](), np.empty((len(chosen), len(binnings)), dtype=np.int32)
         for j, binning in enumerate(binnings):
@@ -146,9 +145,12 @@ class TableModel(CountedRows):
             alike[:, j] = cells[-1] if binning.cells.column.is_coded else bins
         if self.scores is None or self.fitted.labels is None:
             return chosen, cells, population.labels[chosen]
-        scores = self.scores[chosen] + code_scores(self.fitted.labels.codes, cells)
+        scores, row = self.scores[chosen] + code_scores(self.fitted.labels.codes, cells), np.arange(n_rows)
+        if copies == 1:
+            return chosen, cells, draw_labels(scores, rates, of_labels, alike=alike, same=row, settings=self.settings)
+        row //= copies
         labels = draw_labels(scores[row], rates, of_labels, alike=alike[row], same=row, settings=self.settings)
-        mixed = np.arange(n_rows) if copies == 1 else of_labels.permutation(n_rows)
+        mixed = of_labels.permutation(n_rows)
         return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]
 
 

@@ -6,7 +6,7 @@ from small_tables import JOINT
 
 from sfumato.mechanisms.table.joint.ordering import levels_of
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels
-from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, link_layout, link_places, strongest_tree
+from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, strongest_tree
 
 TOTAL = 10_000.0
 MARGIN = np.full(12, 1 / 12)
@@ -60,6 +60,7 @@ def test_a_tree_has_no_circle_and_takes_the_strongest_first() -> None:
 
 def test_each_row_has_one_place_in_every_link() -> None:
     sizes, pairs = (4, 3, 5), [(0, 2), (1, 2)]
-    bins = np.array([[3, 2, 4], [0, 0, 0]])
-    assert link_layout(pairs, sizes).sizes == (20, 15)
-    assert link_places(bins, pairs, sizes).tolist() == [[19, 34], [0, 20]]
+    bins, labels = np.array([[3, 2, 4], [0, 0, 0]]), np.array([1, 0])
+    fine = Levels([np.zeros(size, dtype=np.int64) for size in sizes], np.array([0, 1])).of_every_bin()
+    assert fine.layout(pairs).sizes == (20, 15)
+    assert fine.coder(pairs)(bins, labels).tolist() == [[19, 34], [0, 20]]

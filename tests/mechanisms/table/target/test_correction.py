@@ -12,7 +12,6 @@ from sfumato.mechanisms.table.target.classifier import learn_rule
 from sfumato.mechanisms.table.target.correction import (
     CorrectionPrior,
     FullestBins,
-    corrected,
     learn_corrections,
     no_corrections,
     stand_ins,
@@ -43,13 +42,8 @@ def log_loss(scores, labels) -> float:
 
 def says(rule, at):
     """What the rule says by itself."""
-    additive = rule.additive_scores(at)
-    return corrected(
-        no_corrections(np.zeros(additive.shape[1]), TARGET, width=BINS.width),
-        BINS.codes(at),
-        additive,
-        rule.beyond(at, additive),
-    )
+    start = no_corrections(np.zeros(len(rule.additive)), TARGET, width=BINS.width)
+    return stand_ins(rule, at, np.ones(len(at))).corrected(start)
 
 
 def test_a_rule_of_single_columns_is_learned() -> None:
@@ -111,7 +105,7 @@ class Lesson:
         return np.stack([w[BINS.codes(at)].sum(axis=1) for w in weights], axis=1)
 
     def said(self, corrections):
-        return corrected(corrections, self.seen.codes, self.seen.additive, self.seen.beyond)
+        return self.seen.corrected(corrections)
 
     def taught(self, *, stddev: float, usual_is_said: bool = True):
         rng = np.random.default_rng(0)
@@ -178,7 +172,7 @@ def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_th
         start = no_corrections(np.zeros(1), TARGET, width=bins.width)
 
         def said(corrections):
-            return corrected(corrections, seen.codes, seen.additive, seen.beyond)
+            return seen.corrected(corrections)
 
         def ask(corrections):
             wrong = errors(probabilities(said(corrections)), labels)

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers, Values
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.compiled import drawn_within
 from sfumato.mechanisms.table.columns.point_masses import PointMasses
@@ -41,13 +42,14 @@ class Binning:
         mass = np.where(seems_empty, 1.0, self.mass)
         order = np.flatnonzero(mass > 0)  # among a million rows some would lie in cells of next to no mass, far out
         order = order[np.argsort(self.bin_of[order], kind="stable")]
+        small = order.astype(np.min_scalar_type(-len(self.bin_of) - 1))  # a million rows have a cell in every column
         upto = np.cumsum(mass[order])
         first = np.searchsorted(self.bin_of[order], np.arange(self.size), side="left")
         last = np.searchsorted(self.bin_of[order], np.arange(self.size), side="right") - 1
         below = np.where(first > 0, upto[first - 1], 0.0)
         inside = upto[np.maximum(last, 0)] - below
         return np.asarray(
-            order[drawn_within(upto, first, np.maximum(last, first), below, inside, bins, rng.random(len(bins)))]
+            small[drawn_within(upto, first, np.maximum(last, first), below, inside, bins, rng.random(len(bins)))]
         )
 
     def values_in(self, cells: Integers, rng: np.random.Generator) -> Values:
@@ -109,27 +111,31 @@ def _cut_once(mass: Floats, *, least: float, most: int) -> Integers:
     rest = float(mass[~alone].sum())
     even = rest / min(max(rest / least, 1.0), most)
     alone |= mass >= max(2 * even, least)
-    rest = float(mass[~alone].sum())
-    starts = np.zeros(len(mass), dtype=bool)
-    seen = inside = 0.0
-    for at, here in enumerate(mass.tolist()):
-        if alone[at]:
-            starts[at] = True
-            starts[at + 1 : at + 2] = True
-            inside = 0.0
-            continue
-        seen, inside = seen + here, inside + here
-        tail = max(least, 0.7 * min(seen, rest - seen))
-        if inside >= min(even, tail) * (1 - 1e-9):
-            starts[at + 1 : at + 2] = True
-            inside = 0.0
-    starts[0] = False
-    bin_of = np.cumsum(starts)
+    bin_of = np.cumsum(_starts_of_bins(mass, alone, least, even, float(mass[~alone].sum())))
     # A bin with next to nothing in it joins its left neighbour.
     mass_of = np.bincount(bin_of, weights=mass)
     small = mass_of < 0.2 * min(even, least)
     small[0] = False
     return np.asarray((np.cumsum(~small) - 1)[bin_of])
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+def _starts_of_bins(mass: Floats, alone: Flags, least: float, even: float, rest: float) -> Flags:
+    """Where a bin begins, but the first: at and after what stands alone, and wherever enough of the `rest` lies before."""
+    starts = np.zeros(len(mass) + 1, dtype=np.bool_)
+    seen = inside = 0.0
+    for at in range(len(mass)):
+        if alone[at]:
+            starts[at] = starts[at + 1] = True
+            inside = 0.0
+            continue
+        seen, inside = seen + mass[at], inside + mass[at]
+        tail = max(least, 0.7 * min(seen, rest - seen))
+        if inside >= min(even, tail) * (1 - 1e-9):
+            starts[at + 1] = True
+            inside = 0.0
+    starts[0] = False
+    return starts[:-1]
 
 
 def level_cut(cells: Cells, mass: Floats, *, most: int, least: float) -> Integers:

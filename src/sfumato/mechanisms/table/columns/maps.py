@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.arrays import Integers, Values
+from sfumato.mechanisms.common.compiled import looked_up
 from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.common.prepared import CODES, bins_and_labels, whole_numbers
 from sfumato.mechanisms.table.columns.features import Feature, one_of
@@ -22,18 +24,15 @@ def cells_of(batch: Batch, features: tuple[Feature, ...], fresh: tuple[int, ...]
     return cells
 
 
-def places_of(batch: Batch, of_cell: Integers, starts: Integers, first: int) -> Integers:
+def places_of(batch: Batch, of_cell: NDArray[np.int32], first: int) -> NDArray[np.int32]:
     """The place of each row's cell in some neighbouring columns, of which the first is that of this number."""
-    n_columns = len(of_cell)
-    cells = whole_numbers(batch[CODES])[:, first : first + n_columns]
-    return np.asarray(of_cell[np.arange(n_columns), cells] + starts)
+    return np.asarray(looked_up(of_cell, whole_numbers(batch[CODES][:, first:])))
 
 
-def bins_of(batch: Batch, bin_of: tuple[Integers, ...], has_target: bool) -> Integers:
+def bins_of(batch: Batch, bin_of: Integers, has_target: bool) -> Integers:
     """The bin of each row in every column, and its class: the last column, of zeros where there is no target."""
-    codes = whole_numbers(batch[CODES])
-    columns = [of_cell[column] for of_cell, column in zip(bin_of, codes.T, strict=True)]
-    return np.stack(columns if has_target else [*columns, np.zeros(len(codes), dtype=np.int64)], axis=1)
+    bins = looked_up(bin_of, whole_numbers(batch[CODES]))
+    return np.asarray(bins if has_target else np.column_stack([bins, np.zeros_like(bins[:, 0])]))
 
 
 def categories_by_class(batch: Batch, columns: tuple[int, ...], layout: Layout) -> Integers:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.compiled import looked_up
 from sfumato.mechanisms.table.columns.shortened_persons import Number, regained
 from sfumato.mechanisms.table.joint.ordering import Line
 from sfumato.mechanisms.table.settings.joint import JointSettings
@@ -23,16 +24,20 @@ from sfumato.public.budget import PrivacyUnit
 
 @dataclass(frozen=True)
 class NormalScores:
-    """For every column a table (class, bin) of normal scores, in units in which no row is longer than 1."""
+    """For every column a table (class, bin) of normal scores, in units in which no row is longer than 1.
 
-    tables: list[Floats]
+    Tables end in zeros, so that all have the same size.
+    """
+
+    tables: Floats
     variances: Floats
     longest_square: float
     of_all: list["_Along"]
 
     def __call__(self, bins: Integers, labels: Integers) -> Floats:
         """The scores of rows. Each is short enough, or shortened."""
-        z = np.stack([table[labels, column] for table, column in zip(self.tables, bins.T, strict=True)], axis=1)
+        k, _, most = self.tables.shape
+        z = looked_up(self.tables.reshape(k, -1), most * labels[:, None] + bins)
         z /= np.sqrt(self.longest_square)
         return np.asarray(z / np.maximum(np.sqrt((z**2).sum(axis=1, keepdims=True)), 1.0))
 
@@ -69,7 +74,9 @@ def scores_of(joints: Sequence[Floats], lines: Sequence[Line], rates: Floats, se
     variances = np.stack([(p * z**2).sum(axis=1) for p, z in zip(given, tables, strict=True)], axis=1) + 1e-3
     longest_square = max(settings.score_clip * float(rates @ variances.sum(axis=1)), 1e-6)
     of_all = [_Along.of(joint, line.known, farthest=farthest) for joint, line in zip(joints, lines, strict=True)]
-    return NormalScores(tables, variances, longest_square, of_all)
+    most = max(table.shape[1] for table in tables)
+    same_size = np.stack([np.pad(table, ((0, 0), (0, most - table.shape[1]))) for table in tables])
+    return NormalScores(same_size, variances, longest_square, of_all)
 
 
 def _normal_scores(joint: Floats, order: Integers, *, farthest: float) -> Floats:

@@ -1,17 +1,15 @@
 """What the second stage asks of a row. Partial functions of public facts alone, so that they can travel to another process."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
+from sfumato.mechanisms.common.compiled import looked_up
 from sfumato.mechanisms.common.counting import weighed
 from sfumato.mechanisms.common.layout import BinCodes, Layout
 from sfumato.mechanisms.common.prepared import bins_and_labels
 from sfumato.mechanisms.table.joint.copula import NormalScores
 from sfumato.mechanisms.table.joint.pairs import LevelCoder, all_pairs
-from sfumato.mechanisms.table.joint.spanning_tree import link_places
 from sfumato.mechanisms.table.joint.triples import products_of_rows
 from sfumato.public.plan.block import Hot
 from sfumato.public.schema.schema import Batch
@@ -50,14 +48,9 @@ def level_codes(batch: Batch, coder: LevelCoder) -> NDArray[np.int32]:
     return coder(*bins_and_labels(batch))
 
 
-def half_signs(batch: Batch, of_class: Integers) -> Floats:
+def half_signs(batch: Batch, of_class: Integers) -> NDArray[np.int32]:
     """1 for rows of the second half of the classes, -1 for the others."""
-    return np.where(of_class[bins_and_labels(batch)[1]] == 1, 1.0, -1.0)
-
-
-def link_codes(batch: Batch, pairs: Sequence[tuple[int, int]], sizes: tuple[int, ...]) -> Integers:
-    """The place of each row in the fine tables of a tree."""
-    return link_places(bins_and_labels(batch)[0], pairs, sizes)
+    return np.where(of_class[bins_and_labels(batch)[1]] == 1, np.int32(1), np.int32(-1))
 
 
 def triple_products(batch: Batch, signs: tuple[Floats, ...], of_class: Integers, n_columns: int) -> dict[str, Floats]:
@@ -72,10 +65,10 @@ def triple_products(batch: Batch, signs: tuple[Floats, ...], of_class: Integers,
 
 def rare_counts(
     batch: Batch, of_bin: Integers, codes: BinCodes, rare: int, block: Hot, weight: float, has_trees: bool
-) -> dict[str, Floats]:
+) -> dict[str, Values]:
     """Rows of one class in every column, its bins joined as `of_bin` says: in the block that was planned for gradients."""
     bins, labels = bins_and_labels(batch)
-    at = codes.codes(of_bin[np.arange(len(of_bin)), bins])
+    at = codes.codes(looked_up(of_bin, bins))
     counted = weighed(block, at, weight, (labels == rare).astype(np.float64))
     nothing = np.zeros((len(bins), 1))
     return {"bins": counted, "everywhere": nothing, **({"trees": nothing} if has_trees else {})}

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.compiled import looked_up
 from sfumato.mechanisms.common.layout import Layout, side_by_side
 from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.plan.measured import Measured
@@ -49,6 +50,10 @@ class Levels:
     def of_all(self) -> "Levels":
         """The same levels, with all classes in one half."""
         return Levels(self.of_bin, np.zeros_like(self.of_class))
+
+    def of_every_bin(self) -> "Levels":
+        """Every bin a level of its own, with all classes in one half."""
+        return Levels([np.arange(len(level)) for level in self.of_bin], np.zeros_like(self.of_class))
 
     def coder(self, groups: Sequence[tuple[int, ...]]) -> "LevelCoder":
         """For each row its place in the table of every group, all of one length: what no row changes is worked out once."""
@@ -87,7 +92,7 @@ class LevelCoder:
 
     def __call__(self, bins: Integers, labels: Integers) -> NDArray[np.int32]:
         """By row and group."""
-        levels = self.of_bin[np.arange(len(self.of_bin)), bins]
+        levels = looked_up(self.of_bin, bins)
         first, end, same, shift = self.runs
         codes = _places(levels, self.of_class[labels], first, end, same, shift, self.steps, self.starts)
         return np.asarray(codes)

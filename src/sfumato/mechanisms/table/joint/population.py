@@ -168,7 +168,7 @@ def raked(population: Population, goals: Sequence[Table], settings: JointSetting
     """Weights with which the population holds what each goal says, as far as the goals agree among themselves."""
     start = population.weights / population.weights.sum()
     weights, tiny = start.copy(), 1e-2 / len(start)
-    tables = [(codes.astype(np.int32), goal) for codes, goal in goals]
+    tables = [(codes.astype(np.int32, copy=False), goal) for codes, goal in goals]
     for turn in range(settings.raking_rounds):
         # Noisy tables contradict each other a little: smaller and smaller steps settle between them.
         power = 1.0 if turn < settings.raking_rounds // 2 else 0.5

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
-from sfumato.mechanisms.common.layout import Layout
+from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.simplex import fit_margins
 from sfumato.mechanisms.table.joint.pairs import Goal, Levels
 from sfumato.mechanisms.table.settings.joint import JointSettings
@@ -44,18 +43,6 @@ def strongest_tree(pairs: Sequence[tuple[int, int]], *, n_columns: int) -> list[
             root[find(left)] = find(right)
             kept.append((left, right))
     return kept
-
-
-def link_layout(pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Layout:
-    """A table for each pair."""
-    return Layout(tuple(sizes[i] * sizes[j] for i, j in pairs))
-
-
-def link_places(bins: Integers, pairs: Sequence[tuple[int, int]], sizes: Sequence[int]) -> Integers:
-    """For each row of bins its place in the table of every pair."""
-    left, right = np.array(pairs).T
-    widths, starts = np.array(sizes)[right], link_layout(pairs, sizes).starts
-    return np.asarray(bins.take(left, axis=1) * widths + bins.take(right, axis=1) + starts)
 
 
 def fine_link(

@@ -7,12 +7,14 @@ and differences of columns. Noisy gradients of private rows may then correct the
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
-from sfumato.mechanisms.common.layout import BinCodes, added
+from sfumato.mechanisms.common.boosted_trees import BoostedTrees
+from sfumato.mechanisms.common.compiled import looked_up
+from sfumato.mechanisms.common.layout import BinCodes, added, side_by_side
 from sfumato.mechanisms.table.settings.target import TargetSettings
 
 
@@ -23,7 +25,7 @@ class GeneratorRule:
     bins: BinCodes
     orders: Sequence[Integers]
     additive: Floats
-    trees: Any
+    trees: BoostedTrees | None
     classes: Integers
     farthest: float
     impossible: float
@@ -36,8 +38,7 @@ class GeneratorRule:
         """What the trees say beyond that, in [-1, 1]."""
         if self.trees is None:
             return np.zeros_like(additive)
-        scores = self.trees.decision_function(np.concatenate([self._ranked(rows), additive], axis=1))
-        scores = scores.reshape(len(rows), -1)
+        scores = self.trees.scores(np.concatenate([self.ranked(rows), additive], axis=1))
         if additive.shape[1] > 1:
             if scores.shape[1] == 1:
                 scores = np.concatenate([-scores / 2, scores / 2], axis=1)
@@ -50,10 +51,13 @@ class GeneratorRule:
             more = scores - additive
         return np.asarray(np.clip(more, -self.farthest, self.farthest) / self.farthest)
 
-    def _ranked(self, rows: Integers) -> Floats:
+    def ranked(self, rows: Integers) -> Floats:
         """Every bin by its place in the order of its column: so that a tree can cut categories too."""
-        ranks = [np.argsort(order).astype(np.float64) for order in self.orders]
-        return np.stack([rank[column] for rank, column in zip(ranks, rows.T, strict=True)], axis=1)
+        return np.asarray(looked_up(self._ranks, rows))
+
+    @cached_property
+    def _ranks(self) -> Floats:
+        return side_by_side([np.argsort(order).astype(np.float64) for order in self.orders])
 
 
 def learn_rule(
@@ -95,7 +99,7 @@ def learn_rule(
     plain = GeneratorRule(bins, orders, additive, None, classes, settings.tree_farthest, settings.impossible)
     if not with_trees or len(classes) > settings.tree_classes:
         return plain
-    seen = np.concatenate([plain._ranked(rows), plain.additive_scores(rows)], axis=1)
+    seen = np.concatenate([plain.ranked(rows), plain.additive_scores(rows)], axis=1)
     rounds = int(np.clip(settings.most_trees // (1 if len(classes) == 2 else len(classes)), 5, settings.tree_rounds))
     trees = HistGradientBoostingClassifier(
         max_iter=rounds,
@@ -106,7 +110,7 @@ def learn_rule(
         early_stopping=False,
         random_state=0,
     )
-    return replace(plain, trees=trees.fit(seen, labels))
+    return replace(plain, trees=BoostedTrees.of(trees.fit(seen, labels)))
 
 
 def _as_steep(additive: Floats, rows: Integers, labels: Integers, bins: BinCodes, *, ridge: float) -> Floats:

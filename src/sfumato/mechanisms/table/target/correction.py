@@ -12,7 +12,7 @@ times, and what mends that are the last two: few numbers, which noisy gradients 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -40,16 +40,20 @@ class StandIns:
     beyond: Floats
     weights: Floats
 
+    def corrected(self, corrections: Floats) -> Floats:
+        """Their scores."""
+        return corrected(corrections, added(corrections[:, :-1], self.codes), self.additive, self.beyond)
+
     def hessians(self, corrections: Floats, *, together: float) -> list[Floats]:
         """How fast the sum of errors grows with the corrections, of each class as if it were alone."""
-        slopes = error_slopes(probabilities(corrected(corrections, self.codes, self.additive, self.beyond)))
+        slopes = error_slopes(probabilities(self.corrected(corrections)))
         slopes = slopes * self.weights[:, None] * (together if slopes.shape[1] > 1 else 1.0)
         both = zip(*(np.ascontiguousarray(columns.T) for columns in (self.beyond, slopes)), strict=True)
         return [np.asarray(products_at(self.codes, beyond, slope, self.width)) for beyond, slope in both]
 
     def within(self, radius: float, move: Floats) -> Floats:
         """The move of each class, shortened until its scores move by no more than a radius, in the root of their mean square."""
-        moved = corrected(move, self.codes, np.zeros_like(self.additive), self.beyond)
+        moved = replace(self, additive=np.zeros_like(self.additive)).corrected(move)
         length = np.sqrt(np.maximum((moved**2).mean(axis=0), 1e-300))
         return np.asarray(move * np.minimum(1.0, radius / length)[:, None])
 
@@ -60,9 +64,9 @@ def stand_ins(rule: GeneratorRule, rows: Integers, weights: Floats) -> StandIns:
     return StandIns(rule.bins.codes(rows), rule.bins.width, additive, rule.beyond(rows, additive), weights)
 
 
-def corrected(corrections: Floats, codes: Integers, additive: Floats, beyond: Floats) -> Floats:
-    """Scores: the additive part, its corrections, and what is believed of the trees (the last entry)."""
-    return np.asarray(additive + added(corrections[:, :-1], codes) + beyond * corrections[:, -1])
+def corrected(corrections: Floats, of_bins: Floats, additive: Floats, beyond: Floats) -> Floats:
+    """Scores: the additive part, its corrections at the bins of each row, and what is believed of the trees (the last entry)."""
+    return np.asarray(additive + of_bins + beyond * corrections[:, -1])
 
 
 def rate_corrections(rate_ratios: Floats) -> Floats:
@@ -96,7 +100,12 @@ class FullestBins:
 
     def weights(self, rows: Integers) -> Floats:
         """What makes each row's length 1, with a one at every other bin that it has."""
-        return np.asarray(1 / np.sqrt(np.maximum(self.others(rows).sum(axis=1), 1)))
+        return weights_of(self.others(rows).sum(axis=1))
+
+
+def weights_of(n_others: Integers) -> Floats:
+    """The same, of rows with so many other bins."""
+    return np.asarray(1 / np.sqrt(np.maximum(n_others, 1)))
 
 
 def fullest_bins(margins: Sequence[Floats], population: Population, *, few: float) -> FullestBins:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.compiled import count_distinct
 from sfumato.mechanisms.common.labels import expected_labels, score_order, systematic_labels
 from sfumato.mechanisms.table.columns.code_tables import CodeScores
 from sfumato.mechanisms.table.joint.balanced_sampling import balanced_walk
@@ -51,13 +52,14 @@ def draw_labels(
         return systematic_labels(p, rng)
     place = np.empty(len(p), dtype=np.int64)
     place[score_order(p)] = np.arange(len(p))
-    if sum(np.count_nonzero(np.bincount(codes)) for codes in alike.T) < rarest:
+    if count_distinct(alike, alike.max(axis=0)) < rarest:
         interval = place * settings.score_intervals // len(p)
     else:
         weight = (p / np.maximum(p.mean(axis=0), 1e-12)).sum(axis=1)  # every class counts alike, however rare it is
-        alike = np.column_stack([_parts(codes, weight, int(rarest / n_columns)) for codes in alike.T])
+        alike = np.stack([_parts(codes, weight, int(rarest / n_columns)) for codes in alike.T], axis=1, dtype=np.int32)
         interval = _parts(place, weight, min(settings.score_intervals, int(rarest)))
-    return balanced_walk(p, np.column_stack([alike, same, interval]), rng, settings)
+    more = (codes.astype(np.int32) for codes in (same, interval))
+    return balanced_walk(p, np.column_stack([alike, *more]), rng, settings)
 
 
 def _parts(codes: NDArray[np.integer], weight: Floats, most: int) -> Integers:

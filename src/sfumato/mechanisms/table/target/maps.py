@@ -1,28 +1,29 @@
 """What the last stage asks of a row: partial functions of public facts alone, so that they can travel to another process."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
-from sfumato.mechanisms.common.compiled import codes_and_values
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
+from sfumato.mechanisms.common.boosted_trees import BoostedTrees
+from sfumato.mechanisms.common.compiled import codes_of_others, looked_up, sums_and_others
 from sfumato.mechanisms.common.counting import weighed, weight_of
 from sfumato.mechanisms.common.layout import BinCodes
 from sfumato.mechanisms.common.logistic import errors, probabilities
-from sfumato.mechanisms.common.prepared import CODES, RULE, bins_and_labels, whole_numbers
+from sfumato.mechanisms.common.prepared import BINS, CODES, RULE, bins_and_labels, whole_numbers
 from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
 from sfumato.mechanisms.table.target.classifier import GeneratorRule
-from sfumato.mechanisms.table.target.correction import FullestBins, corrected
+from sfumato.mechanisms.table.target.correction import FullestBins, corrected, weights_of
 from sfumato.mechanisms.table.target.effects import Effects
-from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, ranked
+from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
 from sfumato.public.plan.block import Hot
 from sfumato.public.schema.schema import Batch
 
 
 def padded_sets(of_sets: Floats, n_sets: int) -> Floats:
     """Zeros for classes that were planned for and are not there."""
-    return np.pad(of_sets, ((0, 0), (0, n_sets - of_sets.shape[1])))
+    n_more = n_sets - of_sets.shape[1]
+    return np.pad(of_sets, ((0, 0), (0, n_more))) if n_more else of_sets
 
 
 def rule_scores(batch: Batch, rule: GeneratorRule, of_codes: CodeScores) -> Floats:
@@ -50,26 +51,28 @@ def error_gradient(
     Rows are made as long as the bounds allow: by `longest` at the bins, and by `longer` elsewhere. There is room for as many sets
     of weights as were planned.
     """
-    rows, labels = bins_and_labels(batch)
-    codes, scores = bins.codes(rows), np.nan_to_num(batch[RULE]).astype(np.float64)
-    additive, beyond = np.split(scores, [len(corrections)], axis=1)
-    wrong_by = errors(probabilities(corrected(corrections, codes, additive, beyond)), labels)
-    weights = fullest.weights(rows)[:, None]
+    prepared, scores = batch[BINS], np.nan_to_num(batch[RULE]).astype(np.float64)
+    additive, beyond = scores[:, : len(corrections)], scores[:, len(corrections) :]
+    starts, at_bins = bins.layout.starts, np.ascontiguousarray(corrections[:, :-1])
+    of_bins, others = sums_and_others(prepared, starts, fullest.bins, at_bins)
+    labels = whole_numbers(prepared[:, -1:])[:, 0]
+    wrong_by = errors(probabilities(corrected(corrections, of_bins, additive, beyond)), labels)
+    weights = weights_of(others)[:, None]
     if n_planned == 1:
-        left_out = np.append(bins.layout.starts + fullest.bins, bins.layout.width)  # and the intercept
-        at_bins = codes_and_values(codes, left_out, (longest * weights * wrong_by)[:, 0], n_hot)
+        at_bins = codes_of_others(prepared, starts, fullest.bins, (longest * weights * wrong_by)[:, 0], n_hot)
     else:
-        at = np.zeros((len(codes), width))
-        np.put_along_axis(at, codes[:, :-1], longest * weights * fullest.others(rows), axis=1)
+        rows = whole_numbers(prepared[:, :-1])
+        at = np.zeros((len(rows), width))
+        np.put_along_axis(at, rows + starts, longest * weights * fullest.others(rows), axis=1)
         at_bins = np.concatenate([padded_sets(wrong_by, n_planned), at], axis=1)
     everywhere = longer * weights * wrong_by
     of_trees = {"trees": padded_sets(everywhere * beyond, n_planned)} if has_trees else {}
     return {"bins": at_bins, "everywhere": padded_sets(everywhere, n_planned), **of_trees}
 
 
-def predicted_number(batch: Batch, trees: Any, ranks: tuple[Floats, ...]) -> Floats:
+def predicted_number(batch: Batch, trees: BoostedTrees, ranks: Floats) -> Floats:
     """What the trees say of a row's number, from the ranks of its bins."""
-    return np.asarray(trees.predict(ranked(ranks, whole_numbers(batch[CODES])))[:, None])
+    return trees.scores(looked_up(ranks, whole_numbers(batch[CODES])))
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class EffectBlock:
         """What each of a row's entries may weigh."""
         return weight_of(self.block, len(self.tables))
 
-    def weighed(self, codes: Integers, errors: Floats) -> Floats:
+    def weighed(self, codes: Integers, errors: Floats) -> Values:
         """Rows of the block, from the entries that they have of all tables."""
         return weighed(self.block, self.place[codes[:, self.tables]], self.weight, errors)
 
@@ -114,7 +117,7 @@ def squared_errors(batch: Batch, number: CorrectedNumber, target: str) -> dict[s
 
 def number_errors(
     batch: Batch, number: CorrectedNumber, target: str, effects: Effects, blocks: tuple[EffectBlock, ...]
-) -> dict[str, Floats]:
+) -> dict[str, Values]:
     """The error of a corrected number at every part of a column and every cell of a pair, and along what the rule says."""
     wrong_by, predicted = _errors(batch, number, target)
     codes = effects.codes(whole_numbers(batch[CODES]))

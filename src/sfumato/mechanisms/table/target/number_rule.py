@@ -1,12 +1,13 @@
 """A rule for a number as target: trees that are learned from rows of the generator, and what is added to them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.boosted_trees import BoostedTrees
+from sfumato.mechanisms.common.compiled import looked_up
+from sfumato.mechanisms.common.layout import side_by_side
 from sfumato.mechanisms.table.joint.balanced_sampling import exchanged_errors
 from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
@@ -76,7 +77,7 @@ class NumberRule:
     cells: Integers
     predicted: Floats
     errors: Floats
-    trees: Any
+    trees: BoostedTrees
 
     @staticmethod
     def of(generator: Generator, settings: TargetSettings) -> "NumberRule | None":
@@ -95,29 +96,25 @@ class NumberRule:
             return None
         rows = population.rows[chosen]
         cells = np.stack([b.cells_in(rows[:, j], rng) for j, b in enumerate(generator.binned.binnings)], axis=1)
-        by_rank = ranked(ranks_of(generator), cells)
+        by_rank = looked_up(ranks_of(generator), cells)
         # Where in a level a value lies is chance, which trees would learn: each row has the mean of its level.
         means = (np.bincount(labels, weights=values) / np.maximum(np.bincount(labels), 1))[labels]
-        trees = HistGradientBoostingRegressor(max_iter=settings.number_trees, early_stopping=False, random_state=0)
-        predicted = trees.fit(by_rank, np.asarray(means)).predict(by_rank)
+        model = HistGradientBoostingRegressor(max_iter=settings.number_trees, early_stopping=False, random_state=0)
+        trees = BoostedTrees.of(model.fit(by_rank, np.asarray(means)))
+        predicted = trees.scores(by_rank)[:, 0]
         return NumberRule(float(known.mean()), cells, predicted, values - predicted, trees)
 
     def uncorrected(self, generator: Generator, settings: TargetSettings) -> CorrectedNumber:
         """The rule without corrections."""
-        ranks = [np.argsort(order).astype(np.float64) for order in generator.orders]
-        of_all = self.trees.predict(ranked(ranks, generator.population.rows))
+        ranks = side_by_side([np.argsort(order).astype(np.float64) for order in generator.orders])
+        of_all = self.trees.scores(looked_up(ranks, generator.population.rows))[:, 0]
         mean = float(self.predicted.mean())
         farthest = max(float(np.abs(self.predicted - mean).max()), 1e-12 * max(1.0, abs(mean)))
         cut = settings.error_beyond * float(np.quantile(np.abs(self.errors), settings.error_cut))
         return CorrectedNumber(of_all, (), max(cut, 1e-9 * farthest), mean, farthest)
 
 
-def ranks_of(generator: Generator) -> tuple[Floats, ...]:
+def ranks_of(generator: Generator) -> Floats:
     """For each cell of a column the place of its bin in the column's order: so that a tree can cut categories too."""
     columns = zip(generator.orders, generator.binned.binnings, strict=True)
-    return tuple(np.argsort(order).astype(np.float64)[binning.bin_of] for order, binning in columns)
-
-
-def ranked(ranks: Sequence[Floats], cells: Integers) -> Floats:
-    """The ranks of each row's cells."""
-    return np.stack([rank[cells[:, j]] for j, rank in enumerate(ranks)], axis=1)
+    return side_by_side([np.argsort(order).astype(np.float64)[binning.bin_of] for order, binning in columns])
