@@ -131,7 +131,7 @@ def test_persons_are_whole_wherever_their_rows_lie(session, tmp_path, source) ->
 @pytest.mark.parametrize("is_cached", [False, True])
 def test_many_tiny_partitions_become_a_few_tasks(session, is_cached) -> None:
     """Of a cached frame, Spark knows where partitions lie, and puts together those that do not follow each other."""
-    data = frame(session, *range(20, N_ROWS, 20))
+    data = frame(session, *range(100, N_ROWS, 100))
     view = view_of(data.cache() if is_cached else data, engine_of(session), steps=EVERYONE)
     view.noisy_sum("everyone", travelling.numbers)
     rows = view._View__rows
@@ -194,7 +194,7 @@ def test_a_part_that_is_evicted_and_read_otherwise_is_refused(session, tmp_path)
 def test_no_value_reaches_an_output_or_an_error(session, capfd) -> None:
     private = frame(session, 700).fillna({"x": 3.25})
     view = view_of(private, engine_of(session), steps=EVERYONE)
-    view.noisy_sum("everyone", travelling.loud)
+    view.noisy_sum("everyone", travelling.Loud(os.getpid()))
     view.close()
     fails = private.selectExpr("cast('secret-' || who as double) x", "c", "y")
     with pytest.raises(SfumatoError) as raised:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from sfumato.errors import SourceError
 from sfumato.private.intake.messages import withheld
+from sfumato.private.intake.quiet import silence
 from sfumato.private.intake.tables import require_distinct
 from sfumato.private.intake.values import Values
 
@@ -42,10 +43,22 @@ class SparkSource:
         """The chunks of all partitions."""
         with withheld(_UNREADABLE, spark_errors()):
             messages = numbered(self.parts, names).mapInArrow(_as_messages, "body binary")
-            for (private_body,) in messages.toLocalIterator():
+            for private_body in _silently(messages):
                 batch = pa.ipc.open_stream(private_body).read_next_batch()
                 for start in range(0, batch.num_rows, rows):
                     yield dict(zip(names, batch.slice(start, rows).columns, strict=False))
+
+
+def _silently(messages: Any) -> Iterator[Any]:
+    """The messages of all partitions. PySpark logs an error, and the value in it, before it raises."""
+    with silence():
+        rows = iter(messages.toLocalIterator())
+    while True:
+        with silence():
+            row = next(rows, None)
+        if row is None:
+            return
+        yield row[0]
 
 
 def numbered(frame: Any, names: Sequence[str]) -> Any:
