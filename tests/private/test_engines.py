@@ -323,6 +323,24 @@ def test_twins_of_a_cluster_show(twin, unit) -> None:
     assert measured(Parts(twin), cut(raw, [700], unit=unit), unit=unit) != measured(HERE, raw, unit=unit)
 
 
+class ReadsOtherPersons(InParts):
+    """Rows of a part come in another order when they are read again, behind the hashes of their persons."""
+
+    def read_persons(self, raw, *, person, key, max_rows):
+        hashed = [part.hashed([piece], person, key) for piece in raw]
+        by_part, everyone = cluster.numbers_of(hashed, key=key, max_rows=max_rows)
+        turned = [ArraySource({name: v[::-1] for name, v in piece._columns.items()}) for piece in raw]
+        ends = part.person_ends(everyone, parts=1)
+        split = [part.split(self._facts, [r], n, ends) for r, n in zip(turned, by_part, strict=True)]
+        self._parts = [part.joined(self._facts, *(s if isinstance(s, part.Refusal) else s[0] for s in split))]
+
+
+def test_persons_that_come_in_another_order_end_in_a_sentence() -> None:
+    data = cut(rows_of(300), [100], unit=PERSON)
+    with pytest.raises(EngineError, match="other persons, or in another order"):
+        measured(Parts(ReadsOtherPersons), data, unit=PERSON)
+
+
 class LosesAPart(InParts):
     def sums(self, facts, task, firsts):
         answers = super().sums(facts, task, firsts)

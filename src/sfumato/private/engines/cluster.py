@@ -153,11 +153,13 @@ class ClusterRows(RowsHere, ABC):
 
 def numbers_of(
     private_hashes: Sequence[Any], *, key: bytes, max_rows: int
-) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+) -> tuple[list[parts.Numbered], NDArray[np.int64]]:
     """The number of each row's person, part by part and all together; -1 for a row that is dropped."""
     own = [_unless_refused(hashes) for hashes in private_hashes]
     numbers = limited(own, key=key, max_rows=max_rows)
-    return np.split(numbers, np.cumsum([len(hashes) for hashes in own])[:-1])[: len(own)], numbers
+    by_part = np.split(numbers, np.cumsum([len(hashes) for hashes in own])[:-1])[: len(own)]
+    told = [parts.Numbered(n, parts.hashes_digest([h]), key) for n, h in zip(by_part, own, strict=True)]
+    return told, numbers
 
 
 def _unless_refused(answer: Any) -> Any:

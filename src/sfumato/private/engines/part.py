@@ -7,7 +7,7 @@ of a part with another digest than at first are refused. What goes wrong comes b
 import hashlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
@@ -76,12 +76,8 @@ def _batches(pickled: _Pickled) -> Batches:
 
 
 def _tried(facts: Facts, task: Task) -> RowMap:
-    """The map of a task, tried on public rows here: once for all parts that come, unless a map has no bytes to be known by."""
-    try:
-        pickled = _Pickled(pickle.dumps((facts, task), protocol=5))
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return _agreeing_map(facts, task)
-    return _row_map(pickled)
+    """The map of a task, tried on public rows here: once for all parts that come."""
+    return _row_map(_Pickled(cloudpickle.dumps((facts, task), protocol=5)))
 
 
 @lru_cache(maxsize=1)
@@ -155,22 +151,41 @@ def hashed(raw: Raw, person: str, key: bytes) -> NDArray[np.uint64]:
     return np.concatenate([np.empty((0, 2), dtype=np.uint64), *private_hashes])
 
 
+@dataclass(frozen=True)
+class Numbered:
+    """The persons of a part's rows: their numbers, -1 for a row that is dropped; and by which hashes they were numbered."""
+
+    numbers: NDArray[np.int64]
+    digest: bytes
+    key: bytes = field(repr=False)
+
+
+def hashes_digest(private_hashes: Iterable[NDArray[np.uint64]]) -> bytes:
+    """Which rows a part has, in which order, as far as persons are concerned."""
+    digest = hashlib.blake2b(digest_size=16)
+    for some in private_hashes:
+        digest.update(some.tobytes())
+    return digest.digest()
+
+
 @quietly
-def split(facts: Facts, raw: Raw, numbers: NDArray[np.int64], ends: NDArray[np.int64]) -> list[Batch]:
-    """Rows that are kept (`numbers` >= 0), encoded, by the part that their person goes to: below the first end, the second, ..."""
-    person, start = facts.schema.unit.person, 0
-    private_batches = list[Batch]()
-    for private_raw in chunks(raw, column_names(facts.schema)):
-        n_rows = len(next(iter(private_raw.values())))
+def split(facts: Facts, raw: Raw, persons: "Numbered", ends: NDArray[np.int64]) -> list[Batch]:
+    """Rows that are kept, encoded, by the part that their person goes to: below the first end, the second, ..."""
+    person, numbers, start = str(facts.schema.unit.person), persons.numbers, 0
+    private_batches, private_hashes = list[Batch](), list[NDArray[np.uint64]]()
+    for private_raw in chunks(raw, [*column_names(facts.schema), person]):
+        private_hashes.append(hashes(private_raw.pop(person), persons.key))
+        n_rows = len(private_hashes[-1])
         own = numbers[start : start + n_rows]
         kept = np.zeros(n_rows, dtype=bool)
         kept[: len(own)] = own >= 0
         private_own = {name: rows_where(values, kept) for name, values in private_raw.items()}
-        private_batches.append({**conform(private_own, facts.schema), str(person): own[own >= 0]})
+        private_batches.append({**conform(private_own, facts.schema), person: own[own >= 0]})
         start += n_rows
-    if start != len(numbers):
+    if hashes_digest(private_hashes) != persons.digest:
         raise EngineError(
-            "a part of the data had another number of rows when it was read again, so nothing is released."
+            "a part of the data had other persons, or in another order, when it was read again, so nothing is released. Give data "
+            "that stays as it is: files instead of a query, or a frame that was sorted or written before."
         )
     return routed(facts, concatenated(private_batches), ends)
 

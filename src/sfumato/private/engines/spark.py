@@ -107,8 +107,8 @@ class SparkRows(ClusterRows):
         by_block, numbers = numbers_of(private_hashes, key=key, max_rows=max_rows)
         ends = parts.person_ends(numbers, parts=max(self._n_parts, -(-len(numbers) // _MOST_JOINED)))
         told = [
-            (number, at, self._seal.closed((own, worker.hashes_digest(own_hashes))))
-            for (number, at, _), own, own_hashes in zip(rows, by_block, private_hashes, strict=True)
+            (number, at, self._seal.closed((own.numbers, own.digest)))
+            for (number, at, _), own in zip(rows, by_block, strict=True)
         ]
         beside = self._frame(told, "part int, at int, numbers binary")
         with self._one_at_a_time():

@@ -274,7 +274,7 @@ def _routed(
     if isinstance(private_hashes, parts.Refusal):
         raise private_hashes.error
     told = None if sealed_numbers is None else seal.opened(sealed_numbers)
-    if told is None or told[1] != hashes_digest(private_hashes):
+    if told is None or told[1] != parts.hashes_digest([private_hashes]):
         raise EngineError(
             "a part of the data had other rows, or another order, when it was read again, so nothing is released. Give data "
             "that stays as it is: files instead of a query, or a frame that was sorted or written before."
@@ -283,11 +283,6 @@ def _routed(
     kept = np.flatnonzero(numbers >= 0)
     private_rows = take(seal.opened(body), kept)
     return parts.routed(facts, {**private_rows, str(facts.schema.unit.person): numbers[kept]}, ends)
-
-
-def hashes_digest(private_hashes: NDArray[np.uint64]) -> bytes:
-    """Which rows a block has, in which order, as far as persons are concerned."""
-    return hashlib.blake2b(private_hashes.tobytes(), digest_size=16).digest()
 
 
 def _rows(batches: Batches, *names: str) -> Iterator[tuple[Any, ...]]:

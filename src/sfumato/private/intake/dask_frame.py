@@ -17,6 +17,8 @@ class DaskSource:
             raise SourceError("a Dask collection that is no frame has no columns. Give a dask.dataframe.")
         self.names = tuple(str(name) for name in frame.columns)
         require_distinct(list(self.names), "the frame")
+        #: Rows may lie where their values say, as behind a shuffle: a row that is replaced does not keep its place.
+        self.follows_values = True
         #: What an engine reads by itself.
         self.parts = tuple(frame.to_delayed())
 
