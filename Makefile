@@ -53,7 +53,7 @@ test-fast: .venv/deep
 # Of their own, because Spark is 400 MB and needs Java: minutes, most of them for the start of one session.
 .PHONY: test-spark
 test-spark: .venv/spark
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest tests/private/test_spark.py $(TEST)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest tests/private/test_spark.py "tests/test_docs.py::test_the_blocks_of_a_page_run_in_order[on-spark.md]" $(TEST)
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -65,6 +66,12 @@ def test_the_blocks_of_a_page_run_in_order(
     if "sfumato[duckdb]" in page.read_text(encoding="utf-8"):
         pytest.importorskip("duckdb", reason="duckdb is not installed: the page on databases is skipped")
         pytest.importorskip("fsspec", reason="fsspec is not installed: the page on databases is skipped")
+    if "distributed import" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("distributed", reason="Dask is not installed: the page on clusters is skipped")
+    if "pyspark.sql" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("pyspark", reason="Spark is not installed: make test-spark runs the page on Spark")
+        if shutil.which("java") is None:
+            pytest.skip("Java is not installed: the page on Spark is skipped")
     monkeypatch.chdir(tmp_path)
     module = ModuleType(f"page_{page.stem.replace('-', '_')}")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses and pickles look it up by name
