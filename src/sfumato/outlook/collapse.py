@@ -23,10 +23,12 @@ _DROWNED = 3.0
 #: average, and all of them together have fewer than this share. A single rare value is not worth a word.
 _COLLAPSED, _COLLAPSED_SHARE = 2.0, 0.01
 #: The part of a column's rows that lies in one place of its range (honest columns of zeros, such as losses, reach 95 %), and
-#: how near to the place that is. Long tails make many columns lie near their lower bound, and hardly any near the upper or
-#: around the very middle, which is where values go that cannot be read.
+#: how near to the place that is. Long tails make many columns lie near their lower bound, and hardly any near the upper.
 _IN_PLACE = 0.98
-_NEAR = {"lower": 0.01, "upper": 1 / 32, "middle": 1 / 32}
+_NEAR = {"lower": 0.01, "upper": 1 / 32}
+#: Values that cannot be read are put at the very middle. A release has them there, or all above it in one part of a histogram;
+#: values that merely lie about the middle are on both sides of it.
+_EXACT, _PART = 1 / 1024, 1 / 32
 _ABSENT = 0.98
 #: Fewer synthetic rows say too little of a column.
 _LEAST_ROWS = 100
@@ -98,9 +100,8 @@ def _sentence(kind: str, names: list[str]) -> str:
         "missing": f"{who} {be} nearly all missing. Do the names in the file agree with the schema, and the types?",
         "lower": f"{who} {have} nearly all rows at the lower bound. Are bounds and units right?",
         "upper": f"{who} {have} nearly all rows at the upper bound. Are bounds and units right?",
-        "middle": f"{who} {have} nearly all rows in the middle of the bounds. If the values lie there, the bounds are wider "
-        "than they need be: narrow them by what is known in public, and less is lost in the noise. If not, the values cannot be "
-        "read and were put there: has the file decimal points, no separators of thousands, and dates such as 2020-01-31?",
+        "middle": f"{who} {have} nearly all rows exactly in the middle of the bounds, where values are put that cannot be "
+        "read. Has the file decimal points, no separators of thousands, and dates such as 2020-01-31?",
         "words": f"{who} {have} nearly one value alone: the other drowns in the noise. Are the words for true and "
         f"false declared? {constant}",
         "categories": f"{who} {have} nearly one value alone: the others drown in the noise. Are the categories spelled "
@@ -143,12 +144,13 @@ def _place_in_range(values: "pd.Series[Any]", column: Column) -> str | None:
     if column.kind == "datetime":
         known = (known - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
     at = (known.to_numpy(dtype=np.float64) - column.low) / (column.high - column.low)
-    places = {
-        "lower": at <= _NEAR["lower"],
-        "upper": at >= 1 - _NEAR["upper"],
-        "middle": np.abs(at - 0.5) <= _NEAR["middle"],
-    }
-    return next((place for place, near in places.items() if len(near) and near.mean() > _IN_PLACE), None)
+    places = (
+        ("lower", at <= _NEAR["lower"]),
+        ("upper", at >= 1 - _NEAR["upper"]),
+        ("middle", np.abs(at - 0.5) <= _EXACT),
+        ("middle", (at >= 0.5) & (at <= 0.5 + _PART)),
+    )
+    return next((place for place, near in places if len(near) and near.mean() > _IN_PLACE), None)
 
 
 def _listed(names: list[str]) -> str:
