@@ -13,6 +13,7 @@ import numpy as np
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.layout import BinCodes, added
+from sfumato.mechanisms.table.joint.whole_table import WholeScores
 from sfumato.mechanisms.table.settings.target import TargetSettings
 
 
@@ -27,6 +28,13 @@ class GeneratorRule:
     classes: Integers
     farthest: float
     impossible: float
+    whole: WholeScores | None = None
+
+    def scores(self, rows: Integers) -> tuple[Floats, Floats]:
+        """What single columns say, with the columns that were counted whole; and what the trees say beyond single columns."""
+        additive = self.additive_scores(rows)
+        more = 0.0 if self.whole is None else self.whole.of_rows(rows)
+        return additive + more, self.beyond(rows, additive)
 
     def additive_scores(self, rows: Integers) -> Floats:
         """What single columns say."""
