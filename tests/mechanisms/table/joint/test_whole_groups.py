@@ -6,6 +6,7 @@ import pytest
 from small_tables import DEFAULT
 
 import sfumato as sf
+from sfumato.mechanisms.table.explain import outline_table
 from sfumato.mechanisms.table.plan import TablePlan
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-5)
@@ -31,6 +32,7 @@ def test_all_columns_where_they_have_few_combinations() -> None:
     assert plan.whole.widths == (2**11,)
     assert plan.has("whole")
     assert not plan.has("group")
+    assert "All columns are counted whole" in outline_table(plan.schema, BUDGET, DEFAULT).path
 
 
 def test_yes_or_no_columns_beside_others_are_one_group() -> None:
