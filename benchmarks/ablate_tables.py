@@ -42,6 +42,8 @@ STAGES = {
     "contrasts": ("utility", ("xor-2-categories",)),
     "links": ("tvd_2", ("determined", "diamonds-cut")),
     "triples": ("utility", ("xor-3",)),
+    "whole tables": ("utility", ("parity-4", "parity-7", "parity-5-of-30", "small-joint", "flags", "insurance-whi")),
+    "rules": ("tvd_1", ("rules", "rules-2000")),
     "trees": ("utility", ("xor-2", "xor-3", "slopes", "insurance-whi")),
     "corrections": ("utility", ("insurance-whi", "xor-2", "diamonds-cut", "slopes", "persons-8")),
     "corrections of columns": ("utility", ("one-hot-20000", "checkers", "rare-classes", "insurance-whi")),

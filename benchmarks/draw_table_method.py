@@ -55,6 +55,7 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
         _Stage("differences", ("two columns nearly equal?", "then by how far they lie apart"), share=0.01),
         _Stage("fine", ("each part split into as many", "leaves as its count supports")),
         _Stage("codes", ("very many categories: each", "with the class (up to so much)")),
+        _Stage("rules", ("columns that follow from others", "by the schema, with these"), share=0.02),
         _Stage("spikes, 4 looks", ("into heavy cells, 32 parts", "each time: exact values")),
         _free("bins", "smooth, cut where later counts can tell", "values apart; levels of a number target"),
     ),
@@ -66,6 +67,7 @@ _COLUMNS: dict[str, tuple[_Stage, ...]] = {
         _Stage("links", ("fine tables of a tree", "of the strongest pairs")),
         _Stage("triples", ("products of three signs", "and the half")),
         _Stage("cubes", ("tables of up to four triples", "")),
+        _Stage("whole", ("all combinations of some columns", "(of all: .5), chosen by group"), share=0.03),
         _free("population", "100,000 rows: lifts, copula, tree,", "weights raked to all tables"),
     ),
     "3  Target: measure_classes.py": (

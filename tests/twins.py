@@ -351,6 +351,61 @@ class TableCountsExactly(ThreeATable):
         return measured | {"places": np.zeros(sum(rows))}
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableChoosesItself(ThreeATable):
+    """The group that departs most is taken from the rows, whatever the door has chosen."""
+
+    name: ClassVar[str] = "table-chooses-itself"
+
+    def measure(self, view, schema):
+        class Greedy(Through):
+            def noisy_choice(self, step, per_record, expected):
+                far = {}
+
+                def spying(batch):
+                    codes = per_record(batch)["group"]
+                    for i, of_table in expected.items():
+                        counts = np.bincount(codes[:, i], minlength=len(of_table.counts))
+                        far[i] = np.abs(counts - of_table.counts).sum() - of_table.offset
+                    return {"group": codes}
+
+                self.view.noisy_choice(step, spying, expected)
+                return max(far, key=far.get)
+
+        return super().measure(Greedy(view), schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableCountsOneStepExactly(ThreeATable):
+    """One table without its noise: what follows from a column, or columns counted whole."""
+
+    name: ClassVar[str] = "table-counts-one-step-exactly"
+    step: str = "rules"
+
+    def measure(self, view, schema):
+        spoiled = self.step
+
+        class Exact(Through):
+            def noisy_sum(self, step, per_record):
+                seen = {}
+
+                def spying(batch):
+                    rows = per_record(batch)
+                    seen.update({name: codes.astype(np.int64).ravel() for name, codes in rows.items()})
+                    return rows
+
+                noisy = self.view.noisy_sum(step, spying)
+                if step != spoiled:
+                    return noisy
+                sizes = {name: len(one.values) for name, one in noisy.items()}
+                return {
+                    name: Measured(np.bincount(codes, minlength=sizes[name])[: sizes[name]] * 1.0, 1.0)
+                    for name, codes in seen.items()
+                }
+
+        return super().measure(Exact(view), schema)
+
+
 # Twins of the default for wide tables.
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .case import made
-from .drawing import Drawn, Rng, category, coded, factor_normals, flag, number, table, whole
+from .drawing import Drawn, Rng, category, coded, factor_normals, flag, number, table, whole, yes
 
 
 @made("xor-2", 20_000, "the target is the XOR of two numbers' signs, one label in ten flipped", among=2)
@@ -61,3 +61,40 @@ def difference_class(n: int, rng: Rng) -> Drawn:
     values = {"own": 1_500 + 200 * own, "other": 1_500 + 200 * other, **{f"x{j}": x[:, j] for j in range(4)}}
     columns = [number("own", 0, 4_000), number("other", 0, 4_000), *(number(f"x{j}", -10, 10) for j in range(4))]
     return table({**values, "won": won}, [*columns, flag("won")], "won")
+
+
+@made("parity-4", 20_000, "ten yes-or-no columns, the target the XOR of four, one label in twenty flipped", among=4)
+@made("parity-5", 20_000, "the same of five", among=5)
+@made("parity-6", 20_000, "the same of six", among=6)
+@made("parity-7", 20_000, "the same of seven", among=7)
+@made("parity-4-of-30", 20_000, "the XOR of four among thirty yes-or-no columns", among=4, others=20)
+@made("parity-5-of-30", 20_000, "the XOR of five among thirty yes-or-no columns", among=5, others=20)
+@made("parity-6-named", 20_000, "the XOR of six of ten items among thirty columns", among=6, others=20, stem="item_")
+@made("parity-7-named", 20_000, "the XOR of seven of ten items among thirty columns", among=7, others=20, stem="item_")
+def parity(n: int, rng: Rng, *, among: int, others: int = 0, stem: str = "") -> Drawn:
+    bits = rng.random((n, 10 + others)) < 0.5
+    label = (bits[:, :among].sum(axis=1) % 2 == 1) ^ (rng.random(n) < 0.05)
+    letters = [chr(ord("a") + j % 26) * (1 + j // 26) for j in range(10 + others)]
+    names = [f"{stem}{j}" if stem and j < 10 else letters[j] for j in range(10 + others)]
+    order = rng.permutation(len(names))  # columns that belong together need not be neighbours
+    values = {names[j]: bits[:, j] for j in order}
+    return table({**values, "target": label}, [*map(flag, values), flag("target")], "target")
+
+
+@made("flags", 20_000, "ten yes-or-no columns that add up, none of them with another")
+def flags(n: int, rng: Rng) -> Drawn:
+    bits = rng.random((n, 10)) < rng.uniform(0.1, 0.6, size=10)
+    score = bits @ rng.normal(size=10)
+    values = {chr(ord("a") + j): bits[:, j] for j in range(10)}
+    return table({**values, "target": yes(rng, score, rate=0.3)}, [*map(flag, values), flag("target")], "target")
+
+
+@made("small-joint", 20_000, "five categories of 720 combinations with an effect for each, and two classes")
+def small_joint(n: int, rng: Rng) -> Drawn:
+    sizes = (4, 3, 4, 3, 5)
+    odds = np.exp(0.8 * rng.normal(size=sizes)).ravel()
+    cell = rng.choice(len(odds), size=n, p=odds / odds.sum())
+    codes = np.unravel_index(cell, sizes)
+    values = {f"c{j}": coded(f"c{j}", codes[j], size) for j, size in enumerate(sizes)}
+    columns = [category(f"c{j}", size) for j, size in enumerate(sizes)]
+    return table({**values, "y": yes(rng, 1.5 * rng.normal(size=len(odds))[cell])}, [*columns, flag("y")], "y")

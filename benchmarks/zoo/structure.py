@@ -1,5 +1,7 @@
 """Columns that determine each other, dates with a rhythm, and values whose absence means something."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -14,6 +16,7 @@ from .drawing import (
     coded,
     factor_normals,
     flag,
+    levels,
     number,
     sigmoid,
     table,
@@ -137,3 +140,46 @@ def missing_no_target(n: int, rng: Rng) -> Drawn:
     x = np.where(rng.random(z.shape) < np.linspace(0, 0.6, 10), np.nan, z)
     columns = [number(f"x{j}", -8, 8, missing=j > 0) for j in range(10)]
     return table({f"x{j}": x[:, j] for j in range(10)}, columns, None)
+
+
+@made(
+    "rules",
+    20_000,
+    "three columns that are a function of others by the schema: region, age group and years of schooling",
+)
+@made("rules-2000", 2_000, "the same with 2,000 rows")
+@made("rules-given", 20_000, "the same, the functions given in the schema", given=True)
+def rules(n: int, rng: Rng, *, given: bool = False) -> Drawn:
+    z = factor_normals(rng, n, 4)
+    city, school = zipf(rng, n, 40, power=0.5), levels(z[:, 0], 12)
+    age = np.clip(np.round(45 + 16 * z[:, 1]), 18, 90).astype(np.int64)
+    region_of, years_of = rng.integers(7, size=40), np.array([0, 2, 4, 6, 8, 9, 10, 11, 12, 12, 14, 17])
+    group_of = np.searchsorted([25, 35, 50, 65], np.arange(18, 91), side="right")
+    score = 0.9 * rng.normal(size=7)[region_of][city] + 0.15 * (years_of[school] - 9) + 0.6 * (group_of[age - 18] == 2)
+    values = {
+        "city": coded("city", city, 40),
+        "region": coded("region", region_of[city], 7),
+        "age": age,
+        "group": coded("group", group_of[age - 18], 5),
+        "school": coded("school", school, 12),
+        "years": years_of[school],
+        "weight": 75 + 12 * z[:, 2],
+        "y": yes(rng, score, rate=0.35),
+    }
+    functions = {
+        "region": [(f"city{c}", f"region{r}") for c, r in enumerate(region_of)],
+        "group": [(str(a), f"group{g}") for a, g in enumerate(group_of, start=18)],
+        "years": [(f"school{s}", str(y)) for s, y in enumerate(years_of)],
+    }
+    columns = [
+        category("city", 40), category("region", 7), whole("age", 18, 90), category("group", 5), category("school", 12),
+        whole("years", 0, 20), number("weight", 0, 300), flag("y"),
+    ]  # fmt: skip
+    reasons = {"region": ("city",), "group": ("age",), "years": ("school",)}
+    columns = [
+        replace(c, depends_on=reasons[c.name], depends_on_map=tuple(functions[c.name]) if given else ())
+        if c.name in reasons
+        else c
+        for c in columns
+    ]
+    return table(values, columns, "y")

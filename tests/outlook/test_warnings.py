@@ -139,26 +139,19 @@ def test_numbers_and_dates_that_cannot_be_read_are_told(mechanism: str) -> None:
         cost=[f"{value:.2f}".replace(".", ",") for value in frame["cost"]], seen=frame["seen"].dt.strftime("%d.%m.%Y")
     )
     (said,) = warnings_of(written, mechanism=mechanism)
-    assert said.startswith("Columns 'cost' and 'seen' have nearly all rows in the middle of the bounds")
+    assert said.startswith("Columns 'cost' and 'seen' have nearly all rows exactly in the middle of the bounds")
     assert "decimal points" in said
 
 
 @pytest.mark.slow
 def test_values_that_lie_in_the_middle_are_not_called_unreadable() -> None:
-    """A wide table in bounds that are far too wide: the first remedy is narrower bounds, not another file."""
+    """A wide table in bounds that are far too wide has its rows about the middle, and nothing is wrong with the file."""
     numbers = [sf.Column(name=f"x{i}", kind="numeric", bounds=(-5_000, 5_000)) for i in range(110)]
     schema = sf.Schema(columns=(*numbers, SCHEMA["ill"]), target="ill", rows=2_000)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(0, 40, (2_000, 110)), columns=[c.name for c in numbers])
-    (said,) = [
-        w
-        for w in warnings_of(frame.assign(ill=rng.random(2_000) < 0.5), schema=schema, mechanism="auto")
-        if "middle" in w
-    ]
-    assert said.startswith(
-        "Columns 'x0', 'x1', 'x2', 'x3', 'x4' and 105 more have nearly all rows in the middle of the bounds."
-    )
-    assert said.index("the bounds are wider than they need be") < said.index("the values cannot be read")
+    said = warnings_of(frame.assign(ill=rng.random(2_000) < 0.5), schema=schema, mechanism="auto")
+    assert not [sentence for sentence in said if "middle" in sentence]
 
 
 def test_some_rare_classes_among_many_are_named_and_the_rest_is_of_use() -> None:

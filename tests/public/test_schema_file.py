@@ -292,3 +292,51 @@ def test_a_plan_says_what_has_no_effect() -> None:
     said = [line for line in sf.plan("dpmix", schema, budget).advice if "has no effect" in line]
     assert [line.split(": ")[1].split(" of ")[0] for line in said] == ["decimals", "depends_on", "special"]
     assert not [line for line in sf.plan("auto", schema, budget).advice if "has no effect" in line]
+
+
+GIVEN = """
+[columns.level]
+type = "categorical"
+categories = ["low", "high"]
+missing = true
+[columns.years]
+type = "integer"
+bounds = [0, 20]
+depends_on = ["level"]
+depends_on_map = [["low", 9], ["high", 13], ["", 0]]
+"""
+
+
+def test_a_declared_function_holds_in_every_row_and_survives_its_file(tmp_path) -> None:
+    schema = Schema.parse(GIVEN)
+    assert Schema.parse(schema.to_toml()) == schema
+    assert schema.digest() != Schema.parse(GIVEN.replace("9]", "8]")).digest()
+    rows = {"level": np.array([0, 1, 2, 1]), "years": np.array([1.0, 1.0, 1.0, 2.0])}
+    assert schema.decode(rows)["years"].tolist() == [9, 13, 0, 13]
+    (tmp_path / "years.csv").write_text("level,years\nlow,9\nhigh,13\n,0\n", encoding="utf-8")
+    line = 'depends_on_map = [["low", 9], ["high", 13], ["", 0]]'
+    (tmp_path / "schema.toml").write_text(GIVEN.replace(line, 'depends_on_file = "years.csv"'), encoding="utf-8")
+    assert Schema.load(tmp_path / "schema.toml") == schema
+
+
+@pytest.mark.parametrize(
+    ("entries", "said"),
+    [
+        ('[["low", 9], ["high", 13]]', "lacks 1 of 3 combinations"),
+        ('[["low", 9], ["low", 8], ["high", 13], ["", 0]]', "twice"),
+        ('[["low", 9], ["tall", 13], ["", 0]]', "'tall', which 'level' cannot hold"),
+        ('[["low", 99], ["high", 13], ["", 0]]', "'99', which 'years' cannot hold"),
+        ('[["low"], ["high", 13], ["", 0]]', "must have 1 reasons"),
+        ("[]", "must be a list of reasons"),
+    ],
+)
+def test_a_declared_function_must_be_one(entries: str, said: str) -> None:
+    with pytest.raises(SchemaError, match=said):
+        Schema.parse(GIVEN.replace('[["low", 9], ["high", 13], ["", 0]]', entries))
+
+
+def test_a_declared_function_needs_its_reasons() -> None:
+    with pytest.raises(SchemaError, match="needs depends_on"):
+        Schema.parse(GIVEN.replace('depends_on = ["level"]\n', ""))
+    with pytest.raises(SchemaError, match="goes with depends_on"):
+        Schema.parse(GIVEN.replace("depends_on_map", 'depends_on_file = "x.csv"\ndepends_on_map'))

@@ -92,9 +92,8 @@ def _sentence(kind: str, names: list[str]) -> str:
         "missing": f"{who} {be} nearly all missing. Do the names in the file agree with the schema, and the types?",
         "lower": f"{who} {have} nearly all rows at the lower bound. Are bounds and units right?",
         "upper": f"{who} {have} nearly all rows at the upper bound. Are bounds and units right?",
-        "middle": f"{who} {have} nearly all rows in the middle of the bounds. If the values lie there, the bounds are wider "
-        "than they need be: narrow them by what is known in public, and less is lost in the noise. If not, the values cannot be "
-        "read and were put there: has the file decimal points, no separators of thousands, and dates such as 2020-01-31?",
+        "middle": f"{who} {have} nearly all rows exactly in the middle of the bounds, where values are put that cannot be "
+        "read. Has the file decimal points, no separators of thousands, and dates such as 2020-01-31?",
         "words": f"{who} {have} nearly one value alone: the other drowns in the noise. Are the words for true and "
         f"false declared? {constant}",
         "categories": f"{who} {have} nearly one value alone: the others drown in the noise. Are the categories spelled "

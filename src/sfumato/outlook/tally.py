@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.public.schema.schema import Column, Schema
 
-#: Places of a range, and how near to one a number lies in it. Long tails make many columns lie near their lower bound, and
-#: hardly any near the upper or around the very middle, which is where values go that cannot be read.
-PLACES = {"lower": 0.01, "upper": 1 / 32, "middle": 1 / 32}
+#: Places of a range that numbers are counted in. Values that cannot be read are put at the very middle: a release has them
+#: there, or all above it in one part of a histogram; values that merely lie about the middle are on both sides of it.
+PLACES = ("lower", "upper", "middle", "middle")
+#: How near to a place a number lies in it. Long tails make many columns lie near their lower bound, and hardly any near the upper.
+_NEAR_LOWER, _NEAR_UPPER, _EXACT, _PART = 0.01, 1 / 32, 1 / 1024, 1 / 32
 
 
 @dataclass(frozen=True)
@@ -78,5 +80,6 @@ def _places(values: "pd.Series[Any]", column: Column) -> ColumnTally:
     if column.kind == "datetime":
         known = (known - pd.Timestamp(0)) / pd.Timedelta(seconds=1)
     at = (known.to_numpy(dtype=np.float64) - column.low) / (column.high - column.low)
-    lower, upper, middle = at <= PLACES["lower"], at >= 1 - PLACES["upper"], np.abs(at - 0.5) <= PLACES["middle"]
-    return ColumnTally(np.array([lower.sum(), upper.sum(), middle.sum()]), len(known), missing)
+    above = (at >= 0.5) & (at <= 0.5 + _PART)
+    near = (at <= _NEAR_LOWER, at >= 1 - _NEAR_UPPER, np.abs(at - 0.5) <= _EXACT, above)
+    return ColumnTally(np.array([there.sum() for there in near]), len(known), missing)

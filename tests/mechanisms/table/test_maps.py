@@ -20,6 +20,15 @@ CASES = {
     "number": replace(schemas.TABLE, target="pressure", rows=20_000),
     "no target": replace(schemas.TABLE, target=None, rows=20_000),
     "persons": replace(schemas.PERSONS, rows=20_000),
+    "whole and rules": sf.Schema(
+        columns=(
+            *(sf.Column(name=name, kind="boolean") for name in "abcdefghijklmnopq"),
+            sf.Column(name="level", kind="ordinal", categories=("low", "some", "high")),
+            sf.Column(name="years", kind="integer", bounds=(0, 20), depends_on=("level",)),
+        ),
+        target="a",
+        rows=2_000,
+    ),
 }
 
 
@@ -47,6 +56,10 @@ def maps_of(schema: sf.Schema) -> list:
             maps.append((step, per_record))
             return self.view.noisy_sum(step, per_record)
 
+        def noisy_choice(self, step, per_record, expected):
+            maps.append((step, per_record))
+            return self.view.noisy_choice(step, per_record, expected)
+
         def prepare(self, name, per_record):
             maps.append((name, per_record))
             return self.view.prepare(name, per_record)
@@ -66,6 +79,8 @@ def test_every_map_can_travel_and_holds_no_doors(case: str) -> None:
     assert {"coarse", "fine", " codes", " bins"} <= {step for step, _ in maps}
     if case in ("classes", "number"):
         assert {"teacher", " rule"} <= {step for step, _ in maps}
+    if case == "whole and rules":
+        assert {"rules", "whole", "group"} <= {step for step, _ in maps}
     for step, per_record in maps:
         again = pickle.loads(packed(per_record))
         assert type(again) is type(per_record), step

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import sklearn.ensemble  # noqa: F401 (it sets variables of the environment when it is imported first)
 from small_tables import TINY, TINY_TABLE
 
 import twins
@@ -32,6 +33,9 @@ ALIKE = Schema(
     rows=20_000,
 )
 MANY = Column(name="code", kind="categorical", categories=tuple(f"k{i}" for i in range(2_000)))
+FLAGS = tuple(Column(name=name, kind="boolean") for name in "abcdefgh")
+LEVEL = Column(name="level", kind="ordinal", categories=("low", "some", "high"), missing=True)
+YEARS = Column(name="years", kind="integer", bounds=(0, 20), depends_on=("level",))
 CASES = {
     "small": (TABLE, BUDGET),
     "rare": (replace(TABLE, rows=20_000), BUDGET),
@@ -42,6 +46,10 @@ CASES = {
     "number": (Schema(columns=TABLE.columns[:4], target="pressure", rows=20_000), MUCH),
     "classes and groups": (ONE_HOT, BUDGET),
     "differences": (ALIKE, MUCH),
+    "all columns whole": (Schema(columns=(LEVEL, *FLAGS[:4]), target="d", rows=20_000), MUCH),
+    "a group of columns": (Schema(columns=(AGE, *FLAGS), target="h", rows=20_000), MUCH),
+    "groups to choose from": (Schema(columns=(*FLAGS, TABLE.columns[-1]), target=TABLE.target, rows=2_000), BUDGET),
+    "rules": (Schema(columns=(AGE, LEVEL, YEARS, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
     "codes": (Schema(columns=(AGE, MANY, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
 }
 STAGES = {
@@ -82,6 +90,10 @@ def test_the_cases_reach_every_stage() -> None:
     assert reached["classes and groups"] == STAGES - {"spikes"} | {"groups"}
     assert "differences" in reached["differences"]
     assert "codes" in reached["codes"]
+    assert "whole" in reached["all columns whole"]
+    assert "whole" in reached["a group of columns"]
+    assert {"group", "whole"} <= reached["groups to choose from"]
+    assert "rules" in reached["rules"]
     assert reached["replace one"] == {"coarse", "fine", "classes"}
     assert reached["small"] == {"coarse", "fine", "classes"}
     assert all(reached[case] <= STAGES for case in SAME_MAPS)
@@ -106,6 +118,23 @@ def test_broken_twins_are_caught(mechanism, clause: str) -> None:
     run_clause(clause, TINY_TABLE, TABLE)
     with pytest.raises(ContractError):
         run_clause(clause, mechanism, TABLE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "case"),
+    [
+        (twins.TableChoosesItself(settings=TINY), "groups to choose from"),
+        (twins.TableCountsOneStepExactly(settings=TINY, step="whole"), "all columns whole"),
+        (twins.TableCountsOneStepExactly(settings=TINY, step="rules"), "rules"),
+    ],
+)
+def test_twins_that_look_past_a_new_door_are_caught(mechanism, case: str) -> None:
+    register(type(mechanism))
+    clause = "what comes out follows from the doors' answers"
+    run_clause(clause, TINY_TABLE, CASES[case][0])
+    with pytest.raises(ContractError):
+        run_clause(clause, mechanism, CASES[case][0])
 
 
 def test_asking_again_is_refused(monkeypatch) -> None:

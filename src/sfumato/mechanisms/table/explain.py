@@ -43,6 +43,9 @@ def _path(plan: TablePlan) -> str:
     path = "Columns are counted in cells, and rows are drawn that agree with all noisy tables."
     if plan.schema.rows is None:
         path += f" Rows are not declared: the steps are those for {ASSUMED_ROWS:,}."
+    if plan.whole is not None:
+        which = "All columns are" if plan.whole.is_all else "A group of columns with few values is"
+        path += f" {which} counted whole, every combination with its class."
     if plan.target is not None and plan.target.cells.column.is_number:
         path += f" The target is a number: it is modelled in up to {plan.n_classes} levels, and keeps its values."
     return path

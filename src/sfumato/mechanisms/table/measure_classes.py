@@ -41,12 +41,13 @@ class ClassStage:
         rule = self.rule(generator, with_trees=is_worth and settings.trees)
         if rule is None:
             return None
+        rule = self._with_whole(generator, rule)
         if is_worth:
             return self._corrected(generator, rule)
-        by_bins = rule.additive_scores(generator.population.rows) + correction.rate_corrections(generator.rate_ratios)
+        by_bins = rule.scores(generator.population.rows)[0] + correction.rate_corrections(generator.rate_ratios)
         if generator.rare_stddev is not None:
             by_bins = rare_scores(by_bins, generator.population, settings, rare=int(np.argmin(generator.rates)))
-        return ClassLabels(by_bins, by_bins, self._code_scores(generator, by_bins))
+        return ClassLabels(by_bins, by_bins, self._code_scores(generator, by_bins), rule.whole)
 
     def rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
         """Learned from rows of which as many are of each class as the population has to choose from: more of rare ones."""
@@ -63,6 +64,17 @@ class ClassStage:
             rows, labels, generator.orders, bins, settings, n_classes=n_classes, with_trees=with_trees, trust=trust
         )
 
+    def _with_whole(self, generator: Generator, rule: GeneratorRule) -> GeneratorRule:
+        """The rule with what the columns add that were counted whole."""
+        if generator.whole is None:
+            return rule
+        population, settings = generator.population, self.plan.settings
+        rows = correction.stand_ins(rule, population.rows, population.weights)
+        to_rates = correction.rate_corrections(generator.rate_ratios)
+        scores = rows.corrected(correction.no_corrections(to_rates, settings.target, width=rule.bins.width))
+        p = expected_labels(scores, generator.rates, rounds=settings.sampling.rate_rounds)
+        return replace(rule, whole=generator.whole.scores(population, p, settings.joint))
+
     def _corrected(self, generator: Generator, rule: GeneratorRule) -> ClassLabels:
         population = generator.population
         everyone = correction.stand_ins(rule, population.rows, np.ones(len(population.rows)))
@@ -72,7 +84,7 @@ class ClassStage:
         of_codes = self._code_scores(generator, before)
         if self.plan.has("teacher"):
             after = everyone.corrected(self.corrections(generator, rule, start, of_codes))
-        return ClassLabels(before, after, of_codes)
+        return ClassLabels(before, after, of_codes, rule.whole)
 
     def _code_scores(self, generator: Generator, scores: Floats) -> CodeScores:
         """What categories add that were counted by class, where the rule has given the population these scores."""

@@ -11,6 +11,7 @@ from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.cells import Cells, coarse_parts
 from sfumato.mechanisms.common.counting import count_codes, count_each, count_stddev
 from sfumato.mechanisms.common.layout import Layout, side_by_side
+from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import BINS, CODES
 from sfumato.mechanisms.table.columns import maps
 from sfumato.mechanisms.table.columns.adaptive_grid import Coarse, Counted, fine_leaves, number_of_parts
@@ -19,7 +20,14 @@ from sfumato.mechanisms.table.columns.binning import Binning, bin_column, level_
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.differences import comparable, difference, nearly_equal, scale_codes, to_compare
 from sfumato.mechanisms.table.columns.features import Feature, exactly_one
-from sfumato.mechanisms.table.columns.point_masses import PointMasses, heavy_cells, with_round_values, zoom_width
+from sfumato.mechanisms.table.columns.point_masses import (
+    PointMasses,
+    heavy_cells,
+    with_decimals,
+    with_round_values,
+    zoom_width,
+)
+from sfumato.mechanisms.table.columns.rules import likeliest_rule, rule_blocks
 from sfumato.mechanisms.table.columns.shortened_persons import regained, rows_of
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Doors, Measured
@@ -47,6 +55,7 @@ class ColumnStage:
         for j, (f, one) in enumerate(zip(every, counted, strict=True)):
             if f.cells.column.name not in dates:
                 points[j] = with_round_values(f.cells, masses[j], points[j], settings, stddev=one.leaf_stddev)
+                points[j] = with_decimals(f.cells, masses[j], points[j], settings)
         class_stddev = self._class_stddev(len(features))
         least, kept = self.plan.evidence.least * class_stddev, settings.category_kept
         binnings = tuple(
@@ -62,6 +71,21 @@ class ColumnStage:
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
         in_full = self._sizes(1 if target is None else target.size) if self.plan.has("sizes") else None
         return BinnedTable(features, binnings, target, total, total_stddev, cell_stddev, in_full, by_class)
+
+    def rules(self) -> dict[str, Integers]:
+        """What follows from every combination of reasons, for the columns that are a function of others."""
+        rules = self.plan.rules
+        if not rules:
+            return {}
+        blocks = [
+            (block, partial(maps.reason_and_consequence, rule=one), 1)
+            for block, one in zip(rule_blocks(rules), rules, strict=True)
+        ]
+        tables, settings = count_each(self.view, "rules", blocks), self.plan.settings.columns
+        return {
+            one.column.name: likeliest_rule(scaled(counts, 1.0, *one.shape), settings)
+            for one, counts in zip(rules, tables, strict=True)
+        }
 
     def _codes(self, features: Sequence[Feature]) -> dict[int, CodeTable]:
         """Rows of each class at every category of columns that have too many of them for bins, by their places."""

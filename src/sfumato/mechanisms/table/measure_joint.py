@@ -27,6 +27,7 @@ from sfumato.mechanisms.table.joint.population import (
     population_rows,
     raked,
     with_links,
+    with_rates,
 )
 from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, strongest_tree
 from sfumato.mechanisms.table.joint.triples import products_of_rows, sign_tables, strongest_triples
@@ -61,7 +62,7 @@ class JointStage:
         correlation = self._correlation(joints, lines, per_class)
         n_rows = population_rows(self.plan.evidence.rows, self._settings)
         population = first_population(rates, joints, lines, correlation, n_rows=n_rows, seed=0)
-        generator = Generator(binned, rates, joints, lines, levels, correlation, population, rare_stddev)
+        generator = Generator(binned, rates, joints, lines, levels, correlation, population, rare_stddev=rare_stddev)
         tables = _class_goals(population, binned, joints)
         if self.plan.has("pairs") and len(joints) > 1:
             generator, goals = self._with_pairs(generator)
@@ -73,9 +74,7 @@ class JointStage:
             if cubes:
                 population = raked(population, [*cubes, *tables, *cubes], self._settings)
         # Noisy tables and the limit on weights may have moved the classes.
-        reached = np.bincount(population.labels, weights=population.weights, minlength=len(rates))
-        weights = population.weights * (rates / np.maximum(reached, 1e-300))[population.labels]
-        return replace(generator, population=replace(population, weights=weights / weights.sum()))
+        return replace(generator, population=with_rates(population, rates))
 
     def _joints(self, binned: BinnedTable) -> tuple[Floats, list[Floats], float | None]:
         """Rows of each class, the probabilities of (class, bin), and the noise in a count of a class that was counted again."""

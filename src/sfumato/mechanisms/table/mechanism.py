@@ -5,7 +5,7 @@ Proof: docs/proofs/three-a-table.md. Every setting, and where it comes from: doc
 cells -> categories by class -> bins -> classes -> correlations -> pairs -> tree -> triples -> population -> rule -> corrections
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from sfumato.errors import SchemaError
@@ -16,6 +16,7 @@ from sfumato.mechanisms.table.measure_classes import ClassStage
 from sfumato.mechanisms.table.measure_columns import ColumnStage
 from sfumato.mechanisms.table.measure_joint import JointStage
 from sfumato.mechanisms.table.measure_number import NumberStage
+from sfumato.mechanisms.table.measure_whole import WholeStage
 from sfumato.mechanisms.table.model import FittedTable, TableModel
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.table import TableSettings
@@ -36,17 +37,18 @@ _GAIN = (
 
 def measure_table(plan: TablePlan, view: Doors) -> FittedTable:
     """All stages in order: each asks a door, with what the stages before it have shown."""
-    binned = ColumnStage(plan, view).run()
+    columns = ColumnStage(plan, view)
+    rules, binned = columns.rules(), columns.run()
     if not binned.binnings:
-        return FittedTable.of_target(binned, plan.schema.unit)
+        return replace(FittedTable.of_target(binned, plan.schema.unit), rules=rules)
     tables = JointStage(plan, view)
-    generator = tables.run(binned)
+    generator = WholeStage(plan, view).run(tables.run(binned))
     labels = numbers = None
     if plan.number_target:
         numbers = NumberStage(plan, view).run(generator) if plan.has("teacher") else None
     elif plan.has_rule:
         labels = ClassStage(plan, view).run(generator, is_rare=tables.rare(binned) is not None)
-    return FittedTable(binned, generator.rates, generator.population, labels=labels, numbers=numbers)
+    return FittedTable(binned, generator.rates, generator.population, labels=labels, numbers=numbers, rules=rules)
 
 
 @register

@@ -33,6 +33,7 @@ class FittedTable:
     population: Population | None = field(repr=False)
     labels: ClassLabels | None = field(default=None, repr=False)
     numbers: CorrectedNumber | None = field(default=None, repr=False)
+    rules: dict[str, Integers] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of_target(binned: BinnedTable, unit: PrivacyUnit) -> "FittedTable":
@@ -122,7 +123,7 @@ class TableModel(CountedRows):
             elif "hour" in rhythms:  # a difference brings the other date's rhythm with it, but for how whole it is
                 hours[column.name] = rhythms["hour"]
         values = added_up(values, fitted.binned, self.schema.columns, hours=hours)
-        values = followed(values, self.schema.columns)
+        values = followed(values, self.schema.columns, fitted.rules, target=self.schema.target)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))
 
@@ -145,6 +146,10 @@ class TableModel(CountedRows):
             alike[:, j] = cells[-1] if binning.cells.column.is_coded else bins
         if self.scores is None or self.fitted.labels is None:
             return chosen, cells, population.labels[chosen]
+        whole = self.fitted.labels.whole
+        if whole is not None:  # rows of one combination share the chance, not those of a column
+            together = whole.combinations(population.rows[chosen])
+            alike = np.column_stack([np.delete(alike, whole.columns, axis=1), together]).astype(np.int32)
         scores, row = self.scores[chosen] + code_scores(self.fitted.labels.codes, cells), np.arange(n_rows)
         if copies == 1:
             return chosen, cells, draw_labels(scores, rates, of_labels, alike=alike, same=row, settings=self.settings)

@@ -11,14 +11,17 @@ from sfumato.mechanisms.table.budget_split import Evidence, evidence_of
 from sfumato.mechanisms.table.columns.differences import comparable, most_compared, widest
 from sfumato.mechanisms.table.columns.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.columns.point_masses import zoom_width
+from sfumato.mechanisms.table.columns.rules import rule_blocks, rule_share
 from sfumato.mechanisms.table.joint.ordering import category_levels, most_levels
 from sfumato.mechanisms.table.joint.pairs import all_pairs
+from sfumato.mechanisms.table.joint.whole_groups import WholeGroups, groups_to_count
 from sfumato.mechanisms.table.person_norms import planned
 from sfumato.mechanisms.table.settings.sizes import SumSizes
 from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.public.budget import Budget
-from sfumato.public.plan.block import Block, Dense, Hot, Outer
+from sfumato.public.plan.block import Block, Choice, Dense, Hot, Outer
 from sfumato.public.plan.step import Step
+from sfumato.public.schema.following import Following, followings
 from sfumato.public.schema.schema import Schema
 
 #: The blocks of the corrections of a number: parts of columns, those of long categories, and cells of pairs.
@@ -39,6 +42,12 @@ class TablePlan:
     def sizes(self) -> SumSizes:
         """Bounds on the sizes of sums."""
         return self.settings.sizes
+
+    @cached_property
+    def rules(self) -> tuple[Following, ...]:
+        """Columns that are a function of others, which is to be counted: the schema does not give it."""
+        every, most = followings(self.schema.columns), self.sizes.rule_cells * self.sizes.counts_rules
+        return tuple(one for one in every if not one.is_given and math.prod(one.shape) <= most)
 
     @cached_property
     def groups(self) -> list[tuple[str, ...]]:
@@ -185,6 +194,23 @@ class TablePlan:
         wide = {feature.cells.column.name for feature in self._widest if feature.cells.on_grid}
         return tuple(f for f in every if f.cells.on_grid or f.cells.column.name in wide)
 
+    @cached_property
+    def whole(self) -> WholeGroups | None:
+        """Columns that are counted whole, with the class; not with a number as target."""
+        some = self.settings.budget.whole_of_some
+        if self.number_target or not (self.k and self.sizes.counts_whole):
+            return None
+        rows, mu = self.evidence.rows, self.evidence.mu
+        visible = (rows * mu / self.sizes.whole_visible) ** 2 * some
+        return groups_to_count(
+            self.plain,
+            self.sizes,
+            n_classes=self.n_classes,
+            rows=rows,
+            most_of_all=rows * mu,
+            most_of_some=visible,
+        )
+
     def steps(self) -> tuple[Step, ...]:
         """Every sum that is asked for."""
         steps, unit, norms, budget = [], self.schema.unit, self.settings.norms, self.settings.budget
@@ -198,9 +224,15 @@ class TablePlan:
         if unit.max_rows > 1:
             sizes = Hot(name="sizes", width=self.n_classes)
             steps.append(planned("sizes", unit, norms, sizes, share=budget.person_sizes))
+        if self.rules:
+            share = rule_share(self.rules, budget, rows=self.evidence.rows * self.evidence.mu)
+            steps.append(planned("rules", unit, norms, *rule_blocks(self.rules), share=share))
         shares = self.shares()
         uses = {"coarse": self.sizes.coarse_looks, "spikes": self.sizes.zoom_looks, "teacher": self.gradients}
         for name, blocks in self._blocks().items():
+            if name == "whole" and self.whole is not None and len(self.whole.candidates) > 1:
+                tables = Choice(name="group", widths=self.whole.widths)
+                steps.append(Step(name="group", blocks=(tables,), share=budget.whole_choice / unit.max_rows))
             if name in shares and blocks:
                 steps.append(planned(name, unit, norms, *blocks, share=shares[name], uses=uses.get(name, 1)))
         return tuple(steps)
@@ -210,7 +242,12 @@ class TablePlan:
         target = self.settings.target
         left_out = [] if target.corrections else ["teacher"]
         left_out += [] if target.corrections and target.scales_errors else ["residuals"]
-        return {stage: share for stage, share in self._worthwhile.items() if stage not in left_out}
+        shares = {stage: share for stage, share in self._worthwhile.items() if stage not in left_out}
+        if self.whole is not None:
+            budget = self.settings.budget
+            own = budget.whole_of_all if self.whole.is_all else budget.whole_of_some
+            shares["whole"] = own / (1 - own) * sum(shares.values())
+        return shares
 
     @cached_property
     def _worthwhile(self) -> dict[str, float]:
@@ -284,6 +321,8 @@ class TablePlan:
             most = self.sizes.most_cubes
             cubes = most * 2 * self.sizes.cube_levels**3
             blocks["cubes"] = (Hot(name="cubes", width=cubes, n_hot=most, weighted=True),)
+        if self.whole is not None:
+            blocks["whole"] = (Hot(name="whole", width=max(self.whole.widths)),)
         if self.has_rule:
             blocks["teacher"] = self._sums_of_errors() if self.number_target else self._gradient()
             if self.number_target:

@@ -72,7 +72,8 @@ class Column:
     `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words.
     `special` numbers are codes and no amounts: 999 for "not asked". A row that holds one has the place of a missing value,
     and such rows are released as `special_as`, the first of them, unless missing values are declared besides.
-    `decimals` is how many a released number has. `depends_on` names the columns that this one is a function of.
+    `decimals` is how many a released number has. `depends_on` names the columns that this one is a function of;
+    `depends_on_map` may say which: texts of their values and of this one's, for every combination.
     An image with `sound` is the spectrogram of a recording: seconds that are looked at, and the highest pitch in hertz.
 
     >>> Column(name="age", kind="integer", bounds=(17, 90)).centre
@@ -101,6 +102,7 @@ class Column:
     special_as: float | None = None
     decimals: int | None = None
     depends_on: tuple[str, ...] = ()
+    depends_on_map: tuple[tuple[str, ...], ...] = ()
     sound: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -282,6 +284,7 @@ class Column:
             "special": self.special or None,
             "decimals": self.decimals,
             "depends_on": self.depends_on or None,
+            "depends_on_map": [list(entry) for entry in self.depends_on_map] or None,
             "sound": self.sound or None,
         }
         plain = {key: list(v) if isinstance(v, tuple) else v for key, v in given.items() if v is not None}

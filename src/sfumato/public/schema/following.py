@@ -1,6 +1,8 @@
 """Columns that are a function of others, declared as a public fact: in released rows, equal reasons have equal consequences."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,21 +11,125 @@ from numpy.typing import NDArray
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.spelling import did_you_mean
 
+_MOST_GIVEN = 1 << 16  # lines of a declared function: a schema is read by people
 
-def followed(batch: Mapping[str, NDArray[Any]], columns: Sequence[Column]) -> dict[str, NDArray[Any]]:
+
+@dataclass(frozen=True)
+class Following:
+    """A column and those that it is a function of: every combination of their values has a place, and so has its own value."""
+
+    column: Column
+    reasons: tuple[Column, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Combinations of the reasons, and values of the column."""
+        return math.prod(map(_size, self.reasons)), _size(self.column)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the schema says what follows."""
+        return bool(self.column.depends_on_map)
+
+    def reason_of(self, batch: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """The combination that each row has."""
+        at = np.zeros(len(batch[self.reasons[0].name]), dtype=np.int64)
+        for reason in self.reasons:
+            at = at * _size(reason) + _place(batch[reason.name], reason)
+        return at
+
+    def value_of(self, batch: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """The place of each row's own value."""
+        return _place(batch[self.column.name], self.column)
+
+    def values(self, places: NDArray[np.int64]) -> NDArray[Any]:
+        """Values of the column at some places, as encoded rows hold them."""
+        return _values(places, self.column)
+
+    def given(self) -> NDArray[np.int64]:
+        """What follows from every combination, by the schema: -1 where it does not say."""
+        table = np.full(self.shape[0], -1, dtype=np.int64)
+        for *reasons, value in self.column.depends_on_map:
+            at = 0
+            for reason, text in zip(self.reasons, reasons, strict=True):
+                at = at * _size(reason) + _named(text, reason)
+            table[at] = _named(value, self.column)
+        return table
+
+
+def followings(columns: Sequence[Column]) -> list[Following]:
+    """The columns that depend on others, each after those that it depends on."""
+    by_name = {column.name: column for column in columns}
+    return [Following(c, tuple(by_name[name] for name in c.depends_on)) for c in _reasons_first(columns)]
+
+
+def _size(column: Column) -> int:
+    if column.is_coded:
+        return column.size
+    return math.floor(column.high) - math.ceil(column.low) + 1 + int(column.missing)
+
+
+def _place(values: NDArray[Any], column: Column) -> NDArray[np.int64]:
+    if column.is_coded:
+        return values.astype(np.int64)
+    whole = np.rint(values.astype(np.float64)) - math.ceil(column.low)
+    last = _size(column) - 1
+    inside = np.clip(np.nan_to_num(whole), 0, last - int(column.missing))
+    return np.where(np.isnan(whole) & column.missing, last, inside).astype(np.int64)
+
+
+def _values(places: NDArray[np.int64], column: Column) -> NDArray[Any]:
+    if column.is_coded:
+        return places
+    numbers = math.ceil(column.low) + places.astype(np.float64)
+    return np.where(column.missing & (places == _size(column) - 1), np.nan, numbers)
+
+
+def _named(text: str, column: Column) -> int:
+    """The place of a value that is written as a text; the empty one is what is missing. -1 for what the column cannot hold."""
+    if not text:
+        return _size(column) - 1 if column.missing else -1
+    if column.is_coded:
+        return column.categories.index(text) if text in column.categories else -1
+    try:
+        place = int(text) - math.ceil(column.low)
+    except ValueError:
+        return -1
+    return place if 0 <= place < _size(column) - int(column.missing) else -1
+
+
+def followed(
+    batch: Mapping[str, NDArray[Any]],
+    columns: Sequence[Column],
+    measured: Mapping[str, NDArray[np.int64]] | None = None,
+    *,
+    target: str | None = None,
+) -> dict[str, NDArray[Any]]:
     """Synthetic rows in which those that agree in all columns that one depends on agree in that one as well.
 
-    The value is the one that most of them had. It is worked out from the synthetic rows alone, so it costs nothing.
+    What follows is what the schema says, or what was `measured` (the place of a value for every combination). A row in which
+    something else follows gets the reasons of another row, one in which they lead to what it has: so both sides keep
+    their shares. Elsewhere it gets the value that most of the rows had, worked out from the synthetic rows alone.
 
     >>> level = Column(name="level", kind="categorical", categories=("low", "high"))
     >>> years = Column(name="years", kind="integer", bounds=(0, 20), depends_on=("level",))
     >>> rows = {"level": np.array([0, 0, 0, 1]), "years": np.array([8.0, 8.0, 9.0, 9.0])}
     >>> followed(rows, [level, years])["years"].tolist()
     [8.0, 8.0, 8.0, 9.0]
+    >>> followed(rows, [level, years], {"years": np.array([8, 9])})
+    {'level': array([0, 0, 1, 1]), 'years': array([8., 8., 9., 9.])}
     """
-    rows = dict(batch)
+    rows, every = dict(batch), followings(columns)
+    known = dict(measured or {}) | {one.column.name: one.given() for one in every if one.is_given}
+    for one in reversed(every):
+        if one.column.name in known and all(reason.name != target for reason in one.reasons):
+            rows |= _other_reasons(rows, one, known[one.column.name])
     by_name = {column.name: column for column in columns}
-    for column in _reasons_first(columns):
+    for one in every:
+        column = one.column
+        if column.name in known:
+            rows[column.name] = one.values(known[column.name][one.reason_of(rows)])
+            continue
         reason = np.zeros(len(rows[column.name]), dtype=np.int64)
         for name in column.depends_on:
             values, code = _coded(rows[name], by_name[name])
@@ -36,6 +142,35 @@ def followed(batch: Mapping[str, NDArray[Any]], columns: Sequence[Column]) -> di
         usual[pairs[order] // len(values)] = pairs[order] % len(values)
         rows[column.name] = values[usual[reason]]
     return rows
+
+
+def _other_reasons(
+    rows: Mapping[str, NDArray[Any]], one: Following, known: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """The reasons, other ones in rows where they lead to another value than the row has.
+
+    Among the reasons that lead to a value, those are taken that rows with it lack, compared with how frequent they are in all rows.
+    """
+    reason, own = one.reason_of(rows), one.value_of(rows)
+    n_reasons, n_values = one.shape
+    leads_to = known[reason]
+    ratio = np.bincount(own, minlength=n_values) / np.maximum(np.bincount(leads_to, minlength=n_values), 1)
+    wanted = np.bincount(reason, minlength=n_reasons) * ratio[known]
+    lacking = np.maximum(wanted - np.bincount(reason[leads_to == own], minlength=n_reasons), 0.0)
+    of_value = np.bincount(known, weights=lacking, minlength=n_values)
+    wrong = np.random.default_rng(0).permutation(np.flatnonzero((leads_to != own) & (of_value[own] > 0)))
+    wrong = wrong[np.argsort(own[wrong], kind="stable")]
+    # As evenly as whole rows allow (systematic sampling): reasons by value on one line, each as long as it is lacking.
+    by_value = np.argsort(known, kind="stable")
+    counts, value = np.bincount(own[wrong], minlength=n_values), own[wrong]
+    rank = np.arange(len(wrong)) - (np.cumsum(counts) - counts)[value]
+    place = (np.cumsum(of_value) - of_value)[value] + (rank + 0.5) / counts[value] * of_value[value]
+    taken = by_value[np.minimum(np.searchsorted(np.cumsum(lacking[by_value]), place), n_reasons - 1)]
+    changed = {}
+    for column, at in zip(one.reasons, np.unravel_index(taken, tuple(map(_size, one.reasons))), strict=True):
+        changed[column.name] = rows[column.name].copy()
+        changed[column.name][wrong] = _values(at, column)
+    return changed
 
 
 def _coded(values: NDArray[Any], column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -80,6 +215,39 @@ def dependence_faults(
     for column in columns:
         if column.depends_on and column.name not in placed:
             yield column.name, f"column {column.name!r} depends on itself by way of others. Break the circle."
+        involved = [by_name[name] for name in (*column.depends_on, column.name) if name in by_name]
+        if column.depends_on_map and (not column.depends_on or any(one.discover for one in involved)):
+            needs = "depends_on, and columns whose values are declared"
+            yield column.name, f"column {column.name!r}: depends_on_map needs {needs}. Declare them, or remove it."
+        elif column.depends_on_map and len(involved) > len(column.depends_on) and all(map(_is_discrete, involved)):
+            faults = _map_faults(Following(column, tuple(involved[:-1])))
+            yield from ((column.name, f"column {column.name!r}: {fault}") for fault in faults)
+
+
+def _map_faults(one: Following) -> Iterator[str]:
+    """What is wrong with a declared function: it must say what follows from every combination, once."""
+    entries, n_reasons = one.column.depends_on_map, len(one.reasons)
+    if one.shape[0] > _MOST_GIVEN:
+        yield f"depends_on_map would need {one.shape[0]:,} entries, more than {_MOST_GIVEN:,}. Remove it."
+        return
+    for entry in entries:
+        cells = zip(entry, (*one.reasons, one.column), strict=False)
+        strange = [(text, column.name) for text, column in cells if _named(text, column) < 0]
+        if len(entry) != n_reasons + 1:
+            yield f"an entry of depends_on_map must have {n_reasons} reasons and what follows. Correct {list(entry)!r}."
+            return
+        if strange:
+            yield f"depends_on_map names {strange[0][0]!r}, which {strange[0][1]!r} cannot hold. Correct {list(entry)!r}."
+            return
+    if len({entry[:-1] for entry in entries}) < len(entries):
+        yield "depends_on_map names some reasons twice. Keep one line of each."
+    lacking = int((one.given() < 0).sum())
+    if lacking:
+        empty = " An empty text stands for a missing one." if any(column.missing for column in one.reasons) else ""
+        yield (
+            f"depends_on_map lacks {lacking:,} of {one.shape[0]:,} combinations of {', '.join(one.column.depends_on)}. "
+            f"Give a line for each.{empty}"
+        )
 
 
 def _is_discrete(column: Column) -> bool:

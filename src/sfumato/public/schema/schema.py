@@ -111,7 +111,7 @@ class Schema:
     def decode(self, batch: Batch) -> pd.DataFrame:
         """Encoded rows as a table. Declared groups and dependences hold, whatever the rows say."""
         settled = {**batch, **{name: values for group in self.groups for name, values in group.obeyed(batch).items()}}
-        settled = followed(settled, self.columns)
+        settled = followed(settled, self.columns, target=self.target)
         return pd.DataFrame({c.name: c.decode(settled[c.name]) for c in self.columns})
 
     def to_json(self) -> dict[str, Any]:

@@ -142,6 +142,9 @@ def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Colum
     if "categories_file" in entry:
         with faults.at("columns", name, "categories_file"):
             read["categories"] = _categories_of_file(name, entry, folder)
+    if "depends_on_file" in entry:
+        with faults.at("columns", name, "depends_on_file"):
+            read["depends_on_map"] = _map_of_file(name, entry, folder)
     column = None
     if len(faults.entries) == n_faults:
         with faults.at("columns", name):
@@ -151,32 +154,51 @@ def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Colum
 
 def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[str, ...]:
     """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
-    value = entry["categories_file"]
     if "categories" in entry or entry.get("discover"):
         raise SchemaError(f"column {name!r} has categories_file beside categories or discover. Keep one of them.")
-    if not isinstance(value, str):
-        raise SchemaError(f'column {name!r}: categories_file must be the name of a file, such as "zip.csv".')
-    if folder is None:
-        raise SchemaError(
-            f"column {name!r}: categories_file is looked for beside the schema file, and this schema was read from a text. "
-            "Load the file, or list the categories."
-        )
-    path = folder / value
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            cells = [row[0].strip() for row in csv.reader(file) if row]
-    except FileNotFoundError:
-        raise SchemaError(f"there is no file {path} of categories. It is looked for beside the schema file.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SchemaError(
-            f"the categories in {path} cannot be read ({type(error).__name__}). Give a text file in UTF-8, one in each line."
-        ) from None
-    named = [cell for cell in cells if cell]
+    path, lines = _lines_of_file(name, entry, folder, key="categories_file", what="categories")
+    named = [line[0] for line in lines if line[0]]
     if named and named[0].casefold() == name.strip().casefold():
         named = named[1:]
     if not named:
         raise SchemaError(f"{path} holds no categories. Write one in each line.")
     return tuple(named)
+
+
+def _map_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[tuple[str, ...], ...]:
+    """Every line: the reasons and what follows; a first one that ends with the column's own name is a heading."""
+    if "depends_on_map" in entry or "depends_on" not in entry:
+        raise SchemaError(f"column {name!r}: depends_on_file goes with depends_on, in the place of depends_on_map.")
+    path, lines = _lines_of_file(name, entry, folder, key="depends_on_file", what="reasons")
+    if lines and lines[0][-1].casefold() == name.strip().casefold():
+        lines = lines[1:]
+    if not lines:
+        raise SchemaError(f"{path} holds no reasons. Write them in each line, and what follows as its last cell.")
+    return tuple(map(tuple, lines))
+
+
+def _lines_of_file(
+    name: str, entry: Mapping[str, Any], folder: Path | None, *, key: str, what: str
+) -> tuple[Path, list[list[str]]]:
+    """The cells of every line of a CSV file that a column names; empty lines are none."""
+    value = entry[key]
+    if not isinstance(value, str):
+        raise SchemaError(f'column {name!r}: {key} must be the name of a file, such as "zip.csv".')
+    if folder is None:
+        raise SchemaError(
+            f"column {name!r}: {key} is looked for beside the schema file, and this schema was read from a text. "
+            f"Load the file, or list the {what}."
+        )
+    path = folder / value
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return path, [[cell.strip() for cell in line] for line in csv.reader(file) if line]
+    except FileNotFoundError:
+        raise SchemaError(f"there is no file {path} of {what}. It is looked for beside the schema file.") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SchemaError(
+            f"the {what} in {path} cannot be read ({type(error).__name__}). Give a text file in UTF-8, one in each line."
+        ) from None
 
 
 class _Reader(NamedTuple):
@@ -217,13 +239,19 @@ _READERS = {
         'a list of columns, such as ["education"]',
         lambda v: (v,) if isinstance(v, str) else tuple(v),
     ),
+    "depends_on_map": _Reader(
+        "depends_on_map",
+        lambda v: isinstance(v, list) and v != [] and all(_are(entry, str, int, float, bool) for entry in v),
+        'a list of reasons and what follows, such as [["school", 12], ["college", 16]]',
+        lambda v: tuple(map(_TEXTS[2], v)),
+    ),
     "shape": _Reader("shape", lambda v: _are(v, int), "a list of whole numbers, such as [28, 28]"),
     "sound": _Reader("sound", lambda v: _are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
     "discover": _Reader("discover", *_FLAG),
     "true": _Reader("true_words", *_TEXTS),
     "false": _Reader("false_words", *_TEXTS),
 }
-_COLUMN_KEYS = ("type", "categories_file", *_READERS)
+_COLUMN_KEYS = ("type", "categories_file", "depends_on_file", *_READERS)
 
 
 def to_toml(declared: Declared) -> str:
@@ -257,6 +285,7 @@ def _column_entries(column: Column) -> dict[str, str]:
         "special": _listed(_number(column, code) for code in column.special),
         "decimals": "" if column.decimals is None else str(column.decimals),
         "depends_on": _list_of(column.depends_on),
+        "depends_on_map": _listed(map(_list_of, column.depends_on_map)),
         "discover": "true" if column.discover else "",
     }
 

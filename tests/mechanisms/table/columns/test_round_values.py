@@ -8,7 +8,7 @@ from small_tables import COLUMNS
 import sfumato as sf
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.point_masses import PointMass, PointMasses, with_round_values
+from sfumato.mechanisms.table.columns.point_masses import PointMass, PointMasses, with_decimals, with_round_values
 
 GRID = Cells(Column(name="x", kind="numeric", bounds=(-10, 10)))
 
@@ -51,3 +51,18 @@ def test_numbers_in_steps_come_out_in_steps() -> None:
     assert (
         np.mean(released * 2 == np.round(released * 2)) > 0.66
     )  # three releases had .76 to .78, and .53 to .54 without
+
+
+def test_values_beside_point_masses_have_as_many_decimals() -> None:
+    cells = Cells(Column(name="x", kind="numeric", bounds=(0, 1_000)))
+    mass = np.where((cells.middles() > 50) & (cells.middles() < 150), 20.0, 0.0)
+    known = PointMasses({int(cells.code(np.array([127.0]))[0]): PointMass(127.0, 0.9)}, None)
+    decimals = with_decimals(cells, mass, known, COLUMNS).decimals
+    assert decimals is not None
+    ends = np.stack(cells.ends())[:, mass > 0]
+    assert 10.0**-decimals <= (ends[1] - ends[0]).min()  # so rounding moves hardly a value out of its cell
+    assert decimals <= 3
+    finer = PointMasses({5: PointMass(99.0412, 0.9)}, None)
+    assert with_decimals(cells, mass, finer, COLUMNS).decimals == 4
+    assert with_decimals(cells, mass, PointMasses(), COLUMNS).decimals is None
+    assert with_decimals(cells, mass, PointMasses(known.of_cell, 1), COLUMNS).decimals == 1

@@ -66,6 +66,16 @@ def one_of(members: Sequence[str], batch: Batch) -> Integers:
     return np.where(is_set.sum(axis=1) == 1, is_set.argmax(axis=1), len(members))
 
 
+def stem_of(name: str) -> str | None:
+    """A name without its ending; None where it has none.
+
+    >>> [stem_of(name) for name in ("soil_1", "q12", "age")]
+    ['soil', 'q', None]
+    """
+    stem = _ENDING.sub("", name)
+    return stem if stem != name else None
+
+
 def candidate_groups(
     columns: Sequence[Column], *, declared: Sequence[OneOf] = (), smallest: int = 3
 ) -> list[tuple[str, ...]]:
@@ -80,8 +90,7 @@ def candidate_groups(
     runs: list[tuple[str | None, list[str]]] = []
     known = {name for group in declared for name in group.members}
     for column in columns:
-        stem = _ENDING.sub("", column.name) if is_yes_or_no(column) and column.name not in known else None
-        stem = stem if stem != column.name else None
+        stem = stem_of(column.name) if is_yes_or_no(column) and column.name not in known else None
         if stem and runs and runs[-1][0] == stem:
             runs[-1][1].append(column.name)
         else:

@@ -11,6 +11,7 @@ from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.common.prepared import CODES, bins_and_labels, whole_numbers
 from sfumato.mechanisms.table.columns.features import Feature, one_of
 from sfumato.mechanisms.table.columns.point_masses import Zoom
+from sfumato.public.schema.following import Following
 from sfumato.public.schema.schema import Batch
 
 
@@ -45,6 +46,11 @@ def groups_of(batch: Batch, groups: tuple[tuple[str, ...], ...]) -> Integers:
     """Whether a row has exactly one member of each candidate for a one-hot group."""
     ones = [one_of(group, batch) < len(group) for group in groups]
     return np.stack([2 * i + one for i, one in enumerate(ones)], axis=1)
+
+
+def reason_and_consequence(batch: Batch, rule: Following) -> Integers:
+    """The place of each row in the table of a column that is a function of others."""
+    return (rule.reason_of(batch) * rule.shape[1] + rule.value_of(batch))[:, None]
 
 
 def class_of(batch: Batch) -> dict[str, Integers]:

@@ -9,6 +9,7 @@ from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.joint.ordering import Line
 from sfumato.mechanisms.table.joint.pairs import Levels
 from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.joint.whole_table import WholeTable
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Generator:
     levels: Levels
     correlation: Floats
     population: Population = field(repr=False)
+    whole: WholeTable | None = None
     rare_stddev: float | None = None  # the noise in a count of a class that was counted again, all counts together
 
     @property

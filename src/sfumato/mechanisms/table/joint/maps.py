@@ -11,6 +11,7 @@ from sfumato.mechanisms.common.prepared import bins_and_labels
 from sfumato.mechanisms.table.joint.copula import NormalScores
 from sfumato.mechanisms.table.joint.pairs import LevelCoder, all_pairs
 from sfumato.mechanisms.table.joint.triples import products_of_rows
+from sfumato.mechanisms.table.joint.whole_table import combinations_of
 from sfumato.public.plan.block import Hot
 from sfumato.public.schema.schema import Batch
 
@@ -61,6 +62,21 @@ def triple_products(batch: Batch, signs: tuple[Floats, ...], of_class: Integers,
     rows[:, :n_pairs] = both[:, :n_pairs]
     rows[:, most_pairs : most_pairs + len(signs)] = both[:, n_pairs:]
     return {"triples": rows}
+
+
+def combination_codes(batch: Batch, columns: tuple[int, ...], shape: tuple[int, ...]) -> Integers:
+    """The combination of each row's bins in some columns, with its class."""
+    bins, labels = bins_and_labels(batch)
+    return (combinations_of(bins, columns, shape[:-1]) * shape[-1] + labels)[:, None]
+
+
+def codes_of_groups(
+    batch: Batch, groups: tuple[tuple[int, ...], ...], shapes: tuple[tuple[int, ...], ...], n_classes: int
+) -> dict[str, Integers]:
+    """The same in the tables of several groups of columns, of which one is chosen."""
+    bins, labels = bins_and_labels(batch)
+    every = [combinations_of(bins, *one) * n_classes + labels for one in zip(groups, shapes, strict=True)]
+    return {"group": np.stack(every, axis=1)}
 
 
 def rare_counts(

@@ -43,6 +43,11 @@ class Population:
     weights: Floats
     gauss: Floats
 
+    @property
+    def effective_rows(self) -> float:
+        """As many rows of one weight would have the same chance (Kish)."""
+        return float(self.weights.sum() ** 2 / (self.weights**2).sum())
+
     def draw(self, n_rows: int, rng: np.random.Generator) -> Integers:
         """Places of rows by their weights, as evenly as whole rows allow (systematic sampling), in random order."""
         upto = np.cumsum(self.weights)
@@ -162,6 +167,13 @@ def _from_the_roots(n_columns: int, tree: Sequence[Link]) -> list[tuple[int, int
                     if near == at[0] and far not in seen and far not in {w[0] for w in waiting}:
                         waiting.append((far, near, link))
     return order
+
+
+def with_rates(population: Population, rates: Floats) -> Population:
+    """The weights of each class brought to its rate."""
+    reached = np.bincount(population.labels, weights=population.weights, minlength=len(rates))
+    weights = population.weights * (rates / np.maximum(reached, 1e-300))[population.labels]
+    return Population(population.labels, population.rows, weights / weights.sum(), population.gauss)
 
 
 def raked(population: Population, goals: Sequence[Table], settings: JointSettings) -> Population:

@@ -29,7 +29,12 @@ class BudgetSettings:
     least_share: float = 0.01  #: a stage that would get less is left out (judgement)
     groups: float = 0.01  #: share of the counts that find one-hot groups (judgement)
     differences: float = 0.01  #: share of the counts that find nearly equal columns (judgement)
+    rule: tuple[float, float] = (0.02, 0.2)  #: range of the share of a column that is a function of others (judgement)
+    rule_visible: float = 8.0  #: standard deviations that an average reason should stand out by (judgement)
     person_sizes: float = 0.02  #: share of rows of each class, where persons have several (judgement)
+    whole_of_all: float = 0.5  #: share of the table of all columns, where it is counted whole (zoo)
+    whole_of_some: float = 0.03  #: the same of a group of columns (zoo)
+    whole_choice: float = 0.01  #: share of the choice of such a group (judgement)
     trees: float = 0.03  #: part of the correction that goes to how far trees are believed (judgement)
     everywhere: float = 0.01  #: part of the correction for all rows together (simulated gradients: .01, .03, none)
     residual_variance: float = 0.01  #: share of the size of a numeric target's errors (zoo, paired noise)
@@ -66,6 +71,7 @@ class PersonNorms:
     sizes: tuple[float, float] = (1.0, 1.0)  #: every row in full
     coarse: tuple[float, float] = (1.0, 1.0)  #: every row in full
     differences: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
+    rules: tuple[float, float] = (1.0, 0.75)  #: room for rows that are much alike
     fine: tuple[float, float] = (1.0, 0.8)  #: room for rows that are much alike
     spikes: tuple[float, float] = (1.0, 0.8)  #: room for rows that are much alike
     codes: tuple[float, float] = (1.0, 0.75)  #: room for rows that are much alike
@@ -75,6 +81,7 @@ class PersonNorms:
     contrasts: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
     links: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
     triples: tuple[float, float] = (1.0, 0.5)  #: what goes with what: rows differ
+    whole: tuple[float, float] = (1.0, 0.75)  #: room for rows that are much alike
     cubes: tuple[float, float] = (1.0, 0.6)  #: what goes with what: rows differ
     teacher: tuple[float, float] = (0.6, 0.5)  #: errors of a rule are mostly small
     residuals: tuple[float, float] = (0.3, 0.5)  #: their squares even more so

@@ -44,6 +44,7 @@ class ColumnSettings:
     point_sure: float = 4.0  #: and so many standard deviations (judgement)
     point_agree: int = 3  #: point masses that must agree on the decimals of a column (judgement)
     point_by_chance: float = 1 / 30  #: decimals are believed where chance would give them less often than this
+    point_narrow: float = 0.05  #: decimals beside point masses show the narrowest cells, but for this part of the rows
     rounds_values: bool = True  #: heavy cells that nothing looked into are released as round numbers
 
     category_kept: float = 1 / 16  #: a category is pooled below this part of a bin's least mass (zoo)
@@ -57,6 +58,13 @@ class ColumnSettings:
     difference_seen: float = 3.0  #: coarse parts below so many standard deviations hold nothing
     difference_outer: float = 0.1  #: part of the rows at either end that is left out of a spread
     difference_gap: float = 0.25  #: quantiles of nearly equal columns differ by at most this part of the spread
+
+    rule_neighbours: tuple[float, ...] = (
+        0.0,
+        0.5,
+        0.9,
+        0.99,
+    )  #: chances that neighbouring reasons have one consequence
 
     code_most: float = 3.0  #: no category moves a score by more (judgement)
     code_rounds: int = 20  #: rounds in which the size of such moves is learned

@@ -56,6 +56,12 @@ class JointSettings:
     triple_sure: float = 5.0  #: standard deviations by which a triple must stand out
     triple_rows: int = 10_000  #: rows of the population that stand for it in sums over triples (time)
 
+    whole_sure: float = 1.0  #: standard deviations beyond the largest of so many noises, from which a contrast counts
+    whole_sizes: tuple[int, int] = (-6, 8)  #: powers of four of the variances that contrasts of one order may have
+    whole_likelier: float = 5.0  #: by so much in the log-likelihood a variance must be better than none
+    whole_some: float = 0.02  #: part of an average combination added before logarithms are taken
+    whole_rows: int = 20_000  #: rows of the population that stand for it where a group is chosen (time)
+
     population_rows: int = 100_000  #: rows of the population, at most
     population_fewest: int = 20_000  #: and at least
     population_per_row: int = 4  #: for each private row

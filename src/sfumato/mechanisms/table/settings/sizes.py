@@ -41,6 +41,10 @@ class SumSizes:
     most_compared: int = 32  #: pairs of columns that are compared, at most (time)
     difference_least: float = 8.0  #: rows of all pairs over the noise of their counts, at least (judgement)
     difference_largest: float = 2.0**52  #: of larger numbers differences would be rounded
+    counts_rules: bool = (
+        True  #: what follows from other columns by the schema is counted; off: majority of released rows
+    )
+    rule_cells: int = 1 << 18  #: reasons times consequences of a column that is a function of others (memory)
     smallest_group: int = 3  #: members of a one-hot group, at least (judgement)
     calendar_periods: int = 3  #: hours and weekdays are columns from so many days or weeks on (judgement)
     pair_levels: int = 6  #: levels of an ordered column in the table of a pair (judgement)
@@ -49,3 +53,10 @@ class SumSizes:
     triple_columns: int = 32  #: with more columns triples are not asked for (time)
     most_cubes: int = 4  #: triples that get a table of their own (judgement)
     cube_levels: int = 4  #: levels of a column in such a table (judgement)
+    counts_whole: bool = True  #: columns of few values are counted whole
+    whole_cells: int = 8192  #: combinations of columns that are counted whole, classes included, at most (time)
+    whole_values: int = 2  #: values of a column that may be counted whole beside others, at most (judgement)
+    whole_columns: tuple[int, int] = (3, 5)  #: columns of such a group, at least: all columns, and some of them
+    whole_candidates: int = 512  #: groups drawn by chance, of which one is chosen (time)
+    whole_codes: int = 1 << 24  #: declared rows times these groups, at most (time)
+    whole_visible: float = 8.0  #: standard deviations that an XOR of a group of some columns must stand out by

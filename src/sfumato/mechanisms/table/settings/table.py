@@ -57,6 +57,8 @@ ABLATIONS: Mapping[str, Mapping[str, object]] = {
     "contrasts": _shares("contrasts"),
     "links": _shares("links"),
     "triples": _shares("triples", "cubes"),
+    "whole tables": {"sizes.counts_whole": False},
+    "rules": {"sizes.counts_rules": False},
     "trees": {"target.trees": False},
     "corrections": {"target.corrections": False},
     "corrections of columns": {"target.corrects_columns": False},

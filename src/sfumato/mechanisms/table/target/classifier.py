@@ -15,6 +15,7 @@ from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.boosted_trees import BoostedTrees
 from sfumato.mechanisms.common.compiled import looked_up
 from sfumato.mechanisms.common.layout import BinCodes, added, side_by_side
+from sfumato.mechanisms.table.joint.whole_table import WholeScores
 from sfumato.mechanisms.table.settings.target import TargetSettings
 
 
@@ -29,6 +30,13 @@ class GeneratorRule:
     classes: Integers
     farthest: float
     impossible: float
+    whole: WholeScores | None = None
+
+    def scores(self, rows: Integers) -> tuple[Floats, Floats]:
+        """What single columns say, with the columns that were counted whole; and what the trees say beyond single columns."""
+        additive = self.additive_scores(rows)
+        more = 0.0 if self.whole is None else self.whole.of_rows(rows)
+        return additive + more, self.beyond(rows, additive)
 
     def additive_scores(self, rows: Integers) -> Floats:
         """What single columns say."""

@@ -60,8 +60,7 @@ class StandIns:
 
 def stand_ins(rule: GeneratorRule, rows: Integers, weights: Floats) -> StandIns:
     """Rows with all that is needed of them."""
-    additive = rule.additive_scores(rows)
-    return StandIns(rule.bins.codes(rows), rule.bins.width, additive, rule.beyond(rows, additive), weights)
+    return StandIns(rule.bins.codes(rows), rule.bins.width, *rule.scores(rows), weights)
 
 
 def corrected(corrections: Floats, of_bins: Floats, additive: Floats, beyond: Floats) -> Floats:

@@ -15,6 +15,7 @@ from sfumato.mechanisms.common.labels import expected_labels, score_order, syste
 from sfumato.mechanisms.table.columns.code_tables import CodeScores
 from sfumato.mechanisms.table.joint.balanced_sampling import balanced_walk
 from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.joint.whole_table import WholeScores
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.mechanisms.table.settings.target import TargetSettings
 
@@ -26,6 +27,7 @@ class ClassLabels:
     generator: Floats
     corrected: Floats
     codes: CodeScores = field(default_factory=dict)  # by the places of columns; both rules have them besides
+    whole: WholeScores | None = None  # of columns that were counted whole; both rules have them within
 
 
 def draw_labels(

@@ -29,9 +29,9 @@ def padded_sets(of_sets: Floats, n_sets: int) -> Floats:
 def rule_scores(batch: Batch, rule: GeneratorRule, of_codes: CodeScores) -> Floats:
     """What the rule says of a row: the additive part with what its categories add, and what the trees say beyond."""
     bins, _ = bins_and_labels(batch)
-    additive = rule.additive_scores(bins)
+    additive, beyond = rule.scores(bins)
     more = code_scores(of_codes, whole_numbers(batch[CODES]).T)
-    return np.concatenate([additive + more, rule.beyond(bins, additive)], axis=1)
+    return np.concatenate([additive + more, beyond], axis=1)
 
 
 def error_gradient(

@@ -1,0 +1,96 @@
+"""Columns that are a function of others keep their shares, and released rows obey: measured, or by the schema."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_tables import COLUMNS, SMALL_TABLE
+
+import sfumato as sf
+from sfumato.extending import NoiseSource
+from sfumato.mechanisms.table.columns.rules import likeliest_rule
+from sfumato.mechanisms.table.plan import TablePlan
+from sfumato.public.plan.measured import Measured
+
+N_ROWS, BUDGET = 12_000, sf.Budget(epsilon=1.0, delta=1e-5)
+REGION_OF = np.array([0, 0, 1, 2, 2, 1, 0, 3, 3, 0, 1, 2])
+COLUMNS_OF = (
+    sf.Column(name="city", kind="categorical", categories=tuple(f"c{i}" for i in range(12))),
+    sf.Column(name="region", kind="categorical", categories=tuple("nesw"), depends_on=("city",)),
+    sf.Column(name="age", kind="integer", bounds=(0, 99), missing=True),
+    sf.Column(name="decade", kind="integer", bounds=(0, 9), missing=True, depends_on=("age",)),
+    sf.Column(name="ill", kind="boolean"),
+)
+SCHEMA = sf.Schema(columns=COLUMNS_OF, target="ill", rows=N_ROWS)
+
+
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    city = np.minimum(rng.geometric(0.15, N_ROWS) - 1, 11)
+    age = pd.array(np.clip(rng.normal(45, 18, N_ROWS).round(), 0, 99), dtype="Int64")
+    age[rng.random(N_ROWS) < 0.1] = pd.NA
+    regions = np.array(list("nesw"))[REGION_OF[city]]
+    ill = rng.random(N_ROWS) < 0.3
+    names = [f"c{i}" for i in city]
+    return pd.DataFrame({"city": names, "region": regions, "age": age, "decade": age // 10, "ill": ill})
+
+
+def far(one: pd.Series, other: pd.Series) -> float:
+    shares = [values.astype(str).value_counts(normalize=True) for values in (one, other)]
+    return 0.5 * float(shares[0].sub(shares[1], fill_value=0.0).abs().sum())
+
+
+def released(schema: sf.Schema) -> pd.DataFrame:
+    data = sf.Sensitive.read(frame(), schema)
+    fitted = sf.fit(SMALL_TABLE, data, BUDGET, seed=0, source=NoiseSource(research_seed=0))
+    return fitted.model.sample(N_ROWS, seed=0).table
+
+
+def test_measured_rules_hold_and_both_columns_keep_their_shares() -> None:
+    real, rows = frame(), released(SCHEMA)
+    region_of = dict(zip(real["city"], real["region"], strict=True))
+    assert (rows["city"].map(region_of).astype(str) == rows["region"].astype(str)).mean() > 0.98
+    decade = rows["age"] // 10
+    assert (decade.astype("Float64").fillna(-1) == rows["decade"].astype("Float64").fillna(-1)).mean() > 0.98
+    for name in ("city", "region", "decade"):
+        assert far(real[name], rows[name]) < 0.02, name
+
+
+def test_given_rules_are_obeyed_by_every_row_and_cost_nothing() -> None:
+    entries = tuple((f"c{i}", "nesw"[region]) for i, region in enumerate(REGION_OF))
+    given = SCHEMA.with_columns({"region": replace(SCHEMA["region"], depends_on_map=entries)})
+    rows = released(given)
+    assert (rows["city"].map(dict(entries)).astype(str) == rows["region"].astype(str)).all()
+    (rules,) = [step for step in TablePlan(given, BUDGET).steps() if step.name == "rules"]
+    assert [block.name for block in rules.blocks] == ["decade"]
+
+
+def test_every_rule_is_a_block_and_a_column_of_its_own() -> None:
+    plan = TablePlan(SCHEMA, BUDGET)
+    assert [feature.cells.column.name for feature in plan.plain] == ["city", "region", "age", "decade"]
+    assert [block.width for step in plan.steps() if step.name == "rules" for block in step.blocks] == [48, 101 * 11]
+
+
+def test_a_table_too_large_to_count_is_left_to_the_majority() -> None:
+    wide = SCHEMA.with_columns({"age": replace(SCHEMA["age"], bounds=(0, 1_000_000))})
+    plan = TablePlan(wide, BUDGET)
+    assert [one.column.name for one in plan.rules] == ["region"]
+
+
+def test_neighbours_help_where_counts_drown() -> None:
+    """Ages in tens: single ages have a fifth of the noise in rows, but ten neighbours tell."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(100) // 10
+    counts = 25.0 * (truth[:, None] == np.arange(10)) + 10.0 * rng.standard_normal((100, 10))
+    rule = likeliest_rule(Measured(counts, 10.0), COLUMNS)
+    assert (rule == truth).mean() > 0.95
+    assert (counts.argmax(axis=1) == truth).mean() < 0.9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rule_without_neighbours_is_read_as_it_is(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(6, size=40)
+    counts = 80.0 * (truth[:, None] == np.arange(6)) + 10.0 * rng.standard_normal((40, 6))
+    assert (likeliest_rule(Measured(counts, 10.0), COLUMNS) == truth).all()
