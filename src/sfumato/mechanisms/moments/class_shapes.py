@@ -85,7 +85,7 @@ def _difference(
     edge = float(np.sqrt(2.0 * d) * noise)
     kept = np.abs(values) > settings.above_noise * edge
     shrunk = np.sign(values[kept]) * np.sqrt(values[kept] ** 2 - edge**2)  # with what noise does to the vectors
-    found = (vectors[:, kept] * shrunk) @ vectors[:, kept].T
+    found: Floats = (vectors[:, kept] * shrunk) @ vectors[:, kept].T
     deviations = np.sqrt(gaussian.variances)
     common = by_distance(moments - found, deviations, noise=noise, settings=settings)
     found += linalg.toeplitz(common) * deviations[:, None] * deviations
