@@ -87,9 +87,10 @@ def measure_density(plan: MomentsPlan, view: Doors) -> Density:
 def measure_population(plan: MomentsPlan, view: Doors, points: Points, lengths: Lengths, classes: Floats) -> Population:
     """Second moments of the rows' directions, of each class where there are two."""
     d, groups, settings = plan.width, plan.n_groups, plan.settings
-    facts = {"points": points, "n_groups": groups, "by": plan.by_class}
-    squares = scaled(view.noisy_sum("squares", partial(maps.squares_of, **facts))["squares"], 1.0, groups, d)
-    products = scaled(view.noisy_sum("moments", partial(maps.products_of, **facts))["moments"], 1.0, groups, d, d)
+    of_squares = partial(maps.squares_of, points=points, n_groups=groups, by=plan.by_class)
+    of_products = partial(maps.products_of, points=points, n_groups=groups, by=plan.by_class)
+    squares = scaled(view.noisy_sum("squares", of_squares)["squares"], 1.0, groups, d)
+    products = scaled(view.noisy_sum("moments", of_products)["moments"], 1.0, groups, d, d)
     moments = Measured((products.values + products.values.transpose(0, 2, 1)) / 2, products.stddev)
     n_rows = max(float(classes.sum()), 1.0)
     gaussian = fit_gaussian(
