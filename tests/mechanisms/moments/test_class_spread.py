@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.mechanisms.moments.class_shapes import fit_shapes
+from sfumato.mechanisms.moments.class_shapes import fit_shapes, within_classes
 from sfumato.mechanisms.moments.evidence import Odds, fit_discriminant, fit_evidence
 from sfumato.mechanisms.moments.gaussian import fit_gaussian
 from sfumato.mechanisms.moments.lengths import LengthScale, fit_lengths
@@ -104,3 +104,16 @@ def test_what_says_more_has_the_weight(alike: bool) -> None:
         assert found.slopes[1:].tolist() == [0.0, 0.0]
     else:
         assert abs(found.slopes[0]) < 0.3 * found.slopes[2]
+
+
+def test_what_the_means_of_the_classes_explain_is_left_out_of_the_rest() -> None:
+    rng = np.random.default_rng(0)
+    means, within = rng.normal(size=(20, D)), np.diag(np.linspace(0.5, 2.0, D))
+    rates = rng.dirichlet(np.full(20, 5.0))
+    apart = means - rates @ means
+    shapes, part = within_classes(within + (apart.T * rates) @ apart, means, rates, least=0.1)
+    assert np.cov(shapes.draw(0, 200_000, rng).T) == pytest.approx(within, abs=0.03)
+    assert part == pytest.approx(np.trace(within) / np.trace(within + (apart.T * rates) @ apart))
+    nothing_left, least = within_classes((apart.T * rates) @ apart, 2 * means, rates, least=0.1)
+    assert least == pytest.approx(0.1, abs=0.01)
+    assert np.isfinite(nothing_left.root).all()

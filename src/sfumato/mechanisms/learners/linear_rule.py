@@ -31,6 +31,11 @@ class LinearPlan(MomentsPlan):
     """The plan of `moments` as far as a rule needs it."""
 
     @property
+    def has_teacher(self) -> bool:
+        """The rule is what is asked for."""
+        return True
+
+    @property
     def by_class(self) -> None:
         """A linear rule knows no lengths and directions of classes."""
         return

@@ -75,6 +75,16 @@ def fit_shapes(
     return ClassShapes((axes * deviations) @ turn, turn.T @ (axes / steadied).T, variances)
 
 
+def within_classes(covariance: Floats, means: Floats, rates: Floats, *, least: float) -> tuple[ClassShapes, float]:
+    """What of a covariance is left about the means of the classes, and which part of it all; along any axis at least this part."""
+    apart = means - rates @ means
+    left, axes = np.linalg.eigh(covariance - (apart.T * rates) @ apart)
+    left = np.maximum(left, least * (axes * (covariance @ axes)).sum(axis=0))
+    deviations = np.sqrt(np.maximum(left, 1e-12))
+    shapes = ClassShapes(axes * deviations, (axes / deviations).T, np.ones((1, len(left))))
+    return shapes, float(left.sum() / np.trace(covariance))
+
+
 def _difference(
     moments: Floats, squares: Floats, gaussian: Gaussian, *, noise: float, noise_of_squares: float,
     settings: MomentsSettings,

@@ -1,7 +1,8 @@
 """What `moments` asks the doors, each step with what the steps before it have shown."""
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -11,12 +12,12 @@ from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.moments import maps
-from sfumato.mechanisms.moments.class_shapes import fit_shapes
+from sfumato.mechanisms.moments.class_shapes import fit_shapes, within_classes
 from sfumato.mechanisms.moments.evidence import Discriminant, Odds, fit_discriminant, fit_evidence
 from sfumato.mechanisms.moments.gaussian import fit_gaussian
 from sfumato.mechanisms.moments.lengths import Lengths, LengthScale, fit_lengths
 from sfumato.mechanisms.moments.plan import MomentsPlan
-from sfumato.mechanisms.moments.points import Frame, Points, quantile_of_counts
+from sfumato.mechanisms.moments.points import Frame, Points, quantile_of_counts, shortened
 from sfumato.mechanisms.moments.population import Population
 from sfumato.mechanisms.moments.teacher import NoisyGradient, Posterior
 from sfumato.public.plan.doors import Doors, Measured
@@ -32,14 +33,21 @@ class Density:
     population: Population
     rows: Floats
 
+    def about(self, means: Floats, rates: Floats, *, least: float) -> Population:
+        """The same population about the means of the classes, which explain a part of its variance."""
+        covariance = self.population.gaussian.covariance
+        size = float((shortened(self.rows) ** 2).sum(axis=1).mean())  # means are those of shortened vectors
+        shapes, part = within_classes(covariance * size / np.trace(covariance), means, rates, least=least)
+        return replace(self.population, shapes=shapes, unit=self.population.unit / math.sqrt(part))
+
 
 def measure_moments(plan: MomentsPlan, view: Doors) -> Measurements:
     """The density of the points, the weights of a classifier, and what its labels need."""
     density = measure_density(plan, view)
     if plan.n_classes == 1:
         return {"density": density}
-    weights = measure_weights(plan, view, density)
-    if plan.n_classes > 2:
+    weights = measure_weights(plan, view, density) if plan.has_teacher else None
+    if plan.n_classes > 2 or weights is None:
         by_class = partial(maps.vector_by_class, points=density.points, target=plan.schema.target)
         sums = view.noisy_sum("means", by_class)["means"]
         return {"density": density, "weights": weights, "class_sums": scaled(sums, 1.0, plan.n_classes, plan.width)}

@@ -55,13 +55,17 @@ class Moments:
         """The Gaussian and the classifier's labels: no row is read."""
         density: Density = measurements["density"]
         counts, sums = np.maximum(density.classes.values, 0.0), measurements.get("class_sums")
+        population, means = density.population, None
+        if sums is not None:
+            means = class_means(sums, counts, n_rows=density.n_rows)
+            population = density.about(means, class_rates(counts), least=self.settings.least_class_variance)
         return MomentsModel(
             schema=schema,
             settings=self.settings,
             frame=density.points.frame,
-            population=density.population,
+            population=population,
             rates=class_rates(counts),
-            means=None if sums is None else class_means(sums, counts, n_rows=density.n_rows),
+            means=means,
             weights=measurements.get("weights"),
             discriminant=measurements.get("discriminant"),
             alpha=self.alpha,

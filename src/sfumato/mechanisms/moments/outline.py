@@ -6,6 +6,7 @@ from sfumato.mechanisms.moments.plan import MomentsPlan
 from sfumato.public.plan.outline import LeftOut, Outline
 from sfumato.public.plan.reading import Reading
 from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.wide import has_few_rows_each
 
 
 def outline_moments(schema: Schema) -> Outline:
@@ -31,6 +32,11 @@ def _left_out(schema: Schema) -> Iterator[LeftOut]:
         yield LeftOut(
             "Classes that differ in their spread or in their correlations",
             "with more than two classes rows of all have one covariance, and can be learned as far as their means differ",
+        )
+    if has_few_rows_each(schema):
+        yield LeftOut(
+            "Labels of a classifier (alpha changes nothing)",
+            "with so few rows in each of so many classes only their means are measured, and rows keep the class they were drawn for",
         )
     if target.size == 2:
         yield LeftOut(
