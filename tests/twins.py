@@ -465,6 +465,45 @@ class MomentsAsksAgain(Moments):
         return super().measure(Twice(view), schema)
 
 
+@dataclass(frozen=True, kw_only=True)
+class MomentsComparesLengths(Moments):
+    """Lengths in units of the longest of the batch: one row's cell follows another row."""
+
+    name: ClassVar[str] = "moments-compares-lengths"
+
+    def measure(self, view, schema):
+        class Compared(Through):
+            def noisy_sum(self, step, per_record):
+                def compared(batch):
+                    return {name: x - x.max() + 63 if step == "spreads" else x for name, x in per_record(batch).items()}
+
+                return self.view.noisy_sum(step, compared)
+
+        return super().measure(Compared(view), schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsKeepsEvidence(Moments):
+    """What the rows themselves say of their classes stays among the measurements."""
+
+    name: ClassVar[str] = "moments-keeps-evidence"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spy(Through):
+            def noisy_sum(self, step, per_record):
+                def spying(batch):
+                    blocks = per_record(batch)
+                    seen.extend(blocks[step].ravel().tolist() if step == "evidence" else [])
+                    return blocks
+
+                return self.view.noisy_sum(step, spying)
+
+        measured = dict(super().measure(Spy(view), schema))
+        return measured | {"kept": np.resize(seen, 400)}
+
+
 # Twins of the default for images.
 
 

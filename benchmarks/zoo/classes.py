@@ -129,6 +129,15 @@ def thirty_classes(n: int, rng: Rng) -> Drawn:
     return table(values, [*columns, category("kind", 30)], "kind")
 
 
+@made("classes-32-few", 1_300, "32 classes with forty rows each, 51 numbers that hang together")
+def few_rows_each(n: int, rng: Rng) -> Drawn:
+    label = rng.integers(32, size=n)
+    hidden = 1.5 * rng.normal(size=(32, 10))[label] + 0.6 * rng.normal(size=(n, 10))
+    x = hidden @ rng.normal(size=(10, 51)) / 3 + 0.4 * rng.normal(size=(n, 51))
+    values = {f"x{j}": x[:, j] for j in range(51)} | {"kind": coded("kind", label, 32)}
+    return table(values, [*(number(f"x{j}", -10, 10) for j in range(51)), category("kind", 32)], "kind")
+
+
 @made("ordered-classes", 20_000, "five ordered classes: a hidden number in levels")
 def ordered(n: int, rng: Rng) -> Drawn:
     x = factor_normals(rng, n, 8)

@@ -15,7 +15,7 @@ from sfumato.public.certificate.non_private import BASELINES, why_no_mechanism
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema, schema_of
-from sfumato.public.schema.wide import is_wide
+from sfumato.public.schema.wide import has_few_rows_each, is_wide
 from sfumato.public.strict_json import read_fields
 
 #: What `measure` makes of the doors' answers, by name: a function of these noisy numbers and of public facts alone.
@@ -78,7 +78,8 @@ def mechanism_for(name: str, schema: Schema | str | Path) -> Mechanism:
     """A mechanism with its default settings. `auto` chooses from the schema alone."""
     if name == "auto":
         declared = schema_of(schema)
-        name = "3a-image" if declared.images else "moments" if is_wide(declared) else "3a-table"
+        by_moments = is_wide(declared) or has_few_rows_each(declared)
+        name = "3a-image" if declared.images else "moments" if by_moments else "3a-table"
     return registered(name)()
 
 

@@ -111,6 +111,7 @@ STEPS = {
     "table-classes": {"groups", "teacher"},
     "table-rare": {"teacher"},
     "table-differences": {"differences", "fine"},
+    "moments": {"spreads", "squares", "moments", "evidence"},
 }
 
 

@@ -7,8 +7,10 @@ from scipy.special import ndtr
 import sfumato as sf
 from sfumato.mechanisms.moments.betas import fit_betas
 from sfumato.mechanisms.moments.gaussian import Gaussian
+from sfumato.mechanisms.moments.lengths import Lengths, LengthScale
 from sfumato.mechanisms.moments.model import MomentsModel
 from sfumato.mechanisms.moments.points import Frame
+from sfumato.mechanisms.moments.population import Population
 from sfumato.mechanisms.moments.settings import MomentsSettings
 
 
@@ -45,14 +47,22 @@ UNIT, DEVIATION, FACTOR = 2.0, 0.06, 0.03
 STDDEV = UNIT * np.hypot(DEVIATION, FACTOR)
 
 
+def population() -> Population:
+    """Vectors as long as the Gaussian's own are."""
+    gaussian, scale = Gaussian(np.full((5, 1), FACTOR), np.full(5, DEVIATION), None), LengthScale(1e-3, 10.0, 4_000)
+    norms = np.linalg.norm(gaussian.draw(400_000, np.random.default_rng(0)), axis=1)
+    shares = np.bincount(scale.cells_of(norms), minlength=scale.cells) / len(norms)
+    return Population(gaussian, None, Lengths(scale, shares[None], np.zeros(scale.cells)), 1.0)
+
+
 def model(means: np.ndarray) -> MomentsModel:
     """Entries of a row: low, whether it is missing, two codes, high. Numbers are a deviation or so away from a bound."""
     return MomentsModel(
         schema=SCHEMA,
         frame=Frame(np.array([0.15, 0.1, 0.6, 0.3, 0.9]), UNIT),
         settings=MomentsSettings(),
-        gaussian=Gaussian(np.full((5, 1), FACTOR), np.full(5, DEVIATION), None),
-        score_scale=None,
+        population=population(),
+        discriminant=None,
         rates=np.array([0.5, 0.25, 0.25]),
         means=means,
         weights=None,

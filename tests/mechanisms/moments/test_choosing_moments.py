@@ -7,7 +7,7 @@ import pytest
 import schemas
 import sfumato as sf
 from sfumato.mechanisms import Moments, ThreeATable
-from sfumato.public.schema.wide import MOST_ENTRIES, is_wide
+from sfumato.public.schema.wide import MOST_ENTRIES, has_few_rows_each, is_wide
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 YES = sf.Column(name="y", kind="boolean")
@@ -25,8 +25,8 @@ def codes(n: int, size: int = 2) -> tuple[sf.Column, ...]:
     return tuple(coded(f"c{i}", size) for i in range(n))
 
 
-def table(*columns: sf.Column, target: str | None = "y") -> sf.Schema:
-    return sf.Schema(columns=columns, target=target, rows=5_000)
+def table(*columns: sf.Column, target: str | None = "y", rows: int = 5_000) -> sf.Schema:
+    return sf.Schema(columns=columns, target=target, rows=rows)
 
 
 WIDE = {
@@ -55,6 +55,31 @@ def test_wide_tables_go_to_moments(case: str) -> None:
     assert sf.plan("auto", WIDE[case], BUDGET).mechanism == Moments()
 
 
+FEW = table(*numbers(21), *codes(4), coded("y", 16), rows=1_024)
+NOT_FEW = {
+    "a row more": replace(FEW, rows=1_025),
+    "rows that nobody declared": replace(FEW, rows=None),
+    "fifteen classes": table(*numbers(21), coded("y", 15), rows=960),
+    "twenty numbers": table(*numbers(20), coded("y", 16), rows=1_024),
+    "a number as target": table(*numbers(30), target="x0", rows=100),
+}
+
+
+def test_many_classes_of_few_rows_go_to_moments_which_measures_their_means() -> None:
+    assert has_few_rows_each(FEW)
+    planned = sf.plan("auto", FEW, BUDGET)
+    assert planned.mechanism == Moments()
+    assert [step.name for step in planned.steps] == ["lengths", "mean", "spreads", "squares", "moments", "means"]
+    assert planned.steps[-1].share > 0.6 * sum(step.share for step in planned.steps)
+    assert any("Labels of a classifier" in entry.what for entry in planned.outline.left_out)
+
+
+@pytest.mark.parametrize("case", NOT_FEW)
+def test_others_with_many_classes_do_not(case: str) -> None:
+    assert not has_few_rows_each(NOT_FEW[case])
+    assert sf.method("auto", NOT_FEW[case]).name == "3a-table"
+
+
 @pytest.mark.parametrize("case", NOT_WIDE)
 def test_others_go_to_3a_table(case: str) -> None:
     assert not is_wide(NOT_WIDE[case])
@@ -81,7 +106,7 @@ def test_3a_table_by_name_counts_columns_of_a_wide_table_too() -> None:
 
 def test_moments_by_name_takes_narrow_tables_too() -> None:
     names = [step.name for step in Moments().steps(schemas.TABLE, BUDGET)]
-    assert names == ["lengths", "mean", "spreads", "squares", "moments", "teacher", "scores"]
+    assert names == ["lengths", "mean", "spreads", "squares", "moments", "teacher", "evidence"]
 
 
 def test_a_plan_says_that_moments_was_not_simulated() -> None:
@@ -97,6 +122,8 @@ def test_the_outline_says_what_is_left_out() -> None:
     assert planned.outline.path.startswith("150 of 150 columns are numbers: rows are taken as points")
     left_out = {entry.what for entry in planned.outline.left_out}
     assert "The shapes of single columns" in left_out
-    assert "Classes that differ in their spread or in their correlations" in left_out
+    spread = "Classes that differ in their spread or in their correlations"
+    assert spread not in left_out
+    assert spread in {entry.what for entry in sf.plan("auto", WIDE["32 classes"], BUDGET).outline.left_out}
     unlabelled = sf.plan("auto", WIDE["no target"], BUDGET).outline.left_out
     assert len(unlabelled) == 2

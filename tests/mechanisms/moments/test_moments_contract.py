@@ -22,12 +22,21 @@ QUICK = MomentsSettings(gradients=2, hessian_rows=100)
 NUMBERS = tuple(Column(name=f"x{i}", kind="numeric", bounds=(-1_000, 1_000)) for i in range(8))
 TWO = Schema(columns=(*NUMBERS, Column(name="y", kind="boolean")), target="y")
 THREE = TWO.with_columns({"y": Column(name="y", kind="categorical", categories=("a", "b", "c"))})
+MANY = Schema(
+    columns=(
+        *(Column(name=f"x{i}", kind="numeric", bounds=(-1_000, 1_000)) for i in range(21)),
+        Column(name="y", kind="categorical", categories=tuple("abcdefghijklmnop")),
+    ),
+    target="y",
+    rows=60,
+)
 CASES = {
     "two classes": TWO,
     "three classes": THREE,
     "no target": replace(TWO, columns=NUMBERS, target=None),
     "persons": replace(THREE, unit=PrivacyUnit(person="who", max_rows=3)),
     "replace one": replace(TWO, unit=PrivacyUnit(relation="replace_one"), rows=60),
+    "many classes of few rows": MANY,
     "codes, dates and missing values": replace(TABLE, rows=None),
 }
 
@@ -53,6 +62,8 @@ def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives) ->
     [
         (twins.MomentsKeepsVectors(), "what comes out follows from the doors' answers"),
         (twins.MomentsCentresByTheBatch(), "maps act on each row alone"),
+        (twins.MomentsComparesLengths(), "maps act on each row alone"),
+        (twins.MomentsKeepsEvidence(), "what comes out follows from the doors' answers"),
         (twins.MomentsAsksAgain(), "spending stays within the plan"),
     ],
 )

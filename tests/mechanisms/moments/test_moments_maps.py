@@ -99,7 +99,7 @@ def test_a_map_that_holds_a_door_or_cannot_travel_is_noticed() -> None:
 #: The settings that decide the plan, in the order in which they stand.
 IN_THE_PLAN = {
     *("lengths_share", "classes_share", "mean_share", "spreads_share", "squares_share", "moments_share"),
-    *("moments_share_without_target", "gradients_share", "scores_share", "class_means_share"),
+    *("moments_share_without_target", "gradients_share", "evidence_share", "class_means_share"),
     *("cells", "gradients", "intercept", "squares_norm"),
 }
 

@@ -16,7 +16,7 @@ from sfumato.mechanisms.learners.progress import SHARE, Look, Watched, look_at, 
 from sfumato.mechanisms.moments.maps import Scores, with_intercept
 from sfumato.mechanisms.moments.measuring import measure_density, measure_weights
 from sfumato.mechanisms.moments.plan import MomentsPlan
-from sfumato.mechanisms.moments.points import Frame, Points
+from sfumato.mechanisms.moments.points import Frame, Points, shortened
 from sfumato.model import Weights
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.step import Step
@@ -24,11 +24,21 @@ from sfumato.public.schema.schema import Batch
 from sfumato.public.schema.wide import MOST_ENTRIES
 
 #: Only rows would need these.
-_OF_ROWS = ("scores", "means")
+_OF_ROWS = ("evidence", "means")
 
 
 class LinearPlan(MomentsPlan):
     """The plan of `moments` as far as a rule needs it."""
+
+    @property
+    def has_teacher(self) -> bool:
+        """The rule is what is asked for."""
+        return True
+
+    @property
+    def by_class(self) -> None:
+        """A linear rule knows no lengths and directions of classes."""
+        return
 
     def refuse(self) -> None:
         """Refuse rows of too many numbers: images are welcome here, and that there are classes is known."""
@@ -61,7 +71,7 @@ class LinearRule(Watched):
     def probabilities(self, batch: Batch) -> Floats:
         """Of every class, for each row."""
         vectors = Points(self.plan.encoder, self.frame)(batch)
-        scores = with_intercept(vectors, self.plan.settings.intercept) @ self.rule.T
+        scores = with_intercept(shortened(vectors), self.plan.settings.intercept) @ self.rule.T
         return of_all_classes(probabilities(scores))
 
 

@@ -25,9 +25,14 @@ class Betas:
     quantiles: Floats
 
     def of(self, normal: Floats) -> Floats:
-        """Standard normal rows, each entry moved to the same quantile of its Beta distribution."""
+        """Standard normal rows, each entry moved to the same quantile of its Beta distribution; beyond the grid straight on."""
+        beyond = normal - np.clip(normal, _GRID[0], _GRID[-1])
+        slopes = np.where(
+            beyond < 0, self.quantiles[:, 1] - self.quantiles[:, 0], self.quantiles[:, -1] - self.quantiles[:, -2]
+        )
         columns = zip(normal.T, self.quantiles, strict=True)
-        return np.column_stack([np.interp(column, _GRID, quantiles) for column, quantiles in columns])
+        inside = np.column_stack([np.interp(column, _GRID, quantiles) for column, quantiles in columns])
+        return np.asarray(np.clip(inside + beyond * slopes / (_GRID[1] - _GRID[0]), 0.0, 1.0))
 
 
 def fit_betas(means: Floats, variances: Floats, settings: MomentsSettings) -> Betas:

@@ -31,12 +31,12 @@ class Gaussian:
         """Of each entry."""
         return np.asarray((self.factors**2).sum(axis=1) + self.deviations**2)
 
-    def deviation_along(self, weights: Floats) -> float:
-        """The standard deviation of a weighted sum of the entries; never zero."""
-        residual = self.deviations * weights
-        residual = residual if self.residual_root is None else self.residual_root @ (self.residual_root.T @ residual)
-        product = self.deviations * residual + self.factors @ (self.factors.T @ weights)
-        return float(np.sqrt(max(float(weights @ product), 1e-12)))
+    @property
+    def covariance(self) -> Floats:
+        """Of all entries."""
+        root = np.eye(len(self.deviations)) if self.residual_root is None else self.residual_root
+        residual = self.deviations[:, None] * root
+        return np.asarray(self.factors @ self.factors.T + residual @ residual.T)
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> Floats:
         """Vectors about 0."""
@@ -44,15 +44,10 @@ class Gaussian:
         rows = self.deviations * (rows if self.residual_root is None else rows @ self.residual_root.T)
         return np.asarray(rows + rng.standard_normal((n_rows, self.factors.shape[1])) @ self.factors.T)
 
-    def draw_clipped(self, n_rows: int, rng: np.random.Generator) -> Floats:
-        """Vectors of norm at most 1, with residuals of one size everywhere.
-
-        They stand for private rows in a Hessian, and a Hessian that is too small somewhere lets noise in there.
-        """
+    def draw_even(self, n_rows: int, rng: np.random.Generator) -> Floats:
+        """Vectors about 0 with residuals of one size everywhere."""
         even = np.full(len(self.deviations), np.sqrt(np.mean(self.deviations**2)))
-        rows = replace(self, deviations=even, residual_root=None).draw(n_rows, rng)
-        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
-        return rows
+        return replace(self, deviations=even, residual_root=None).draw(n_rows, rng)
 
 
 def fit_gaussian(moments: Floats, squares: Floats, *, noise: float, settings: MomentsSettings) -> Gaussian:
@@ -61,8 +56,9 @@ def fit_gaussian(moments: Floats, squares: Floats, *, noise: float, settings: Mo
     The noise in a factor is the same for all entries. For an entry that varies little it would be all that is left, and
     a learner would take the entry for an exact copy of the factor: so each entry keeps what stands above the noise.
 
-    `moments` are the noisy mean of a a^T: diagonal entries have the given noise, others 1 / sqrt(2) of it. `squares`
-    are the mean of each entry's square, with little noise but perhaps all too small by a common factor.
+    `moments` are the noisy mean of a a^T for vectors of norm 1: diagonal entries have the given noise, others
+    1 / sqrt(2) of it. `squares` are the mean of each entry's square, with little noise but perhaps all too small by a
+    common factor.
     """
     d = len(moments)
     values, vectors = np.linalg.eigh(moments)
@@ -70,9 +66,8 @@ def fit_gaussian(moments: Floats, squares: Floats, *, noise: float, settings: Mo
     kept = values > settings.above_noise * edge
     above = values[kept]
     variances = (above + np.sqrt(np.maximum(above**2 - edge**2, 0.0))) / 2
-    trace = min(max(float(np.trace(moments)), 0.05), 1.0)
     squares = np.maximum(squares, settings.least_variance * max(float(squares.mean()), 1e-12))
-    squares = squares * (trace / float(squares.sum()))
+    squares = squares / float(squares.sum())
     factors = vectors[:, kept] * np.sqrt(variances)
     # The part of an eigenvector that is noise, by the theory of spiked matrices, spread evenly over its entries.
     in_each = float(np.sum(np.minimum(variances, (edge / 2) ** 2 / np.maximum(variances, 1e-12)))) / d
@@ -84,18 +79,24 @@ def fit_gaussian(moments: Floats, squares: Floats, *, noise: float, settings: Mo
     return Gaussian(factors, deviations, root)
 
 
-def _residual_root(residual: Floats, deviations: Floats, *, noise: float, settings: MomentsSettings) -> Floats | None:
-    """A root of the residuals' correlations, which depend on the distance of two columns alone."""
+def by_distance(residual: Floats, deviations: Floats, *, noise: float, settings: MomentsSettings) -> Floats:
+    """The correlation of two columns by their distance, as far as it stands above the noise; 0 at no distance."""
     d = len(residual)
-    by_distance = np.zeros(d)
+    found = np.zeros(d)
     for k in range(1, d // settings.least_pairs):
         covariance = float(np.diagonal(residual, k).sum())
         if abs(covariance) > settings.sure_correlation * noise * np.sqrt((d - k) / 2):
-            by_distance[k] = covariance / float(deviations[:-k] @ deviations[k:])
-    if not by_distance.any():
+            found[k] = covariance / float(deviations[:-k] @ deviations[k:])
+    return np.clip(found, -1.0, 1.0)
+
+
+def _residual_root(residual: Floats, deviations: Floats, *, noise: float, settings: MomentsSettings) -> Floats | None:
+    """A root of the residuals' correlations, which depend on the distance of two columns alone."""
+    correlations = by_distance(residual, deviations, noise=noise, settings=settings)
+    if not correlations.any():
         return None
-    by_distance[0] = 1.0
-    values, vectors = np.linalg.eigh(linalg.toeplitz(np.clip(by_distance, -1.0, 1.0)))
+    correlations[0] = 1.0
+    values, vectors = np.linalg.eigh(linalg.toeplitz(correlations))
     root = vectors * np.sqrt(np.maximum(values, 1e-3))  # noisy correlations need not fit together
     return np.asarray(root / np.linalg.norm(root, axis=1, keepdims=True))
 

@@ -1,32 +1,40 @@
 """What a row adds to each sum: partial functions of public facts and earlier noisy answers, which can be pickled."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Values
+from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.classed_rows import labels_of
 from sfumato.mechanisms.common.logistic import errors, probabilities
-from sfumato.mechanisms.moments.points import Points
+from sfumato.mechanisms.moments.evidence import Evidence
+from sfumato.mechanisms.moments.lengths import LengthScale
+from sfumato.mechanisms.moments.points import Points, directions, shortened
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Batch
 
 Blocks = dict[str, Values]
 
-
-def distance_cells(
-    batch: Batch, step: str, encoder: Encoder, centre: Floats | float, longest: float, cells: int
-) -> Blocks:
-    """The cell of a row's distance from a point, up to `longest`."""
-    distance = np.linalg.norm(encoder(batch) - centre, axis=1)
-    return {step: np.clip(distance / longest * cells, 0, cells - 1).astype(np.int64)}
+#: The cell of each row.
+Cells = Callable[[Batch], Integers]
 
 
-def with_class(batch: Batch, blocks: Callable[[Batch], Blocks], target: str | None) -> Blocks:
-    """What another map gives, and the class of a row."""
-    return blocks(batch) | {"classes": labels_of(batch, target)}
+def length_cells(batch: Batch, encoder: Encoder, centre: Floats | float, scale: LengthScale) -> Integers:
+    """The cell of a row's distance from a point."""
+    return scale.cells_of(np.linalg.norm(encoder(batch) - centre, axis=1))
+
+
+def lengths_and_classes(batch: Batch, cells: Cells, target: str | None) -> Blocks:
+    """The cell of a row's length, and its class."""
+    return {"lengths": cells(batch), "classes": labels_of(batch, target)}
+
+
+def lengths_by_class(batch: Batch, cells: Cells, n_cells: int, by: str | None) -> Blocks:
+    """The cell of a row's length in the line of its class."""
+    return {"spreads": cells(batch) + n_cells * labels_of(batch, by)}
 
 
 def point_about_middle(batch: Batch, encoder: Encoder, radius: float) -> Blocks:
@@ -34,19 +42,24 @@ def point_about_middle(batch: Batch, encoder: Encoder, radius: float) -> Blocks:
     return {"mean": (encoder(batch) - 0.5) / radius}
 
 
-def squares_of(batch: Batch, points: Points) -> Blocks:
-    """The squares of a row's vector."""
-    return {"squares": points(batch) ** 2}
+def squares_of(batch: Batch, points: Points, n_groups: int, by: str | None) -> Blocks:
+    """The squares of a row's direction, in the place of its class."""
+    squares = directions(points(batch)) ** 2
+    if n_groups == 1:
+        return {"squares": squares}
+    is_of = labels_of(batch, by)[:, None] == np.arange(n_groups)
+    return {"squares": (is_of[:, :, None] * squares[:, None, :]).reshape(len(squares), -1)}
 
 
-def products_of(batch: Batch, points: Points) -> Blocks:
-    """The products of a row's vector, as an outer block is given them."""
-    return {"moments": np.tile(points(batch), 2)}
+def products_of(batch: Batch, points: Points, n_groups: int, by: str | None) -> Blocks:
+    """The products of a row's direction, as an outer block is given them; in the copy of its class."""
+    twice = np.tile(directions(points(batch)), 2)
+    return {"moments": twice if n_groups == 1 else np.column_stack([twice, labels_of(batch, by)])}
 
 
 def vector_by_class(batch: Batch, points: Points, target: str | None) -> Blocks:
     """A row's vector in the copy of its class."""
-    vectors = points(batch)
+    vectors = shortened(points(batch))
     return {"means": np.column_stack([np.ones(len(vectors)), vectors, labels_of(batch, target)])}
 
 
@@ -60,7 +73,7 @@ class Scores:
 
     def __call__(self, batch: Batch) -> tuple[Floats, Floats]:
         """The vectors with their intercept, and the scores."""
-        vectors = with_intercept(self.points(batch), self.intercept)
+        vectors = with_intercept(shortened(self.points(batch)), self.intercept)
         return vectors, exact_products(vectors, self.weights.T)
 
 
@@ -71,10 +84,10 @@ def gradient_of(batch: Batch, scores: Scores, target: str | None) -> Blocks:
     return {"gradient": np.column_stack([wrong_by, vectors])}
 
 
-def score_cells(batch: Batch, points: Points, weights: Floats, cell_width: float, cells: int) -> Blocks:
-    """The cell of a row's score without the intercept, on both sides of 0."""
-    scores = exact_products(points(batch), weights[:, None])[:, 0]
-    return {"scores": np.clip(scores / cell_width + cells / 2, 0, cells - 1).astype(np.int64)}
+def evidence_of(batch: Batch, points: Points, evidence: Evidence, by: str | None) -> Blocks:
+    """The products of what a row says of its class, in the copy of that class."""
+    half = with_intercept(evidence.of(points(batch)), 1.0) / math.sqrt(2)
+    return {"evidence": np.column_stack([half, half, labels_of(batch, by)])}
 
 
 def with_intercept(vectors: Floats, intercept: float) -> Floats:

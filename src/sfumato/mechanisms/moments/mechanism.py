@@ -55,15 +55,19 @@ class Moments:
         """The Gaussian and the classifier's labels: no row is read."""
         density: Density = measurements["density"]
         counts, sums = np.maximum(density.classes.values, 0.0), measurements.get("class_sums")
+        population, means = density.population, None
+        if sums is not None:
+            means = class_means(sums, counts, n_rows=density.n_rows)
+            population = density.about(means, class_rates(counts), least=self.settings.least_class_variance)
         return MomentsModel(
             schema=schema,
             settings=self.settings,
             frame=density.points.frame,
-            gaussian=density.gaussian,
+            population=population,
             rates=class_rates(counts),
-            means=None if sums is None else class_means(sums, counts, n_rows=density.n_rows),
+            means=means,
             weights=measurements.get("weights"),
-            score_scale=measurements.get("score_scale"),
+            discriminant=measurements.get("discriminant"),
             alpha=self.alpha,
             noisy_rows=density.n_rows,
             noisy_rows_stddev=density.classes.stddev * math.sqrt(len(counts)),

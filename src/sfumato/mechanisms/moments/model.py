@@ -8,10 +8,10 @@ import numpy as np
 from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.labels import expected_labels, systematic_labels
 from sfumato.mechanisms.moments.betas import fit_betas
-from sfumato.mechanisms.moments.gaussian import Gaussian
-from sfumato.mechanisms.moments.points import Frame, decode, number_entries
+from sfumato.mechanisms.moments.evidence import Discriminant
+from sfumato.mechanisms.moments.points import Frame, decode, number_entries, shortened
+from sfumato.mechanisms.moments.population import Population
 from sfumato.mechanisms.moments.settings import MomentsSettings
-from sfumato.mechanisms.moments.teacher import ScoreScale
 from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.schema.schema import Schema
 
@@ -24,19 +24,20 @@ Bend = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class MomentsModel(CountedRows):
-    """A Gaussian, about the mean of each class where there are more than two, and labels of the classifier.
+    """A population, about the mean of each class where there are more than two, and labels of the classifier.
 
-    `rates` and `means` are those of the classes, `weights` those of the classifier, the intercept last.
+    `rates` and `means` are those of the classes, `weights` those of the classifier, the intercept last. With two
+    classes they are a part of the discriminant.
     """
 
     schema: Schema
     settings: MomentsSettings
     frame: Frame
-    gaussian: Gaussian
+    population: Population
     rates: Floats
     means: Floats | None
     weights: Floats | None
-    score_scale: ScoreScale | None
+    discriminant: Discriminant | None
     alpha: float
     noisy_rows: float
     noisy_rows_stddev: float
@@ -54,8 +55,8 @@ class MomentsModel(CountedRows):
 
     def _draw(self, n_rows: int, rng: np.random.Generator, bend: Bend) -> tuple[Floats, Integers]:
         """Vectors, and the class that each was drawn for."""
-        vectors = self.gaussian.draw(n_rows, rng)
         classes = rng.choice(len(self.rates), size=n_rows, p=self.rates)
+        vectors = self.population.draw(classes, rng)
         return bend(vectors if self.means is None else vectors + self.means[classes]), classes
 
     def _bend(self) -> Bend:
@@ -63,7 +64,7 @@ class MomentsModel(CountedRows):
         at = number_entries(self.schema)
         of_classes = np.zeros((len(self.rates), len(at))) if self.means is None else self.means[:, at]
         means = self.rates @ of_classes
-        deviations = np.sqrt(self.gaussian.variances[at] + self.rates @ (of_classes - means) ** 2)
+        deviations = np.sqrt(self.population.variances(self.rates)[at] + self.rates @ (of_classes - means) ** 2)
         centre, unit = self.frame.centre[at], self.frame.unit
         betas = fit_betas(centre + means * unit, (deviations * unit) ** 2, self.settings)
 
@@ -82,7 +83,7 @@ class MomentsModel(CountedRows):
         alpha = 1.0 if self.means is None else self.alpha
         if self.weights is None or alpha == 0:
             return classes
-        scores = vectors @ self.weights[:, :-1].T
-        scores = scores if self.score_scale is None else self.score_scale.of(scores)
+        linear = shortened(vectors) @ self.weights[:, :-1].T
+        scores = linear if self.discriminant is None else self.discriminant.scores(vectors)[:, None]
         predicted = systematic_labels(expected_labels(scores, self.rates), rng)
         return predicted if alpha == 1 else np.where(rng.random(len(classes)) < alpha, predicted, classes)

@@ -6,6 +6,7 @@ from sfumato.mechanisms.moments.plan import MomentsPlan
 from sfumato.public.plan.outline import LeftOut, Outline
 from sfumato.public.plan.reading import Reading
 from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.wide import has_few_rows_each
 
 
 def outline_moments(schema: Schema) -> Outline:
@@ -13,7 +14,7 @@ def outline_moments(schema: Schema) -> Outline:
     numbers = sum(c.is_number for c in schema.features)
     path = (
         f"{numbers:,} of {len(schema.features):,} columns are numbers: rows are taken as points, and drawn from a Gaussian "
-        "with the noisy mean and covariance of all of them."
+        "with the noisy mean and covariance of all of them, or of each of two classes, at lengths as they were counted."
     )
     return Outline(path, tuple(_left_out(schema)))
 
@@ -27,10 +28,16 @@ def _left_out(schema: Schema) -> Iterator[LeftOut]:
     target = schema.target_column
     if target is None:
         return
-    yield LeftOut(
-        "Classes that differ in their spread or in their correlations",
-        "rows of all classes have one covariance; classes can be learned as far as their means differ",
-    )
+    if target.size > 2:
+        yield LeftOut(
+            "Classes that differ in their spread or in their correlations",
+            "with more than two classes rows of all have one covariance, and can be learned as far as their means differ",
+        )
+    if has_few_rows_each(schema):
+        yield LeftOut(
+            "Labels of a classifier (alpha changes nothing)",
+            "with so few rows in each of so many classes only their means are measured, and rows keep the class they were drawn for",
+        )
     if target.size == 2:
         yield LeftOut(
             "Labels of the generator's own (alpha changes nothing)",

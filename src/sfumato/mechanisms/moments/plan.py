@@ -10,7 +10,7 @@ from sfumato.public.plan.block import Block, Dense, Hot, Outer
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.wide import MOST_ENTRIES
+from sfumato.public.schema.wide import MOST_ENTRIES, has_few_rows_each
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,21 @@ class MomentsPlan:
         """Sets of weights of the classifier."""
         return 1 if self.n_classes <= 2 else self.n_classes
 
+    @property
+    def has_teacher(self) -> bool:
+        """Whether a classifier is learned: not of classes with a few rows each, whose gradients would be noise."""
+        return self.n_classes > 1 and not has_few_rows_each(self.schema)
+
+    @property
+    def by_class(self) -> str | None:
+        """The target, where lengths and second moments are measured of each class: where there are two."""
+        return self.schema.target if self.n_classes == 2 else None
+
+    @property
+    def n_groups(self) -> int:
+        """Of how many groups of rows lengths and second moments are measured."""
+        return 1 if self.by_class is None else self.n_classes
+
     def refuse(self) -> None:
         """Refuse a schema that has no such plan, before any row is read."""
         target, remedy = self.schema.target_column, "Use the mechanism 3a-table."
@@ -64,29 +79,32 @@ class MomentsPlan:
     def steps(self) -> tuple[Step, ...]:
         """All sums, in the order in which they are asked for."""
         self.refuse()
-        s, d, has_target = self.settings, self.width, self.n_classes > 1
+        s, d = self.settings, self.width
 
         def step(name: str, share: float, *blocks: Block, uses: int = 1) -> Step:
             return Step(name=name, blocks=blocks, share=share, uses=uses)
 
         lengths = Hot(name="lengths", width=s.cells, share=1 - s.classes_share)
         classes = Hot(name="classes", width=self.n_classes, share=s.classes_share)
-        squares = Dense(name="squares", width=d, l2_bound=s.squares_norm / math.sqrt(d), nonnegative=True)
-        moments = Outer(name="moments", shape=(d, d), l2_bound=1.0)
+        squares = Dense(
+            name="squares", width=d * self.n_groups, l2_bound=s.squares_norm / math.sqrt(d), nonnegative=True
+        )
+        moments = Outer(name="moments", shape=(d, d), groups=self.n_groups, l2_bound=1.0)
         steps = [
             step("lengths", s.lengths_share, lengths, classes),
             step("mean", s.mean_share, Dense(name="mean", width=d, l2_bound=1.0)),
-            step("spreads", s.spreads_share, Hot(name="spreads", width=s.cells)),
+            step("spreads", s.spreads_share, Hot(name="spreads", width=s.cells * self.n_groups)),
             step("squares", s.squares_share, squares),
-            step("moments", s.moments_share if has_target else s.moments_share_without_target, moments),
+            step("moments", s.moments_share if self.n_classes > 1 else s.moments_share_without_target, moments),
         ]
-        if has_target:
+        if self.has_teacher:
             bound = error_bound(self.n_weights) * math.sqrt(1 + s.intercept**2)
             gradient = Outer(name="gradient", shape=(self.n_weights, d + 1), l2_bound=bound)
             steps.append(step("teacher", s.gradients_share, gradient, uses=s.gradients))
-        if self.n_classes == 2:
-            steps.append(step("scores", s.scores_share, Hot(name="scores", width=s.cells)))
+        if self.by_class is not None:
+            evidence = Outer(name="evidence", shape=(4, 4), groups=self.n_groups, l2_bound=1.0)
+            steps.append(step("evidence", s.evidence_share, evidence))
         if self.n_classes > 2:
             means = Outer(name="means", shape=(1, d), groups=self.n_classes, l2_bound=1.0)
-            steps.append(step("means", s.class_means_share, means))
+            steps.append(step("means", s.class_means_share + (0 if self.has_teacher else s.gradients_share), means))
         return tuple(steps)

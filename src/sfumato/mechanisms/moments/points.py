@@ -27,22 +27,30 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Rows as vectors from the centre of a frame, the long ones shortened to norm 1."""
+    """Rows as vectors from the centre of a frame."""
 
     encoder: Encoder
     frame: Frame
 
     def __call__(self, batch: Batch) -> Floats:
         """Each row alone decides its vector."""
-        vectors = self.frame.inward(self.encoder(batch))
-        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1.0))
+        return self.frame.inward(self.encoder(batch))
+
+
+def shortened(vectors: Floats) -> Floats:
+    """Vectors of norm at most 1."""
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1.0))
+
+
+def directions(vectors: Floats) -> Floats:
+    """Vectors of norm 1, but for those without a length."""
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 
 
 def quantile_of_counts(counts: Floats, part: float) -> float:
-    """Where this part of the noisy counts lies below, as a fraction of the range; never zero."""
+    """At how many cells this part of the noisy counts lies below; never zero."""
     upto = np.maximum.accumulate(np.cumsum(counts))
-    total = max(float(upto[-1]), 1e-9)
-    return float(np.searchsorted(upto, part * total) + 1) / len(counts) if upto[-1] > 0 else 1.0
+    return float(np.searchsorted(upto, part * upto[-1]) + 1) if upto[-1] > 0 else float(len(counts))
 
 
 def number_entries(schema: Schema) -> Integers:

@@ -17,14 +17,14 @@ class MomentsSettings:
     lengths_share: float = 0.04
     classes_share: float = 0.75  #: of that, the part for the classes
     mean_share: float = 0.04  #: for the mean of all rows
-    spreads_share: float = 0.01  #: for the distances from that mean
+    spreads_share: float = 0.03  #: for the distances from that mean, by class where there are two
     squares_share: float = 0.18  #: for the square of each entry
-    moments_share: float = 0.08  #: for the second moments
+    moments_share: float = 0.12  #: for the second moments
     moments_share_without_target: float = 0.50  #: for the second moments where there is nothing else to learn
     gradients_share: float = 0.64  #: for the gradients of the classifier, together
-    scores_share: float = 0.01  #: for the scores of the classifier, with two classes
+    evidence_share: float = 0.03  #: for what score, length and direction say together, with two classes
     class_means_share: float = 0.20  #: for the means of the classes, where there are more than two
-    cells: int = 64  #: cells of each histogram of lengths, distances or scores
+    cells: int = 64  #: cells of each histogram of lengths
     gradients: int = 8  #: how many gradients are asked for. The noise of all together does not depend on it
     #: the entry of the intercept: small, because it takes from the bound that rows of norm 1 share with it
     intercept: float = 0.3
@@ -34,6 +34,12 @@ class MomentsSettings:
 
     #: rows beyond this quantile of the lengths are shortened to it: less noise for all against a bias in some
     clip_quantile: float = 0.5
+    shortest: float = 1e-3  #: lengths below this part of the longest are counted as one
+    steepness: float = 3.0  #: labels are this much surer than noisy scores alone would make them: real labels are
+    #: length and direction count if they set the classes apart by this part of what the linear score does, squared
+    least_evidence: float = 0.5
+    evidence_range: float = 2.5  #: what they say is cut off at this many standard deviations
+    least_class_variance: float = 0.1  #: along any axis a class varies at least by this part of all rows
     above_noise: float = 1.02  #: an eigenvalue counts from this multiple of the largest one that noise alone would have
     least_variance: float = 0.1  #: the variance of an entry is at least this part of the mean variance
     most_explained: float = 0.9  #: factors explain at most this part of the variance of an entry
@@ -43,8 +49,6 @@ class MomentsSettings:
     hessian_doubt: float = 0.3  #: how wrong that Hessian may be, relative to itself
     #: the prior of the weights is such that scores have about this standard deviation: log-odds do
     score_deviation: float = 3.0
-    #: scores are counted up to this many of the standard deviations that the Gaussian predicts
-    score_range: float = 5.0
     #: the mean of a number lies at least this many standard deviations within its bounds: as far as that of a Gaussian
     #: that is cut at its middle
     least_mean: float = 1 / math.sqrt(2 * math.pi)

@@ -1,4 +1,4 @@
-"""A linear classifier from a few noisy gradients over all rows, and how its scores are spread. No doors: noisy numbers alone.
+"""A linear classifier from a few noisy gradients over all rows. No doors: noisy numbers alone.
 
 The Hessian is known without asking: it is computed on rows of the fitted Gaussian. So each noisy gradient is a noisy linear
 equation for the weights, and the answer is the posterior mean of the weights given all equations (a Wiener filter).
@@ -8,14 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, stats
+from scipy import linalg
 
 from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.common.logistic import error_slopes, probabilities
-from sfumato.mechanisms.common.simplex import to_simplex
-
-#: Of a Gaussian, these parts lie below the mean less and plus one standard deviation.
-_LOW, _HIGH = float(stats.norm.cdf(-1.0)), float(stats.norm.cdf(1.0))
 
 
 @dataclass(frozen=True)
@@ -59,28 +55,3 @@ class Posterior:
             covariance = linalg.inv(prior_precision + (hessian * precision) @ hessian)
             means.append(covariance @ (hessian @ weighted))
         return np.stack(means)
-
-
-@dataclass(frozen=True)
-class ScoreScale:
-    """The mean and standard deviation of the scores, and the deviation that the Gaussian predicts."""
-
-    mean: float
-    deviation: float
-    predicted: float
-
-    def of(self, scores: Floats) -> Floats:
-        """Scores of the Gaussian's rows, moved so that they are spread as the measured ones."""
-        return np.asarray(self.mean + scores * (self.deviation / self.predicted))
-
-
-def fit_score_scale(counts: Floats, *, predicted: float, score_range: float) -> ScoreScale:
-    """From noisy counts of the scores: from the middle two thirds of them, because the tails are mostly noise.
-
-    Cells have one width, on both sides of 0, and end at `score_range` of the standard deviations that the Gaussian
-    predicts.
-    """
-    below = np.r_[0.0, np.cumsum(to_simplex(counts, total=max(float(counts.sum()), 1.0)))]
-    below = below / below[-1] + 1e-9 * np.arange(len(below))
-    low, high = np.interp([_LOW, _HIGH], below, predicted * score_range * np.linspace(-1.0, 1.0, len(below)))
-    return ScoreScale(float(low + high) / 2, max(float(high - low) / 2, 0.1 * predicted), predicted)
