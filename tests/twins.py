@@ -230,7 +230,7 @@ def leaves_persons_apart(monkeypatch):
 
 def tears_persons_at_the_ends_of_batches(monkeypatch):
     """Whoever has rows in two batches is clipped in each of them."""
-    monkeypatch.setattr("sfumato.private.view.of_whole_persons", lambda batches: batches)
+    monkeypatch.setattr("sfumato.private.engines.task.of_whole_persons", lambda batches: batches)
 
 
 def leaves_codes_as_the_map_gave_them(monkeypatch):
