@@ -187,11 +187,11 @@ class NeverThrowsTheLast(Primitives):
 def tosses_no_coins(monkeypatch):
     """Every row is in the first mixtures, as many as its coins would have given it: nothing is drawn."""
 
-    def first_ones(step, primitives, *, count_rows):
+    def first_ones(step, primitives, *, key):
         each = max(1, round(step.sampling.rate * step.mixtures))
         return lambda first, n: (np.repeat(np.arange(n), each), np.tile(np.arange(each), n))
 
-    monkeypatch.setattr("sfumato.private.view.members_of", first_ones)
+    monkeypatch.setattr("sfumato.private.engines.task.members_of", first_ones)
 
 
 def counts_outside_its_table(monkeypatch):
