@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import scale_page
 from utility import ROWS, select
 from zoo.figures import AUTO, HISTOGRAMS, REAL, Figures, gather, spread
 from zoo.page import PRESENT
@@ -155,6 +156,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     "zoo-cases": lambda: str(len(_zoo())),
     "zoo-beaten": lambda: str(sum(bool(f.beaten_by) for f in _zoo().values())),
     "loss-of-fewer-rows": _loss_of_fewer_rows,
+    **scale_page.FIGURES,
 }
 
 
@@ -259,6 +261,7 @@ TABLES: dict[str, Callable[..., Iterator[str]]] = {
     "zoo": _zoo_table,
     "missing": _missing,
     "sound": _sound,
+    **scale_page.TABLES,
 }
 
 
