@@ -24,7 +24,7 @@ class LimitedSource:
 
     Ids are exact bytes (`ids.py`), and persons are told apart by a keyed 128-bit hash of these. The key is secret and
     new for each object, so nobody can prepare two ids that meet; by chance, any two of a billion persons meet with
-    probability below 1e-20, and then share one limit. The draw takes some 80 bytes for each row, and 8 when made.
+    probability below 1e-20, and then share one limit. The draw takes some 150 bytes for each row, and 8 when made.
     """
 
     def __init__(self, source: Source, *, person: str, max_rows: int, key: bytes | None = None) -> None:
