@@ -138,7 +138,8 @@ def main() -> None:
             write_rows(Path(folder), rows=options.rows, columns=options.columns, files=options.files)
         for _ in range(options.rounds):
             for engine in options.engines:
-                shape = {"rows": options.rows, "columns": options.columns, "dataset": options.dataset}
+                made = {"rows": options.rows, "columns": options.columns}
+                shape = {"dataset": options.dataset} if options.dataset else {**made, "dataset": ""}
                 asked = json.dumps({**shape, "folder": folder, "engine": engine})
                 done = subprocess.run(
                     [sys.executable, __file__, "--child", asked], stdout=subprocess.PIPE, text=True, check=True

@@ -199,7 +199,7 @@ class _Process:
         environment = {
             **os.environ,
             **dict.fromkeys(_THREADS, "1"),
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
         }
         command = [sys.executable, "-P", "-m", worker.__name__, str(theirs.fileno())]
         nowhere = subprocess.DEVNULL
