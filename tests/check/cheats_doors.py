@@ -25,6 +25,7 @@ from sfumato.errors import PlanError
 from sfumato.extending import register
 from sfumato.mechanisms import IndependentHistograms
 from sfumato.private import doors_only as kernel_doors
+from sfumato.private.engines.task import Task
 from sfumato.private.intake.sensitive import open_batches
 from sfumato.private.view import View
 from sfumato.public.plan.doors import Measured
@@ -190,7 +191,7 @@ class FindsTheViewInTheKernel(Plain):
 
 @caught_by(ANSWERS)
 class ClimbsTheFrames(Plain):
-    """From a map up to the frame of the View."""
+    """From a map up to the frame of the task."""
 
     def measure(self, view, schema):
         found = []
@@ -199,7 +200,7 @@ class ClimbsTheFrames(Plain):
             frame = sys._getframe()
             while frame is not None:
                 here = frame.f_locals.get("self")
-                if isinstance(here, View) and "piece" in frame.f_locals:
+                if isinstance(here, Task) and "piece" in frame.f_locals:
                     found.append(frame.f_locals["piece"].n_rows)
                 frame = frame.f_back
             return per_record(batch)
@@ -216,7 +217,7 @@ class WeighsByTheNumberOfRows(Plain):
         def climbing(batch, per_record):
             frame, n_rows = sys._getframe(), None
             while frame is not None and n_rows is None:
-                if isinstance(frame.f_locals.get("self"), View) and "piece" in frame.f_locals:
+                if isinstance(frame.f_locals.get("self"), Task) and "piece" in frame.f_locals:
                     n_rows = frame.f_locals["piece"].n_rows
                 frame = frame.f_back
             odd_number = n_rows is not None and n_rows % 2
