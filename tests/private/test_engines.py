@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato import Column, Schema, Sensitive
-from sfumato.errors import ContractError, EngineError
+from sfumato.errors import ContractError, EngineError, SourceError
 from sfumato.private.engines import cluster, local, part, worker
 from sfumato.private.engines.choose import engine_of
 from sfumato.private.engines.here import HERE
@@ -439,6 +439,72 @@ def test_a_map_that_cannot_travel_runs_here_with_a_sentence(engine, monkeypatch)
     assert len(sentences) == 1
     assert "cannot be sent" in sentences[0]
     assert all(np.array_equal(there[name], values) for name, values in here.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [20, 4000])
+def test_what_is_said_of_a_map_does_not_tell_how_many_rows_there_are(rows, monkeypatch) -> None:
+    monkeypatch.setattr(local, "_MANY_CELLS", 300)
+    view = one_sum(Local(2), rows_of(rows))
+    with pytest.warns(UserWarning, match="cannot be sent") as said:
+        view.noisy_sum("sum", partial(_with_a_lock, threading.Lock()))
+    assert len(said) == 1
+    view.close()
+
+
+def one_sum(engine, data, *, uses=2):
+    schema = Schema(columns=COLUMNS)
+    plan = make_plan(
+        (Step(name="sum", blocks=(X,), uses=uses),), budget=Budget(50.0, 1e-6), unit=schema.unit, rows=None
+    )
+    private = data if isinstance(data, Sensitive) else Sensitive.read(data, schema)
+    return View(private, plan=plan, primitives=Primitives(NoiseSource(research_seed=1)), schema=schema, engine=engine)
+
+
+class FailsOnce(ArraySource):
+    """A source that breaks off in the middle of its first pass."""
+
+    failed = False
+
+    def chunks(self, names, *, rows):
+        for at, chunk in enumerate(super().chunks(names, rows=500)):
+            if at == 5 and not self.failed:
+                self.failed = True
+                raise SourceError("the disk is away")
+            yield chunk
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["source", "interrupt"])
+def test_rows_count_once_also_for_a_mechanism_that_goes_on_after_a_fault(fault, monkeypatch) -> None:
+    """A twin would have sent half of the rows twice, or would take the answer to another question for this one."""
+    raw = rows_of(4000)
+    exact = one_sum(HERE, raw, uses=3)
+    monkeypatch.setattr(local, "_MANY_CELLS", 300)
+    monkeypatch.setattr(local, "_PART", 1)
+    source = FailsOnce(raw) if fault == "source" else ArraySource(raw)
+    view = one_sum(Local(2), Sensitive(source, schema=Schema(columns=COLUMNS)), uses=3)
+    if fault == "interrupt":
+        real, calls = local._Process.answer, []
+
+        def interrupted(self):
+            calls.append(self)
+            if len(calls) == 1:
+                raise KeyboardInterrupt
+            return real(self)
+
+        monkeypatch.setattr(local._Process, "answer", interrupted)
+    with pytest.raises((SourceError, KeyboardInterrupt)):
+        view.noisy_sum("sum", _twice_x)
+    again = view.noisy_sum("sum", numbers)["x"].values
+    for _ in range(2):
+        here = exact.noisy_sum("sum", numbers)["x"].values
+    assert abs(again - here) < 2, "the same sum, but for the noise of another draw"
+    view.close()
+
+
+def _twice_x(batch):
+    return {"x": 0.5 * batch["x"] + 0.5}
 
 
 @pytest.mark.parametrize("asked", ["locally", "local:x", "local:0", "flink", 7])

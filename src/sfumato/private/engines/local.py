@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from multiprocessing import Pipe
 from typing import Any
@@ -91,13 +92,13 @@ class LocalRows(RowsHere):
         """Add a column to the rows, wherever they are."""
         row_map = super().prepare(name, per_record)
         self._prepared.append((name, per_record, row_map.digest))
-        if self._workers:
-            self._ask("prepare", name, per_record, row_map.digest)
+        if self._travels("prepare", self._prepared[-1]) and self._workers:
+            self._ask("prepare", *self._prepared[-1])
         return row_map
 
     def reduced(self, task: Task, row_map: RowMap) -> Sums:
         """The sums of a task over all rows."""
-        if self._processes > 1 and not self._is_read:
+        if self._travels("reduced", (task,)) and not self._is_read:
             self._distribute()
         private_sums = self._ask("reduced", task) if self._workers else None
         return super().reduced(task, row_map) if private_sums is None else reduce(added, private_sums)
@@ -121,23 +122,46 @@ class LocalRows(RowsHere):
             process.end()
         self._workers.clear()
 
+    def _travels(self, name: str, asked: tuple[Any, ...]) -> bool:
+        """Whether a map can be sent to processes. It is tried however few rows there are: what is said follows from maps alone."""
+        try:
+            if self._processes > 1:
+                travelling(name, asked)
+        except CANNOT_TRAVEL:
+            self._come_home()
+            self.remarks.append(STAYS_HERE)
+        return self._processes > 1
+
+    @contextmanager
+    def _or_nothing(self) -> Iterator[None]:
+        """Whatever goes wrong, processes with some of the rows, or with an answer that nobody has read, are not asked again."""
+        try:
+            yield
+        except BaseException:
+            self._end_processes()
+            self._private_kept.clear()
+            self._is_read = False
+            raise
+
     def _distribute(self) -> None:
+        with self._or_nothing():
+            self._read_and_hand_out()
+
+    def _read_and_hand_out(self) -> None:
         """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here."""
         per_row = sum(int(np.prod(values.shape[1:])) for values in self.public.values())
         n_cells, private_waiting = 0, list[list[Piece]]()
         for turn, private_part in enumerate(whole_parts(pieces_of(self._data, self))):
             n_cells += sum(piece.n_rows for piece in private_part) * per_row
             private_waiting.append([self.packed(piece) for piece in private_part])
-            if (
-                not self._workers and self._processes > 1 and n_cells > _MANY_CELLS // 3
-            ):  # they are ready when they are needed
+            if not self._workers and n_cells > _MANY_CELLS // 3:  # they are ready when they are needed
                 self._start()
-            if n_cells > _MANY_CELLS and self._processes > 1:
+            if n_cells > _MANY_CELLS:
                 first = turn + 1 - len(private_waiting)
                 for at, private_pieces in enumerate(private_waiting, start=first):
                     self._workers[at % len(self._workers)].tell(travelling("keep", (private_pieces,)))
                 private_waiting.clear()
-        if n_cells <= _MANY_CELLS or self._processes == 1:
+        if n_cells <= _MANY_CELLS:
             self._end_processes()
             for private_pieces in private_waiting:
                 for private_piece in private_pieces:
@@ -145,11 +169,7 @@ class LocalRows(RowsHere):
         self._is_read = True
 
     def _start(self) -> None:
-        try:
-            prepared = [travelling("prepare", column) for column in self._prepared]
-        except CANNOT_TRAVEL:
-            self._come_home()
-            return
+        prepared = [travelling("prepare", column) for column in self._prepared]
         begin = travelling("begin", (self.schema, room.MOST_BYTES // self._processes))
         self._workers = [_Process() for _ in range(self._processes)]
         for process in self._workers:
@@ -158,15 +178,15 @@ class LocalRows(RowsHere):
                 process.tell(message)
 
     def _ask(self, name: str, *arguments: Any) -> list[Any] | None:
-        """What all processes answer; None where a map cannot travel, and the rows are read here again."""
-        try:
-            message = travelling(name, arguments)
-        except CANNOT_TRAVEL:
-            self._come_home()
-            return None
-        for process in self._workers:
-            process.send(message)
-        answers = [process.answer() for process in self._workers]
+        """What all processes answer; None where they cannot read a map, and the rows are read here again.
+
+        Nothing is said of that: there are processes only where there are many rows, and how many there are is private.
+        """
+        message = travelling(name, arguments)
+        with self._or_nothing():
+            for process in self._workers:
+                process.send(message)
+            answers = [process.answer() for process in self._workers]
         if any(kind == worker.UNREADABLE for kind, _ in answers):
             self._come_home()
             return None
@@ -184,7 +204,6 @@ class LocalRows(RowsHere):
         """Go on in this process alone."""
         self.close()
         self._processes, self._is_read = 1, False
-        self.remarks.append(STAYS_HERE)
 
 
 def _together(private_counts: Sequence[Texts], names: Sequence[str]) -> Texts:
