@@ -4,6 +4,7 @@ import dataclasses
 import json
 import typing
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -61,17 +62,23 @@ def register(cls: M) -> M:
     """Make a mechanism known by its name, so that releases made with it can be loaded."""
     if cls.name in BASELINES:
         raise PlanError(why_no_mechanism(cls.name))
-    _REGISTRY[cls.name] = cls
+    _known()[cls.name] = cls
     return cls
+
+
+def _known() -> dict[str, type[Mechanism]]:
+    """All mechanisms by name. The package's own register themselves as they are imported: at the first question."""
+    import_module("sfumato.mechanisms")
+    return _REGISTRY
 
 
 def registered(name: str) -> type[Mechanism]:
     """The mechanism class of that name."""
     if name in BASELINES:
         raise PlanError(why_no_mechanism(name))
-    if name not in _REGISTRY:
-        raise PlanError(f"there is no mechanism {name!r}. Known: {', '.join(sorted(_REGISTRY))}.")
-    return _REGISTRY[name]
+    if name not in _known():
+        raise PlanError(f"there is no mechanism {name!r}. Known: {', '.join(registered_names())}.")
+    return _known()[name]
 
 
 def mechanism_for(name: str, schema: Schema | str | Path) -> Mechanism:
@@ -115,7 +122,7 @@ def refuse_learner(mechanism: Mechanism) -> None:
 
 def learner_names() -> tuple[str, ...]:
     """The names of all learners."""
-    return tuple(name for name in sorted(_REGISTRY) if issubclass(_REGISTRY[name], Learner))
+    return tuple(name for name in registered_names() if issubclass(_known()[name], Learner))
 
 
 def settings_of(mechanism: Named) -> dict[str, Any]:
@@ -172,4 +179,4 @@ def made_from(cls: Any, body: Any, *, what: str, is_group: bool = False) -> Any:
 
 def registered_names() -> tuple[str, ...]:
     """The names of all mechanisms."""
-    return tuple(sorted(_REGISTRY))
+    return tuple(sorted(_known()))

@@ -1,6 +1,7 @@
 """The command line: what each command answers, and that each bad input ends in a sentence with nothing left behind."""
 
 import errno
+import inspect
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from typer.main import get_command
 
 from command_line import SCHEMA, answer_of, patients, release_it, run
 from sfumato.cli import app
+from sfumato.cli.listing import every_command
 from sfumato.cli.refusals import refusing
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark.datasets import CATALOGUE, find
@@ -322,22 +324,33 @@ def test_plan_and_release_refuse_alike(place, options, said):
     assert not left_behind(place)
 
 
-def commands_of(group, above=()):
-    """Every command, with its whole name."""
-    for name, command in group.commands.items():
-        inner = getattr(command, "commands", None)
-        yield from [((*above, name), command)] if inner is None else commands_of(command, (*above, name))
-
-
 def test_every_command_refuses_and_stops_alike():
     """Those of groups, too: a refusal is a sentence, and a stop is no trace."""
-    found = dict(commands_of(get_command(app)))
-    assert {("release",), ("keys", "new"), ("account", "dpmix"), ("data", "list")} <= set(found)
+    found = dict(every_command("sfumato", get_command(app)))
+    assert {"sfumato release", "sfumato keys new", "sfumato account dpmix", "sfumato data list"} <= set(found)
     for name, command in found.items():
         layers = [command.callback]
         while hasattr(layers[-1], "__wrapped__"):
             layers.append(layers[-1].__wrapped__)
         assert refusing(print).__code__ in [layer.__code__ for layer in layers], name
+
+
+@pytest.mark.parametrize("word", ["--version", "--help"])
+def test_the_first_words_import_nothing_that_takes_seconds(word):
+    """Whoever asks what there is does not wait for accountants, learners and compilers."""
+    slow = ("numpy", "pandas", "pyarrow", "scipy", "dp_accounting", "numba", "sklearn", "torch", "lightgbm")
+    asking = f"import sys; sys.argv = ['sfumato', {word!r}]; from sfumato.cli import main\ntry: main()\nexcept SystemExit: pass"
+    listing = f"{asking}\nprint('imported:', [name for name in {slow} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    assert "imported: []" in done.stdout
+
+
+def test_the_list_of_commands_has_their_own_help():
+    """It is read from the source, so that nothing is imported."""
+    group = get_command(app)
+    for name, listed in group.listed.items():
+        if not listed.group:
+            assert listed.help_of(name) == inspect.cleandoc(group.load(name).callback.__doc__)
 
 
 def test_usage_is_exit_code_two(place):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.errors import DAMAGED, ModelError, ReleaseError
+from sfumato.errors import ModelError, ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.folder import contents
 from sfumato.folder.disk import NewFolder, whole_folder
@@ -25,6 +25,7 @@ from sfumato.present.model_report import public_model_report
 from sfumato.present.report import public_report
 from sfumato.public.certificate.certificate import NAME, Certificate
 from sfumato.public.certificate.layout import Section, as_html
+from sfumato.public.damaged import DAMAGED
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema

@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.errors import DAMAGED, ModelError, ReleaseError
+from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder.contents import bytes_of, member_of, members_of, read_header, refuse_not_plain
 from sfumato.folder.disk import writing
 from sfumato.model import Synthetic
 from sfumato.pieces import joined, piece_sizes
+from sfumato.public.damaged import DAMAGED
 
 TABLE, ARRAYS = "synthetic.parquet", "synthetic.npz"
 #: What rows are written to.

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sfumato.errors import DAMAGED, SfumatoError, SourceError
+from sfumato.errors import SfumatoError, SourceError
+from sfumato.public.damaged import DAMAGED
 
 
 @contextmanager

@@ -17,10 +17,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.errors import DAMAGED, SourceError
+from sfumato.errors import SourceError
 from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.remote import RemotePath
 from sfumato.private.intake.values import Coded, UnreadableTypeError, Values
+from sfumato.public.damaged import DAMAGED
 
 
 class ArraySource:
