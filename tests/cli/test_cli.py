@@ -335,6 +335,18 @@ def test_every_command_refuses_and_stops_alike():
         assert refusing(print).__code__ in [layer.__code__ for layer in layers], name
 
 
+def test_words_come_back_as_they_went_in(place):
+    """Code that is written on the release runs on the private file, whatever the format."""
+    rows = pd.read_csv("patients.csv")
+    rows.assign(ill=np.where(rows["ill"], "Yes", "No")).to_csv("patients.csv", index=False)
+    Path("schema.toml").write_text(SCHEMA.replace('"boolean"', '"boolean"\ntrue = ["Yes"]\nfalse = ["No"]'))
+    assert release_it("--method", "independent-histograms").exit_code == 0
+    assert run("verify", "out").exit_code == 0
+    assert run("sample", "out", "-n", 50, "--out", "more.csv").exit_code == 0
+    for table in (pd.read_parquet("out/synthetic.parquet"), pd.read_csv("more.csv")):
+        assert set(table["ill"].dropna()) == {"Yes", "No"}
+
+
 @pytest.mark.parametrize("word", ["--version", "--help"])
 def test_the_first_words_import_nothing_that_takes_seconds(word):
     """Whoever asks what there is does not wait for accountants, learners and compilers."""

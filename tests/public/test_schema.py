@@ -214,6 +214,8 @@ def test_words_for_true_and_false_are_read_and_change_no_other_digest() -> None:
     assert told["a"].true_words == ("Y", "ja", "1")
     assert told["a"].false_words == ("N", "false")
     assert told.digest() != plain.digest()
+    assert list(told["a"].decode(np.array([0, 1]))) == ["N", "Y"]
+    assert list(plain["a"].decode(np.array([0, 1]))) == [False, True]
     assert set(plain.to_json()["columns"][0]) == {"name", "kind", "missing", "categories"}
     assert plain.digest() == "f51cbd34f22670d9f5ef81d31bf5be236757d633fece64cadabaf202fcc56504"
     with pytest.raises(SchemaError, match="tuple of texts"):

@@ -31,7 +31,7 @@ def _misfit(values: "pd.Series[Any]", column: Column) -> str | None:
     is_date = column.kind == "datetime" and pd.api.types.is_datetime64_dtype(values.dtype)
     if isinstance(wanted, pd.CategoricalDtype):
         held = values.dtype
-        if not isinstance(held, pd.CategoricalDtype) or list(held.categories) != list(column.categories):
+        if not isinstance(held, pd.CategoricalDtype) or list(held.categories) != list(column.written):
             return "has other categories than the schema"
     elif values.dtype != wanted and not is_date:
         return "is of another type than the schema"

@@ -69,7 +69,8 @@ def _bound_of(column: str, kind: str, value: Any, *, clock: time) -> float:
 class Column:
     """One column. `datetime` bounds are seconds since 1970-01-01 UTC; dates, and texts such as "2021-01-31", become that.
 
-    `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words.
+    `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words, and the first
+    of each is what a release writes.
     `special` numbers are codes and no amounts: 999 for "not asked". A row that holds one has the place of a missing value,
     and such rows are released as `special_as`, the first of them, unless missing values are declared besides.
     `decimals` is how many a released number has. `depends_on` names the columns that this one is a function of;
@@ -291,6 +292,18 @@ class Column:
         special = {"special_as": self.special_as} if self.special else {}
         return {"name": self.name, "kind": self.kind, "missing": self.missing, **plain, **special}
 
+    @property
+    def written(self) -> tuple[Any, ...]:
+        """What a release writes for each category: a word as it came in, where the schema says which words these are.
+
+        >>> Column(name="ill", kind="boolean", true_words=("Yes",), false_words=("No",)).written
+        ('No', 'Yes')
+        """
+        if self.kind != "boolean":
+            return self.categories
+        words = [next((word for word in said if word.strip()), None) for said in (self.false_words, self.true_words)]
+        return (False, True) if None in words else tuple(words)
+
     def decode(self, values: NDArray[Any]) -> "pd.Series[Any]":
         """Encoded values as a reader wants to see them: whole numbers, dates, category names."""
         if self.kind == "image":
@@ -298,10 +311,9 @@ class Column:
         if self.is_coded:
             codes = np.clip(values.astype(np.int64), 0, self.size - 1)
             codes = np.where(codes < len(self.categories), codes, -1)  # pandas' own code of what is missing
-            if self.kind == "boolean":
-                is_true = np.array([category == "true" for category in self.categories])[codes]
-                return pd.Series(pd.arrays.BooleanArray(is_true, codes < 0), name=self.name)
-            named = pd.Categorical.from_codes(codes, pd.Index(list(self.categories)), ordered=self.kind == "ordinal")
+            if self.written == (False, True):
+                return pd.Series(pd.arrays.BooleanArray(codes == 1, codes < 0), name=self.name)
+            named = pd.Categorical.from_codes(codes, pd.Index(list(self.written)), ordered=self.kind == "ordinal")
             return pd.Series(named, name=self.name)
         numbers = pd.Series(np.clip(values.astype(np.float64), self.low, self.high), name=self.name)
         if self.kind == "integer":
