@@ -39,7 +39,7 @@ class KeptRows(Batches):
         """Add a column, or work on from one of that name. Rows that are kept get it at once."""
         row_map = super().prepare(name, per_record)
         for at, private_piece in enumerate(self._private_kept):
-            private_column = self.column(private_piece, name, row_map)
+            private_column = self.packed_column(private_piece, name, row_map)
             joined = self._room.joined(private_piece.batch, name, private_column)
             self._private_kept[at] = replace(private_piece, batch=joined)
         return row_map
