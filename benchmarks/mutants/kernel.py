@@ -176,12 +176,24 @@ KERNEL = (
         tests=("tests/private/test_doors.py", "-k", "past_the_largest"),
     ),
     _mutant(
+        "codes of whole types that stand still pass for rising",
+        "a row that repeats a code counts twice there",
+        (_CLIP, "rises &= values[i, j] > values[i, j - 1]", "rises &= values[i, j] >= values[i, j - 1]"),
+        tests=("tests/private/test_doors.py", "-k", "whole_types"),
+    ),
+    _mutant(
+        "of codes that rise the last is not looked at",
+        "a row counts in somebody else's memory",
+        (_CLIP, "(values[i, 0] >= 0 and values[i, -1] < width)", "(values[i, 0] >= 0 and values[i, 0] < width)"),
+        tests=("tests/private/test_doors.py", "-k", "whole_types"),
+    ),
+    _mutant(
         "weights twice as large",
         "a weighted row is too long",
         (
             _CLIP,
-            "return tuple(math.isqrt(n_hot * units**2 // max(codes, 1))",
-            "return tuple(2 * math.isqrt(n_hot * units**2 // max(codes, 1))",
+            "return np.array([math.isqrt(n_hot * units**2 // max(codes, 1))",
+            "return np.array([2 * math.isqrt(n_hot * units**2 // max(codes, 1))",
         ),
         tests=("tests/private/test_doors.py", "-k", "weight"),
     ),

@@ -155,8 +155,7 @@ def put_rows(folder: NewFolder, pieces: Iterator[Synthetic], n_rows: int) -> Syn
     first = next(pieces)
     name = file_name(first)
     with folder.file(name) as file, rows_writer(name, file, n_rows) as writer:
-        for piece in itertools.chain([first], pieces):
-            writer.add(piece)
+        writer.add_all(itertools.chain([first], pieces))
     return first
 
 

@@ -7,7 +7,8 @@ import math
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any, Self
@@ -57,6 +58,17 @@ class RowsWriter(abc.ABC):
     @abc.abstractmethod
     def add(self, piece: Synthetic) -> None:
         """Write the next rows."""
+
+    def add_all(self, pieces: Iterable[Synthetic]) -> None:
+        """Write all of them, each while the next one is made: writing and hashing leave the interpreter free."""
+        with ThreadPoolExecutor(1) as beside:
+            written: Future[None] | None = None
+            for piece in pieces:
+                if written is not None:
+                    written.result()
+                written = beside.submit(self.add, piece)
+            if written is not None:
+                written.result()
 
     def __enter__(self) -> Self:
         return self

@@ -55,8 +55,7 @@ def sample(
         first = next(pieces)
         _refuse_other_suffix(first, out)
         with whole_file(out) as file, _writer(out, file, n_rows) as writer:
-            for piece in itertools.chain([first], pieces):
-                writer.add(piece)
+            writer.add_all(itertools.chain([first], pieces))
     payload = {"out": str(out), "rows": n_rows, "seed": drawn_seed}
     answer(payload, as_json=as_json, show=lambda console: _show(console, f"{n_rows:,} rows", out))
 

@@ -1,7 +1,8 @@
 """The default: processes on all cores of this machine. One process where the data is small, so that small tables pay nothing.
 
-The driver reads, encodes and packs; each process keeps every n-th part of the rows, and adds up its own. Processes are started
-as programs of their own, not as copies of this one, so that a script needs no main guard and no thread is torn.
+Each process keeps some of the rows and adds up its own. Rows of local files it reads itself, a stretch of them; all others the
+driver reads, encodes, packs and hands out in turn. Processes are started as programs of their own, not as copies of this one, so
+that a script needs no main guard and no thread is torn.
 """
 
 import operator
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
+from itertools import accumulate
 from multiprocessing import Pipe
 from typing import Any
 
@@ -22,7 +24,8 @@ from sfumato.errors import EngineError, PrivacyError
 from sfumato.private.engines import worker
 from sfumato.private.engines.here import RowsHere
 from sfumato.private.engines.task import Task, Texts, added
-from sfumato.private.intake.sensitive import Sensitive
+from sfumato.private.intake.sensitive import Sensitive, open_stretches, require_same_files
+from sfumato.private.intake.source import Source
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows import room
@@ -144,12 +147,28 @@ class LocalRows(RowsHere):
             raise
 
     def _distribute(self) -> None:
-        with self._or_nothing():
-            self._read_and_hand_out()
-
-    def _read_and_hand_out(self) -> None:
-        """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here."""
         per_row = sum(int(np.prod(values.shape[1:])) for values in self.public.values())
+        try:
+            with self._or_nothing():
+                stretches = open_stretches(self._data, stretches=self._processes, least=_MANY_CELLS // per_row)
+                if stretches:
+                    self._let_read(stretches)
+                else:
+                    self._read_and_hand_out(per_row)
+        except _UnreadableError:
+            self._come_home()
+
+    def _let_read(self, stretches: Sequence[Source]) -> None:
+        """Every process reads the rows of its own stretch, and is told how many lie before them."""
+        self._start()
+        private_rows = self._answers([travelling("read", (source,)) for source in stretches])
+        require_same_files(self._data)
+        for process, first in zip(self._workers, accumulate(private_rows, initial=0), strict=False):
+            process.tell(travelling("begin_at", (first,)))
+        self._is_read = True
+
+    def _read_and_hand_out(self, per_row: int) -> None:
+        """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here."""
         n_cells, private_waiting = 0, list[list[Piece]]()
         for turn, private_part in enumerate(whole_parts(pieces_of(self._data, self))):
             n_cells += sum(piece.n_rows for piece in private_part) * per_row
@@ -182,14 +201,20 @@ class LocalRows(RowsHere):
 
         Nothing is said of that: there are processes only where there are many rows, and how many there are is private.
         """
-        message = travelling(name, arguments)
-        with self._or_nothing():
-            for process in self._workers:
-                process.send(message)
-            answers = [process.answer() for process in self._workers]
-        if any(kind == worker.UNREADABLE for kind, _ in answers):
+        try:
+            with self._or_nothing():
+                return self._answers([travelling(name, arguments)] * len(self._workers))
+        except _UnreadableError:
             self._come_home()
             return None
+
+    def _answers(self, messages: Sequence[bytes]) -> list[Any]:
+        """What each process answers to its own question; the first of them that refuses is heard."""
+        for process, message in zip(self._workers, messages, strict=True):
+            process.send(message)
+        answers = [process.answer() for process in self._workers]
+        if any(kind == worker.UNREADABLE for kind, _ in answers):
+            raise _UnreadableError
         for kind, error in answers:
             if kind == worker.REFUSED:
                 raise error
@@ -204,6 +229,10 @@ class LocalRows(RowsHere):
         """Go on in this process alone."""
         self.close()
         self._processes, self._is_read = 1, False
+
+
+class _UnreadableError(Exception):
+    """A process cannot make anew what it was sent."""
 
 
 def _together(private_counts: Sequence[Texts], names: Sequence[str]) -> Texts:

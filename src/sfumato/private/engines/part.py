@@ -213,7 +213,7 @@ def prepared(facts: Facts, part: Part) -> Part:
     """A part with the last of the prepared columns beside the others."""
     batches, (name, _, _) = facts.batches(), facts.prepared[-1]
     row_map = batches.maps[-1][1]
-    columns = (batches.column(piece, name, row_map) for piece in part.pieces)
+    columns = (batches.packed_column(piece, name, row_map) for piece in part.pieces)
     pieces = tuple(replace(p, batch={**p.batch, name: column}) for p, column in zip(part.pieces, columns, strict=True))
     return replace(part, pieces=pieces)
 

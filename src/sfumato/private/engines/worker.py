@@ -11,10 +11,12 @@ from typing import Any
 
 from sfumato.errors import ContractError, SfumatoError
 from sfumato.private.engines.task import Task, Texts, texts_of
+from sfumato.private.intake.sensitive import Sensitive
+from sfumato.private.intake.source import Source
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows.batches import Piece
-from sfumato.private.rows.prepared import KeptRows
+from sfumato.private.rows.prepared import KeptRows, pieces_of
 from sfumato.private.rows.room import Room
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.plan.doors import GroupOf
@@ -35,6 +37,15 @@ class Worker:
         """Add packed rows behind the others. They have the columns that were prepared so far."""
         for private_piece in pieces:
             self._rows.keep_packed(private_piece)
+
+    def read(self, source: Source) -> int:
+        """Read rows by itself, where they lie. Returns how many there are: only then is known which place they have."""
+        private_data = Sensitive(source, schema=self._rows.schema)
+        return sum(self._rows.keep(private_piece) for private_piece in pieces_of(private_data, self._rows))
+
+    def begin_at(self, first: int) -> None:
+        """So many rows lie before those that were read here."""
+        self._rows.move(first)
 
     def prepare(self, name: str, per_record: GroupOf, digest: bytes) -> None:
         """Add a column to the rows that are here."""

@@ -14,6 +14,7 @@ from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.places import local_path
 from sfumato.private.intake.source import Source
 from sfumato.private.intake.sources import open_source
+from sfumato.private.intake.stretches import stretches_of
 from sfumato.private.intake.together import brought_together
 from sfumato.private.intake.unchanged import Unchanged, fingerprint
 from sfumato.public.schema.schema import Batch, Schema, schema_of
@@ -174,6 +175,21 @@ def open_parts(sensitive: Sensitive) -> RawParts | None:
         return None if rows is None else RawParts(rows)
     rows = getattr(source.source, "parts", None)
     return None if rows is None else RawParts(rows, source.person, source.max_rows, source.key)
+
+
+def open_stretches(sensitive: Sensitive, *, stretches: int, least: int) -> list[Source]:
+    """The rows of local files in so many stretches, for as many processes; none where there are hardly so many rows.
+
+    Persons are told apart by all of their rows, so where they are the unit one process reads. For engines alone.
+    """
+    return stretches_of(_source_of(sensitive), stretches=stretches, least=least)
+
+
+def require_same_files(sensitive: Sensitive) -> None:
+    """Refuse files that came or went since the data was opened."""
+    source = _source_of(sensitive)
+    if isinstance(source, FilesSource):
+        source.require_same_files()
 
 
 def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:

@@ -22,19 +22,24 @@ class KeptRows(Batches):
         self._room = room or Room()
         self._private_kept = list[Piece]()
 
-    def keep(self, piece: Piece) -> None:
-        """Add a batch behind the others."""
+    def keep(self, piece: Piece) -> int:
+        """Add a batch behind the others. Returns how many private rows it has."""
         self.keep_packed(self.packed(piece))
+        return piece.n_rows
 
     def keep_packed(self, piece: Piece) -> None:
         """The same for one that is packed already."""
         self._private_kept.append(replace(piece, batch=self._room.keep(piece.batch)))
 
+    def move(self, first: int) -> None:
+        """Move all rows so many places on: those of another process lie before them."""
+        self._private_kept = [replace(piece, first=piece.first + first) for piece in self._private_kept]
+
     def prepare(self, name: str, per_record: GroupOf) -> RowMap:
         """Add a column, or work on from one of that name. Rows that are kept get it at once."""
         row_map = super().prepare(name, per_record)
         for at, private_piece in enumerate(self._private_kept):
-            private_column = self.column(private_piece, name, row_map)
+            private_column = self.packed_column(private_piece, name, row_map)
             joined = self._room.joined(private_piece.batch, name, private_column)
             self._private_kept[at] = replace(private_piece, batch=joined)
         return row_map
