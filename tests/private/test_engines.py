@@ -1,5 +1,6 @@
 """Whatever an engine does with the rows, the doors' sums are the same to the last bit, or there is a sentence and no sum."""
 
+import logging
 import os
 import pickle
 import signal
@@ -18,8 +19,10 @@ from sfumato import Column, Schema, Sensitive
 from sfumato.errors import ContractError, EngineError, SourceError
 from sfumato.private.engines import cluster, local, part, worker
 from sfumato.private.engines.choose import engine_of
+from sfumato.private.engines.dask import Dask
 from sfumato.private.engines.here import HERE
 from sfumato.private.engines.local import Local, LocalRows
+from sfumato.private.engines.spark import Spark
 from sfumato.private.engines.task import Task
 from sfumato.private.intake import sensitive
 from sfumato.private.intake.tables import ArraySource
@@ -31,7 +34,7 @@ from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.plan.block import Choice, Dense, Hot, Outer
 from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.plan import make_plan
-from sfumato.public.plan.step import KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.plan.step import EachRow, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 
 COLUMNS = (
     Column(name="x", kind="numeric", bounds=(-1, 1)),
@@ -459,6 +462,71 @@ def one_sum(engine, data, *, uses=2):
     )
     private = data if isinstance(data, Sensitive) else Sensitive.read(data, schema)
     return View(private, plan=plan, primitives=Primitives(NoiseSource(research_seed=1)), schema=schema, engine=engine)
+
+
+class Gossip:
+    """A map that says at a later time what it has seen: on an output, in a warning, in a log."""
+
+    def __init__(self) -> None:
+        self._seen = set()
+
+    def __call__(self, batch):
+        seen = "0.987654321" if 0.987654321 in self._seen else ""
+        print(seen)
+        os.write(2, seen.encode())
+        warnings.warn(f"seen: {seen}", stacklevel=1)
+        logging.getLogger("gossip").critical("seen: %s", seen)
+        self._seen.update(batch["x"].tolist())
+        return {"x": batch["x"]}
+
+
+def test_a_map_says_nothing_when_it_is_tried_again_either(capfd, caplog) -> None:
+    """Public rows are all that it is tried on, but it may have seen others before."""
+    view = one_sum(HERE, {name: np.append(v, {"x": 0.987654321}.get(name, "0")) for name, v in rows_of(20).items()})
+    gossip = Gossip()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            view.noisy_sum("sum", gossip)
+    assert "987" in repr(gossip._seen), "it has something to tell"
+    assert not said
+    assert "seen" not in caplog.text
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("engine", [Dask(), Spark()], ids=["dask", "spark"])
+def test_doors_that_need_one_place_say_so(engine) -> None:
+    """And start no cluster: neither needs to be installed."""
+    schema = Schema(columns=COLUMNS, unit=PrivacyUnit(relation="replace_one"), rows=30)
+    step = Step(name="reports", blocks=(X,), sampling=EachRow(), mixtures=30)
+    plan = make_plan((step,), budget=Budget(5.0, 1e-6), unit=schema.unit, rows=30)
+    private = Sensitive.read(rows_of(30), schema)
+    view = View(private, plan=plan, primitives=Primitives(NoiseSource()), schema=schema, engine=engine)
+    with pytest.warns(UserWarning, match="needs all rows in one place"):
+        view.noisy_reports("reports", numbers)
+
+
+def test_gradients_on_a_cluster_say_once_that_they_need_one_place() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    schema = Schema(columns=COLUMNS)
+    step = Step(name="g", blocks=(Dense(name="g", width=1, l2_bound=1.0),), sampling=Poisson(0.5), uses=2)
+    plan = make_plan((step,), budget=Budget(5.0, 1e-6), unit=schema.unit, rows=None)
+    found = []
+    for engine in (Parts(), HERE):
+        private = Sensitive.read(rows_of(30), schema)
+        primitives = Primitives(NoiseSource(research_seed=1))
+        view = View(private, plan=plan, primitives=primitives, schema=schema, engine=engine)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                view.noisy_gradients("g", _loss, {"w": torch.ones(1)}, device="cpu")
+        found.append(({n: v.tolist() for n, v in view.answers.integers.items()}, len(said)))
+    assert found[0][0] == found[1][0]
+    assert [n for _, n in found] == [1, 0]
+
+
+def _loss(parameters, example):
+    return (parameters["w"] * example["x"]).sum()
 
 
 class FailsOnce(ArraySource):

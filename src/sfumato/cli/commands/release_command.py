@@ -109,6 +109,7 @@ def train(
     table: option.Table = None,
     sql: option.Select = None,
     order_by: option.OrderBy = None,
+    engine: option.EngineName = "local",
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -116,6 +117,7 @@ def train(
     # Whatever can be refused is refused before a row is read.
     private_data = option.asked_data(data, table, sql, order_by)
     check_target(out, force=force)
+    chosen_engine = engine_of(engine)
     key = signing_key(sign, passphrase_file)
     schema = Schema.load(schema_file)
     budget = budget_of(epsilon, rows=schema.rows, delta=delta)
@@ -123,7 +125,8 @@ def train(
     _planned("train", chosen, schema, budget, quiet=quiet)
     stages = {**fit_stages(chosen, schema, budget), _WRITING: 1}
     with progress(title="train", stages=stages, quiet=quiet) as step:
-        trained = train_model(chosen, Sensitive.read(private_data, schema), budget, seed=seed, on_step=step)
+        private = Sensitive.read(private_data, schema)
+        trained = train_model(chosen, private, budget, seed=seed, engine=chosen_engine, on_step=step)
         step(_WRITING)
         written = write_release(trained.fitted, to=out, force=force, sign=key)
     payload = {**describe_release(written), "model": str(out)}
