@@ -26,7 +26,18 @@ ROOMS = {
     *("lab/dry_run", "lab/audit", "lab/attacks", "lab/doctor"),
 }
 STRAIGHT_LINE = {
-    *("errors", "mechanism", "model", "fitting", "fitted", "training", "synthesizing", "estimator", "extending"),
+    *(
+        "errors",
+        "mechanism",
+        "model",
+        "fitting",
+        "fitted",
+        "training",
+        "synthesizing",
+        "estimator",
+        "extending",
+        "obeying",
+    ),
 }
 
 

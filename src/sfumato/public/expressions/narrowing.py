@@ -5,7 +5,7 @@ import math
 from sfumato.public.expressions.domains import FALSE, TRUE, UNKNOWN, Domain, Domains, Some, Span, as_some, joined, met
 from sfumato.public.expressions.logic import All, AtLeastOne, Choice, Not
 from sfumato.public.expressions.nodes import SECONDS_OF_DAY, Arithmetic, Column, Constant, Node, Number, span_of
-from sfumato.public.expressions.relations import COMPARED, Compared, Missing
+from sfumato.public.expressions.relations import COMPARED, Compared, Listed, Missing
 
 NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -48,6 +48,13 @@ def narrowed(node: Node, domains: Domains, *, holds: bool = True, or_unknown: bo
         return _where_missing(node.part, domains, holds)
     if isinstance(node, Compared):
         return _where_compared(node, domains, node.sign if holds else NEGATED[node.sign], or_unknown=or_unknown)
+    if isinstance(node, Listed) and node.permitted == holds:
+        if or_unknown and any(as_some(domains[column.variable.name]).missing for column in node.columns):
+            return domains
+        found: Domains | None = domains
+        for column, places in zip(node.columns, zip(*node.left(domains), strict=True), strict=False):
+            found = None if found is None else _with(found, column, Some(frozenset(places)))
+        return found if node.left(domains) else None
     return domains
 
 

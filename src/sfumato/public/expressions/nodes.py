@@ -217,11 +217,9 @@ class Arithmetic(Node):
 
 
 def _end(function: Callable[..., float], *ends: float) -> float:
-    try:
-        value = function(*map(np.float64, ends)) if all(map(math.isfinite, ends)) else math.inf
-    except (OverflowError, ZeroDivisionError):
-        return math.inf
-    return float(value) if not np.isnan(value) else 0.0
+    with np.errstate(all="ignore"):
+        value = float(function(*map(np.float64, ends))) if all(map(math.isfinite, ends)) else math.inf
+    return 0.0 if math.isnan(value) else value
 
 
 def span_of(node: Node, domains: Domains) -> Span:

@@ -1,16 +1,18 @@
 """What is compared: two amounts, moments or words, and whether something is missing."""
 
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.public.expressions.domains import FALSE, TRUE, UNKNOWN, Domain, Domains, Some, Span, as_some
-from sfumato.public.expressions.nodes import Node, Number, Rows
+from sfumato.public.expressions.nodes import Column, Node, Number, Rows
 
 COMPARED: dict[str, Callable[..., Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "!=": operator.ne,
@@ -147,3 +149,49 @@ class Missing(Node):
         else:
             may, may_not = found.missing, bool(found.places)
         return Some(frozenset([TRUE] * may + [FALSE] * may_not))
+
+
+@dataclass(frozen=True)
+class Listed(Node):
+    """Whether words stand together as a list says: one of its combinations, or with `permitted=False` none of them."""
+
+    columns: tuple[Column, ...]
+    combinations: frozenset[tuple[int, ...]]
+    permitted: bool = True
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        """The columns."""
+        return self.columns
+
+    @cached_property
+    def _table(self) -> NDArray[np.int64]:
+        """The combinations as single numbers, in order."""
+        listed = np.array(sorted(self.combinations), dtype=np.int64).reshape(-1, len(self.columns))
+        return np.unique(np.ravel_multi_index(tuple(listed.T), self._shape))
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(len(column.words) for column in self.columns)
+
+    def of(self, rows: Rows, n_rows: int) -> NDArray[Any]:
+        """Row by row; unknown where one of them is missing."""
+        places = [column.of(rows, n_rows) for column in self.columns]
+        known = np.all([at >= 0 for at in places], axis=0)
+        at = np.ravel_multi_index(tuple(np.maximum(place, 0) for place in places), self._shape)
+        found = np.searchsorted(self._table, at)
+        is_listed = self._table[np.minimum(found, len(self._table) - 1)] == at
+        return np.where(known, np.where(is_listed == self.permitted, TRUE, FALSE), UNKNOWN).astype(np.int8)
+
+    def left(self, domains: Domains) -> set[tuple[int, ...]]:
+        """The listed combinations that the domains leave."""
+        some = [as_some(column.over(domains)).places for column in self.columns]
+        return {one for one in self.combinations if all(at in places for at, places in zip(one, some, strict=True))}
+
+    def over(self, domains: Domains) -> Domain:
+        """Whether some of what the domains leave is listed, and whether something else."""
+        some = [as_some(column.over(domains)) for column in self.columns]
+        listed, every = len(self.left(domains)), math.prod(len(one.places) for one in some)
+        may = {TRUE: listed > 0, FALSE: every > listed}
+        found = {truth if self.permitted else -truth for truth, is_so in may.items() if is_so}
+        return Some(frozenset(found | ({UNKNOWN} if any(one.missing for one in some) else set())))
