@@ -82,7 +82,7 @@ def test_rules_hold_and_columns_keep_their_values() -> None:
     assert after["id"].is_unique
     for name in ("begin", "end", "sex", "region"):  # most of what is mended is exchanged
         one, two = (table[name].value_counts(normalize=True, dropna=False) for table in (before, after))
-        assert one.sub(two, fill_value=0).abs().sum() / 2 < 0.03
+        assert one.sub(two, fill_value=0).abs().sum() / 2 < 0.05
     again = with_rules(Synthetic(table=before), SCHEMA, seed=1, keys=1).table
     assert after.equals(again)
     assert list(before.columns) == [c.name for c in SCHEMA.columns]  # nothing was changed in place

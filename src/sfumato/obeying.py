@@ -21,7 +21,9 @@ from sfumato.public.schema.schema import Schema
 
 Rows = dict[str, NDArray[Any]]
 #: Rounds of exchanges; in the first half only between rows of one class, so that classes keep what tells them apart.
-_ROUNDS = 24
+_ROUNDS = 48
+#: Exchanges end when all units together mend less than a fiftieth of what is broken.
+_HARDLY = 0.98
 #: Rows that obey, of which the nearest lends its columns; and made-up ones where no row obeys.
 _LENDERS, _MADE_UP = 16, 64
 
@@ -73,10 +75,10 @@ class Mender:
         changed: Rows = {}
         for task in self.tasks:
             own = {name: rows[name] for name in task.names}
-            broken = np.flatnonzero(is_broken(task, own))
-            if len(broken):
+            counts = n_broken(task, own)
+            if counts.any():
                 own = {name: values.copy() for name, values in own.items()}
-                self._mend(task, own, broken, self._classes(task, rows), rng)
+                self._mend(task, own, counts, self._classes(task, rows), rng)
                 changed |= own
         return changed
 
@@ -97,32 +99,35 @@ class Mender:
         self,
         task: Task,
         rows: Rows,
-        broken: NDArray[np.int64],
+        counts: NDArray[np.int64],
         classes: NDArray[np.int64] | None,
         rng: np.random.Generator,
     ) -> None:
-        units, n_rows = self._units(task), len(next(iter(rows.values())))
+        """Mend rows in place; `counts` are the conditions that each row breaks."""
+        units = self._units(task)
         for turn in range(_ROUNDS):
-            mates = classes if turn < _ROUNDS // 2 else None
-            unit = units[turn % len(units)]
-            if self.schema.target in unit and len(units) > 1 and turn < _ROUNDS // 2:
-                continue
-            broken = _exchange(task, rows, broken, unit, mates, rng)
-            if not len(broken):
+            if turn % len(units) == 0:
+                before = counts.sum()
+            unit, is_early = units[turn % len(units)], turn < _ROUNDS // 2
+            if self.schema.target not in unit or len(units) == 1 or not is_early:
+                _exchange(task.touching(unit), rows, counts, unit, classes if is_early else None, rng)
+            if not counts.any():
                 return
-        fine = np.setdiff1d(np.arange(n_rows), broken, assume_unique=True)
-        lend(task, rows, broken, fine, rng)
+            if turn % len(units) == len(units) - 1 and not is_early and counts.sum() > _HARDLY * before:
+                break
+        broken = np.flatnonzero(counts)
+        lend(task, rows, broken, np.flatnonzero(counts == 0), rng)
 
 
-def is_broken(task: Task, rows: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
-    """The rows that break one of the conditions."""
+def n_broken(task: Task, rows: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+    """How many of the conditions each row breaks."""
     n_rows, whole = len(next(iter(rows.values()))), dict(rows)
     for i in task.computed:
         one = task.ruled.computed[i]
         whole[one.column.name] = one.values(whole, n_rows)
-    found = np.zeros(n_rows, dtype=bool)
+    found = np.zeros(n_rows, dtype=np.int64)
     for condition in task.conditions:
-        found |= condition.is_broken(whole, n_rows)
+        found += condition.is_broken(whole, n_rows)
     return found
 
 
@@ -139,46 +144,39 @@ def tasks_units(tied: Sequence[Sequence[str]], names: Sequence[str]) -> list[tup
 def _exchange(
     task: Task,
     rows: Rows,
-    broken: NDArray[np.int64],
+    counts: NDArray[np.int64],
     unit: tuple[str, ...],
     classes: NDArray[np.int64] | None,
     rng: np.random.Generator,
-) -> NDArray[np.int64]:
-    """Give each broken row the unit of another row that can do with its own. Returns the rows that are still broken."""
-    n_rows = len(next(iter(rows.values())))
-    is_fine = np.ones(n_rows, dtype=bool)
-    is_fine[broken] = False
-    mine, theirs = _pairs(rng.permutation(broken), rng.permutation(np.flatnonzero(is_fine)), classes)
-    if not len(mine):
-        return broken
+) -> None:
+    """Exchange a unit between broken rows and others, where that breaks fewer conditions and no row comes off worse."""
+    mine, theirs = _pairs(counts, classes, rng)
     both, swapped = np.concatenate([mine, theirs]), np.concatenate([theirs, mine])
-    tried = {name: values[swapped if name in unit else both] for name, values in rows.items()}
-    fails = is_broken(task, tried).reshape(2, -1).any(axis=0)
-    both, swapped = np.concatenate([mine[~fails], theirs[~fails]]), np.concatenate([theirs[~fails], mine[~fails]])
+    if not len(both):
+        return
+    before = n_broken(task, {name: values[both] for name, values in rows.items()})
+    after = n_broken(task, {name: values[swapped if name in unit else both] for name, values in rows.items()})
+    fewer = (after <= before).reshape(2, -1).all(axis=0) & (after < before).reshape(2, -1).any(axis=0)
+    helps = np.concatenate([fewer, fewer])
     for name in unit:
-        rows[name][both] = rows[name][swapped]
-    return np.setdiff1d(broken, mine[~fails], assume_unique=True)
+        rows[name][both[helps]] = rows[name][swapped[helps]]
+    counts[both[helps]] += (after - before)[helps]
 
 
 def _pairs(
-    mine: NDArray[np.int64], theirs: NDArray[np.int64], classes: NDArray[np.int64] | None
+    counts: NDArray[np.int64], classes: NDArray[np.int64] | None, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """One partner for each, of the same class where there are classes, as far as there are enough."""
-    if classes is None:
-        n = min(len(mine), len(theirs))
-        return mine[:n], theirs[:n]
-    numbered = [_numbered(classes[side]) for side in (mine, theirs)]
-    _, a, b = np.intersect1d(*numbered, assume_unique=True, return_indices=True)
-    return mine[a], theirs[b]
-
-
-def _numbered(classes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A number for each row: its class, and the how many-th of it the row is."""
-    order = np.argsort(classes, kind="stable")
-    sizes = np.bincount(classes)
-    rank = np.empty(len(classes), dtype=np.int64)
-    rank[order] = np.arange(len(classes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.asarray(classes * np.int64(1 << 40) + rank)
+    """Broken rows and some others in pairs, at random; where there are classes, both of one class."""
+    broken, is_other = np.flatnonzero(counts), np.zeros(len(counts), dtype=bool)
+    is_other[rng.integers(0, len(counts), min(len(counts), 2 * len(broken) + 64))] = True
+    is_other[broken] = False
+    pool = rng.permutation(np.concatenate([broken, np.flatnonzero(is_other)]))
+    if classes is not None:
+        pool = pool[np.argsort(classes[pool], kind="stable")]
+    mine, theirs = pool[: len(pool) // 2 * 2].reshape(-1, 2).T
+    alike = (counts[mine] > 0) | (counts[theirs] > 0)
+    alike &= True if classes is None else classes[mine] == classes[theirs]
+    return mine[alike], theirs[alike]
 
 
 def lend(task: Task, rows: Rows, broken: NDArray[np.int64], fine: NDArray[np.int64], rng: np.random.Generator) -> None:

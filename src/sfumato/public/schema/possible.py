@@ -6,7 +6,7 @@ and its answer comes with example rows, which are needed anyway where no drawn r
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -48,9 +48,19 @@ class Task:
 
     @cached_property
     def computed(self) -> tuple[int, ...]:
-        """The computed columns that these columns decide about."""
-        mine = frozenset(self.names)
-        return tuple(i for i, one in enumerate(self.ruled.computed) if self.ruled.bases[one.column.name] <= mine)
+        """The computed columns that the conditions speak of, and those behind them."""
+        wanted = {name for condition in self.conditions for name in condition.columns}
+        found = []
+        for i, one in reversed(list(enumerate(self.ruled.computed))):
+            if one.column.name in wanted:
+                found.append(i)
+                wanted |= set(one.needs)
+        return tuple(reversed(found))
+
+    def touching(self, names: Sequence[str]) -> "Task":
+        """The same with those conditions alone that some columns decide about."""
+        some = frozenset(names)
+        return replace(self, conditions=tuple(c for c in self.conditions if self.ruled.base_of(c) & some))
 
     @cached_property
     def _touching(self) -> dict[str, list[int]]:
