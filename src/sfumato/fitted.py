@@ -50,7 +50,10 @@ class Fitted:
 
     def pieces(self, rows: AskedRows = None, *, seed: int | None = None) -> Iterator[Synthetic]:
         """The same rows piece by piece, so that they need never be in memory together."""
-        return draw_pieces(self.sampled, self.row_count(rows), seed=self.certificate.seed if seed is None else seed)
+        return draw_pieces(self.sampled, self.row_count(rows), schema=self.schema, seed=self._seed(seed))
+
+    def _seed(self, seed: int | None) -> int:
+        return self.certificate.seed if seed is None else seed
 
     def row_count(self, rows: AskedRows = None) -> int:
         """How many rows are meant."""

@@ -54,6 +54,8 @@ class Named(Protocol):
         """The name that it is registered by."""
 
 
+#: Mechanisms that release mixtures of rows, or means of clusters, in the place of rows.
+_MIXING = ("dpmix", "clustmix", "kip", "dp-kip")
 _REGISTRY: dict[str, type[Mechanism]] = {}
 M = TypeVar("M", bound=type[Mechanism])
 
@@ -93,13 +95,18 @@ def mechanism_for(name: str, schema: Schema | str | Path) -> Mechanism:
 def as_mechanism(asked: Mechanism | str, schema: Schema) -> Mechanism:
     """A mechanism as people ask for one: itself, or its name. Anything else is answered with what to give."""
     if isinstance(asked, str):
-        return mechanism_for(asked, schema)
+        asked = mechanism_for(asked, schema)
     if isinstance(asked, type) and hasattr(asked, "steps"):
         raise PlanError(f"{asked.__name__} is a class of mechanisms. Give one of them: {asked.__name__}().")
     if not hasattr(asked, "steps"):
         raise PlanError(
             f"a mechanism of type {type(asked).__name__} is not known. Give one, or its name, such as 'auto', before the data; "
             "or call sf.synthesize(data, schema, epsilon=1), which chooses for you."
+        )
+    if schema.rules and asked.name in _MIXING and getattr(asked, "releases", "means") == "means":
+        raise PlanError(
+            f"{asked.name} releases mixtures of rows, in which no rules can hold. Take the rules out of the schema, or use another "
+            "mechanism, such as auto."
         )
     return asked
 

@@ -18,9 +18,10 @@ def misfits(synthetic: Synthetic, schema: Schema, *, mechanism: str = "") -> lis
     """What the schema has no place for: a column, a category, a value beyond its bounds, a picture of another size."""
     if synthetic.table is None:
         return _misfits_of_pictures(synthetic, schema)
-    if [str(name) for name in synthetic.table.columns] != [column.name for column in schema.columns]:
+    keys = [key.name for key in schema.ruled.keys]
+    if [str(name) for name in synthetic.table.columns] != [*keys, *(column.name for column in schema.released)]:
         return _misfits_of_mixtures(synthetic.table, schema)
-    misfit = {column.name: _misfit(synthetic.table[column.name], column) for column in schema.columns}
+    misfit = {column.name: _misfit(synthetic.table[column.name], column) for column in schema.released}
     if mechanism in MIXING and any(misfit.values()):  # of numbers alone mixtures have columns of the same names
         return _misfits_of_mixtures(synthetic.table, schema)
     return [f"the released column {name!r} {what}." for name, what in misfit.items() if what]

@@ -152,6 +152,10 @@ def _check_contents(
     if rows is not None:
         fit = "the released rows have the columns, types, categories and bounds of the schema, and none besides"
         found.settle(rows.misfits, checked=fit)
+        if schema.rules and not rows.misfits:
+            found.settle(
+                rows.broken_rules, checked=f"the released rows obey the {len(schema.rules)} rules of the schema"
+            )
         page = partial(report_of, certificate, schema=schema, synthetic=rows.first)
         check_report(contents, certificate, page, found, given="certificate, schema and rows")
     planned = recompute(certificate, schema, found)

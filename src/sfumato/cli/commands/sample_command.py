@@ -51,7 +51,7 @@ def sample(
             raise ModelError(f"{release} is a trained model, which gives no rows. Use sfumato predict.")
         n_rows = rows_to_release(asked, schema=released.schema, mechanism=mechanism, model=model)
         step(_DRAWING)
-        pieces = draw_pieces(model, n_rows, seed=drawn_seed)
+        pieces = draw_pieces(model, n_rows, schema=released.schema, seed=drawn_seed)
         first = next(pieces)
         _refuse_other_suffix(first, out)
         with whole_file(out) as file, _writer(out, file, n_rows) as writer:

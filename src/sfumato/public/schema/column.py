@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.schema.spectrogram import RATES, Spectrogram
-from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.spelling import did_you_mean, hidden_character
 
 Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
 NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
@@ -175,11 +175,14 @@ class Column:
             )
         if self.bounds is not None and max(map(abs, self.bounds)) > 2**53 / 10.0**self.decimals:
             self._refuse(f": numbers up to its bounds have no room for {self.decimals} decimals. Give fewer.")
-        if self.bounds is not None and self._rounded_bounds()[0] > self._rounded_bounds()[1]:
+        if self.bounds is not None and self.released_bounds[0] > self.released_bounds[1]:
             self._refuse(f" has no number of {self.decimals} decimals between its bounds. Give more decimals.")
 
-    def _rounded_bounds(self) -> tuple[float, float]:
-        """The outermost numbers within the bounds that have the declared decimals."""
+    @property
+    def released_bounds(self) -> tuple[float, float]:
+        """The outermost numbers within the bounds that a released row can hold: whole ones, or with the declared decimals."""
+        if self.kind in ("integer", "datetime"):
+            return math.ceil(self.low), math.floor(self.high)
         if self.decimals is None:
             return self.low, self.high
         unit = 10.0**self.decimals
@@ -324,5 +327,18 @@ class Column:
         if self.kind == "datetime":
             return pd.to_datetime(numbers.round(), unit="s").astype("datetime64[s]").rename(self.name)
         if self.decimals is not None:
-            numbers = numbers.round(self.decimals).clip(*self._rounded_bounds())
+            numbers = numbers.round(self.decimals).clip(*self.released_bounds)
         return numbers if self.special_as is None else numbers.fillna(self.special_as)
+
+    def encode(self, values: "pd.Series[Any]") -> NDArray[Any]:
+        """Values of released rows as encoded rows hold them: what `decode` makes of them is the same again."""
+        if self.kind == "boolean":
+            return values.astype("boolean").to_numpy(dtype=np.int64, na_value=len(self.categories))
+        if self.is_coded:
+            codes = values.cat.set_categories(list(self.categories)).cat.codes.to_numpy().astype(np.int64)
+            return np.where(codes < 0, len(self.categories), codes)
+        if self.kind == "datetime":
+            seconds = values.astype("datetime64[s]").astype("int64").to_numpy().astype(np.float64)
+            return np.where(values.isna().to_numpy(), np.nan, seconds)
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers if self.special_as is None else np.where(numbers == self.special_as, np.nan, numbers)

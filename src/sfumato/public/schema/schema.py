@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
+from sfumato.public.expressions.expression import Expression, read_expression
+from sfumato.public.expressions.variables import Variable
 from sfumato.public.schema.column import CODED_KINDS, KINDS, NUMBER_KINDS, Column, Kind
 from sfumato.public.schema.following import followed
 from sfumato.public.schema.one_of import Groups, OneOf, groups_declared
+from sfumato.public.schema.ruled import Ruled, read_rules
+from sfumato.public.schema.rules import Rule, rules_declared
 from sfumato.public.schema.toml_text import Declared, from_toml, read_schema_file, to_toml
+from sfumato.public.schema.variables import variables_of
 from sfumato.public.schema.whole import contradictions
 
 __all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "schema_of", "sketch"]
@@ -35,6 +40,8 @@ class Schema:
     """All columns, the target to predict, the public size (if any) and the unit of privacy.
 
     `one_of` and `at_most_one_of` list groups of yes-or-no columns of which exactly one, or at most one, is set in every row.
+    `rules` are what every released row obeys. Columns that a formula gives are `computed`: they are neither read nor measured,
+    and stand behind the others in released rows.
     """
 
     columns: tuple[Column, ...]
@@ -43,14 +50,24 @@ class Schema:
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
     one_of: Groups = ()
     at_most_one_of: Groups = ()
+    rules: tuple[Rule, ...] = ()
+    computed: tuple[Column, ...] = ()
 
     def __post_init__(self) -> None:
         for key in ("one_of", "at_most_one_of"):
             object.__setattr__(self, key, groups_declared(getattr(self, key), key=key))
+        object.__setattr__(self, "rules", rules_declared(self.rules))
+        every = (*self.columns, *self.computed)
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
-        faults = contradictions(self.columns, target=self.target, rows=self.rows, unit=self.unit, groups=groups)
+        faults = contradictions(
+            every, target=self.target, rows=self.rows, unit=self.unit, groups=groups, rules=self.rules
+        )
         for fault in faults:  # the first; a file is told all of them when it is read
             raise SchemaError(fault.sentence)
+        if self.rules:
+            given = {one.column.name for one in self._ruled_of(every).computed}
+            object.__setattr__(self, "columns", tuple(column for column in every if column.name not in given))
+            object.__setattr__(self, "computed", tuple(column for column in every if column.name in given))
 
     def __repr__(self) -> str:
         target = "" if self.target is None else f", target {self.target!r}"
@@ -93,6 +110,28 @@ class Schema:
         """Columns whose bounds or categories are still to be discovered."""
         return tuple(column for column in self.columns if column.discover)
 
+    @property
+    def released(self) -> tuple[Column, ...]:
+        """All columns of released rows but keys: those that are measured, then those that are computed."""
+        return (*self.columns, *self.computed)
+
+    @cached_property
+    def ruled(self) -> Ruled:
+        """What the rules mean together."""
+        return self._ruled_of(self.released)
+
+    def _ruled_of(self, columns: tuple[Column, ...]) -> Ruled:
+        return read_rules(columns, self.rules, target=self.target, groups=(*self.one_of, *self.at_most_one_of))[0]
+
+    @cached_property
+    def variables(self) -> dict[str, Variable]:
+        """The columns as expressions see them."""
+        return variables_of(self.released)
+
+    def expression(self, text: str, *, truth: bool = True) -> Expression:
+        """A condition over the columns, such as "age >= 65 and ward = 'icu'"; with `truth=False` an amount as well."""
+        return read_expression(text, self.variables, truth=truth)
+
     def with_columns(self, columns: Mapping[str, Column]) -> "Schema":
         """A copy in which some columns are replaced."""
         return replace(self, columns=tuple(columns.get(c.name, c) for c in self.columns))
@@ -117,9 +156,16 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same schema."""
         columns = [column.to_json() for column in self.columns]
-        body = {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
+        body: dict[str, Any] = {
+            "columns": columns,
+            "target": self.target,
+            "rows": self.rows,
+            "unit": self.unit.to_json(),
+        }
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
-        return {**body, **{key: [list(group) for group in settled] for key, settled in groups.items() if settled}}
+        body |= {key: [list(group) for group in settled] for key, settled in groups.items() if settled}
+        body |= {"computed": [column.to_json() for column in self.computed]} if self.computed else {}
+        return body | ({"rules": [rule.to_json() for rule in self.rules]} if self.rules else {})
 
     def digest(self) -> str:
         """A SHA-256 of the schema's meaning, whatever its file looks like."""
@@ -142,7 +188,8 @@ class Schema:
 
     def to_toml(self) -> str:
         """Write a schema.toml; reading it back gives the same schema."""
-        return to_toml(Declared(self.columns, self.target, self.rows, self.unit, self.one_of, self.at_most_one_of))
+        groups = self.one_of, self.at_most_one_of
+        return to_toml(Declared(self.released, self.target, self.rows, self.unit, *groups, self.rules))
 
 
 def schema_of(given: Schema | str | Path) -> Schema:

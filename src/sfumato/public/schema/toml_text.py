@@ -17,11 +17,13 @@ from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
 from sfumato.public.schema.faults import Faults
 from sfumato.public.schema.one_of import Groups, groups_declared
-from sfumato.public.schema.spelling import did_you_mean
+from sfumato.public.schema.rules import Rule
 from sfumato.public.schema.whole import contradictions
+from sfumato.public.spelling import did_you_mean
 
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
 _SECTIONS = (*_KEYS, "columns")
+_RULES = "rules"
 #: The longest schema file that is read.
 MOST_BYTES = 16 << 20
 
@@ -35,6 +37,7 @@ class Declared(NamedTuple):
     unit: PrivacyUnit
     one_of: Groups = ()
     at_most_one_of: Groups = ()
+    rules: tuple[Rule, ...] = ()
 
 
 def read_schema_file(path: str | Path) -> str:
@@ -69,8 +72,12 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
         raise SchemaError(f"{name} is TOML that nobody writes by accident.") from None
     faults = Faults()
     for section, body in tree.items():
-        if section not in _SECTIONS:
-            near, known = did_you_mean(section, _SECTIONS), ", ".join(_SECTIONS)
+        if section == _RULES:
+            if not isinstance(body, list) or not all(isinstance(entry, dict) for entry in body):
+                faults.add("rules must be tables: [[rules]], and then rule = ...", section)
+        elif section not in _SECTIONS:
+            known = ", ".join((*_SECTIONS, _RULES))
+            near = did_you_mean(section, (*_SECTIONS, _RULES))
             faults.add(f"the schema has an unknown section [{section}].{near} Known: {known}.", section)
         elif not isinstance(body, dict):
             example = "columns.NAME" if section == "columns" else section
@@ -102,8 +109,47 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     columns = [_column(name, entry, faults, folder) for name, entry in entries.items()]
     good = tuple(column for column in columns if column is not None)
     unread = [name for name, column in zip(entries, columns, strict=True) if column is None]
-    faults.entries += contradictions(good, target=target, rows=rows, unit=unit, groups=groups, unread=unread)
-    return Declared(good, target, rows, unit or PrivacyUnit(), groups["one_of"], groups["at_most_one_of"])
+    n_faults = len(faults.entries)
+    listed = tree.get(_RULES, []) if isinstance(tree.get(_RULES, []), list) else []
+    read = [_rule(number, entry, faults, folder) for number, entry in enumerate(listed) if isinstance(entry, dict)]
+    rules = tuple(rule for rule in read if rule is not None)
+    judged = (
+        rules if len(faults.entries) == n_faults else ()
+    )  # numbers of rules are those of the file, or they are not judged
+    together = {"target": target, "rows": rows, "unit": unit, "groups": groups, "unread": unread, "rules": judged}
+    faults.entries += contradictions(good, **together)
+    return Declared(good, target, rows, unit or PrivacyUnit(), groups["one_of"], groups["at_most_one_of"], rules)
+
+
+def _rule(number: int, entry: Mapping[str, Any], faults: Faults, folder: Path | None) -> Rule | None:
+    """The rule, or None where it has faults, which are noted."""
+    place, n_faults = (_RULES, str(number)), len(faults.entries)
+    _note_unknown_keys(entry, _RULE_KEYS, faults, *place, what="a rule")
+    read: dict[str, Any] = {}
+    for key, reader in _RULE_READERS.items():
+        if key in entry and reader.fits(entry[key]):
+            read[key] = reader.read(entry[key])
+        elif key in entry:
+            faults.add(f"{key} must be {reader.must_be}.", *place, key)
+    for key in ("permitted", "forbidden"):
+        if f"{key}_file" in entry:
+            with faults.at(*place, f"{key}_file"):
+                read[key] = _combinations_of_file(entry, folder, key=f"{key}_file")
+    rule = None
+    if len(faults.entries) == n_faults:
+        with faults.at(*place):
+            rule = Rule(**read)
+    return rule
+
+
+def _combinations_of_file(entry: Mapping[str, Any], folder: Path | None, *, key: str) -> tuple[tuple[str, ...], ...]:
+    """Every line a combination; a first one that holds the names of the columns is a heading."""
+    path, lines = _lines_of_file("of a rule", entry, folder, key=key, what="combinations")
+    if lines and [cell.casefold() for cell in lines[0]] == [str(name).casefold() for name in entry.get("columns", ())]:
+        lines = lines[1:]
+    if not lines:
+        raise SchemaError(f"{path} holds no combinations. Write one in each line.")
+    return tuple(map(tuple, lines))
 
 
 def _note_unknown_keys(body: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
@@ -251,6 +297,21 @@ _READERS = {
     "true": _Reader("true_words", *_TEXTS),
     "false": _Reader("false_words", *_TEXTS),
 }
+_WORD = (lambda v: isinstance(v, str) and v != "", "a text in quotes", str)
+_NAMES = (lambda v: v != [] and _are(v, str), 'a list of columns, such as ["a", "b"]', tuple)
+_ENTRIES = _READERS["depends_on_map"]
+_LISTED = (_ENTRIES.fits, 'a list of combinations, such as [["a", "b"]]', _ENTRIES.read)
+_RULE_READERS = {
+    "rule": _Reader("rule", *_WORD),
+    "columns": _Reader("columns", *_NAMES),
+    "permitted": _Reader("permitted", *_LISTED),
+    "forbidden": _Reader("forbidden", *_LISTED),
+    "missing_together": _Reader("missing_together", *_NAMES),
+    "key": _Reader("key", *_WORD),
+    "pattern": _Reader("pattern", *_WORD),
+    "unique": _Reader("unique", *_FLAG),
+}
+_RULE_KEYS = (*_RULE_READERS, "permitted_file", "forbidden_file")
 _COLUMN_KEYS = ("type", "categories_file", "depends_on_file", *_READERS)
 
 
@@ -265,10 +326,24 @@ def to_toml(declared: Declared) -> str:
     person = {} if unit.person is None else {"person": _text(unit.person), "max_rows": str(unit.max_rows)}
     sections = [("dataset", dataset), ("privacy", {"relation": f'"{unit.relation}"', **person})]
     sections += [(f"columns.{_text(column.name)}", _column_entries(column)) for column in declared.columns]
+    sections += [(f"[{_RULES}]", _rule_entries(rule)) for rule in declared.rules]
     return "\n".join(
         f"[{section}]\n" + "".join(f"{key} = {text}\n" for key, text in entries.items() if text)
         for section, entries in sections
     )
+
+
+def _rule_entries(rule: Rule) -> dict[str, str]:
+    return {
+        "rule": _text(rule.rule) if rule.rule else "",
+        "columns": _list_of(rule.columns),
+        "permitted": _listed(map(_list_of, rule.permitted)),
+        "forbidden": _listed(map(_list_of, rule.forbidden)),
+        "missing_together": _list_of(rule.missing_together),
+        "key": _text(rule.key) if rule.key else "",
+        "pattern": _text(rule.pattern) if rule.pattern else "",
+        "unique": "" if rule.unique else "false",
+    }
 
 
 def _column_entries(column: Column) -> dict[str, str]:

@@ -7,7 +7,10 @@ from sfumato.public.schema.column import Column
 from sfumato.public.schema.faults import Fault
 from sfumato.public.schema.following import dependence_faults
 from sfumato.public.schema.one_of import Groups, group_faults
-from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.schema.possible import contradiction
+from sfumato.public.schema.ruled import read_rules
+from sfumato.public.schema.rules import Rule
+from sfumato.public.spelling import did_you_mean, hidden_character
 
 
 def contradictions(
@@ -17,6 +20,7 @@ def contradictions(
     rows: int | None,
     unit: PrivacyUnit | None,
     groups: Mapping[str, Groups],
+    rules: Sequence[Rule] = (),
     unread: Sequence[str] = (),
 ) -> Iterator[Fault]:
     """Everything that does not fit, of what is right by itself; `groups` are one-hot groups by their key.
@@ -48,8 +52,20 @@ def contradictions(
     grouped = [name for declared in groups.values() for group in declared for name in group]
     for name, sentence in dependence_faults(columns, target=target, grouped=grouped, unread=unread):
         yield Fault(("columns", name, "depends_on"), sentence)
+    if rules and not unread:
+        yield from _rule_faults(columns, rules, target, grouped)
     images = [column for column in columns if column.kind == "image"]
     others = [c for c in columns if c.kind != "image" and c.name != target and not c.is_coded]
     if images and (len(images) > 1 or others):
         sentence = "a schema with an image may hold one image column and a categorical target. Remove the others."
         yield Fault(("columns", (others or images[1:])[0].name), sentence)
+
+
+def _rule_faults(
+    columns: Sequence[Column], rules: Sequence[Rule], target: str | None, grouped: Sequence[str]
+) -> Iterator[Fault]:
+    """Rules that cannot be read, or that no row can obey."""
+    found, faults = read_rules(columns, rules, target=target, groups=[grouped])
+    if not faults:
+        faults = [] if (fault := contradiction(found)) is None else [fault]
+    yield from (Fault(("rules", str(number)), sentence) for number, sentence in faults)
