@@ -50,8 +50,16 @@ def doctor(
     That nothing is found proves nothing: only a guarantee does. Each test raises a false alarm less than once in 1,000.
     """
     with progress(title="doctor", quiet=quiet) as step:
-        facts = {"holdout": holdout, "tool": tool, "epsilon": epsilon, "sensitive": sensitive, "schema": schema_file}
-        found = examine(real, synthetic, **facts, on_step=step)
+        found = examine(
+            real,
+            synthetic,
+            holdout=holdout,
+            tool=tool,
+            epsilon=epsilon,
+            sensitive=sensitive,
+            schema=schema_file,
+            on_step=step,
+        )
     payload = {"warning": _NOT_PRIVATE, **found.to_json()}
     answer(payload, as_json=as_json, show=lambda console: _show(console, found))
     if found.leaks:

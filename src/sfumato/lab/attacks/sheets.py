@@ -114,11 +114,9 @@ def _compared(
     for at in range(len(names)):
         codes[:, at] = pd.factorize(together[:, at], use_na_sentinel=False)[0]
     parts = np.split(codes, np.cumsum(sizes)[:-1])
+    real, synthetic, *holdout = (Sheet(code, value) for code, value in zip(parts, values, strict=True))
     return Comparison(
-        tuple(names),
-        tuple(is_number),
-        *(Sheet(code, value) for code, value in zip(parts, values, strict=True)),
-        not_tested=tuple(unlike),
+        tuple(names), tuple(is_number), real, synthetic, holdout[0] if holdout else None, not_tested=tuple(unlike)
     )
 
 
