@@ -2,8 +2,8 @@
 
 A file without a header has a private row there, and a draft of a schema would print it. No rule can tell every header
 from every row: `anna,berlin` may be either. So a line passes only if each cell could be a name, and enough of them are
-words by which people name columns, or are joined as programs join words; whoever has another header says so. Lines further down would help to tell, but
-whether a draft appears would then depend on private rows.
+words by which people name columns, or are joined as programs join words; whoever has another header says so. Lines
+further down would help to tell, but whether a draft appears would then depend on private rows.
 """
 
 import re
