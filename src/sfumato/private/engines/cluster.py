@@ -28,7 +28,6 @@ from sfumato.public.plan.doors import GroupOf
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
 
-
 _IN_ONE_PLACE = (
     "a step of this mechanism needs all rows in one place, so they are read by this process and not by the cluster."
 )
