@@ -32,9 +32,7 @@ class DaskSource:
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The chunks of all partitions."""
         for private_partition in self.parts:
-            with (
-                withheld(_UNREADABLE, (Exception,)),
-                silence(),
-            ):  # its steps are somebody else's, and so is what they raise
+            # Its steps are somebody else's, and so is what they raise.
+            with withheld(_UNREADABLE, (Exception,)), silence():
                 private_frame = private_partition.compute()
             yield from frame_source(private_frame).chunks(names, rows=rows)
