@@ -275,14 +275,27 @@ def test_the_sum_of_neighbours_differs_by_one_row_wherever_it_lands() -> None:
     assert moved[1] == moved.max() >= unit
 
 
-def sums_of(engine, data):
+@settings(max_examples=2, deadline=None)
+@given(places=st.lists(st.integers(0, 1500), min_size=1, max_size=3), cuts=st.lists(st.integers(0, 1505), max_size=5))
+def test_a_person_more_moves_the_sums_by_what_it_gives_alone(places, cuts) -> None:
+    """Wherever its rows lie, in whichever parts, before or behind all others; nobody has more rows than are kept."""
+    raw = {**rows_of(1500), "who": np.arange(1500) % 500}
+    alone = {"x": np.linspace(0.5, 1, len(places)), "c": np.full(len(places), "b"), "who": 10**6}
+    more = {name: np.insert(v, places, alone[name]) for name, v in raw.items()}
+    only = {name: np.broadcast_to(alone[name], len(places)) for name in raw}
+    before, after = (sums_of(Parts(), cut(data, cuts, unit=PERSON), unit=PERSON) for data in (raw, more))
+    moved = after - before
+    np.testing.assert_array_equal(moved, sums_of(HERE, only, unit=PERSON))
+    assert np.count_nonzero(moved) == 2
+
+
+def sums_of(engine, data, *, unit=None):
     """The sums themselves: what the door would add noise to."""
-    schema = Schema(columns=COLUMNS)
-    steps = (
-        Step(name="sum", blocks=(Hot(name="c", width=3, share=0.5), Dense(name="x", width=1, l2_bound=1.0, share=0.5))),
-    )
+    schema = Schema(columns=COLUMNS, unit=unit or PrivacyUnit())
+    blocks = (Hot(name="c", width=3, share=0.5), Dense(name="x", width=1, l2_bound=1.0, share=0.5))
+    steps = (Step(name="sum", blocks=blocks, person_bound=1.5 if unit else None),)
     plan = make_plan(steps, budget=Budget(1.0, 1e-6), unit=schema.unit, rows=None)
-    private = data if isinstance(data, Sensitive) else Sensitive.read(data, schema)
+    private = sensitive.with_key(data if isinstance(data, Sensitive) else Sensitive.read(data, schema), bytes(32))
     rows = engine.open(private, schema=schema, plan=plan, primitives=Primitives(NoiseSource(research_seed=1)))
     row_map = rows.row_map(everything)
     found = rows.reduced(Task(steps[0], plan, everything, row_map.rows, row_map.digest, b""), row_map)

@@ -122,7 +122,7 @@ def quietly(work: Callable[..., Result]) -> Callable[..., Result | Refusal]:
                 return work(*arguments)
         except SfumatoError as error:
             return Refusal(type(error)(str(error)))
-        except Exception:  # noqa: BLE001 - its message may hold private values
+        except BaseException:  # noqa: BLE001 - its message may hold private values, and an engine would write it to its log
             return Refusal(
                 EngineError(
                     "a worker failed over the rows. Its message is withheld, because it may hold private values. Try the data "

@@ -8,14 +8,16 @@ from sfumato.public.damaged import DAMAGED
 
 
 @contextmanager
-def withheld(sentence: str, kinds: tuple[type[Exception], ...] = DAMAGED) -> Iterator[None]:
+def withheld(
+    sentence: str, kinds: tuple[type[Exception], ...] = DAMAGED, refusal: type[SfumatoError] = SourceError
+) -> Iterator[None]:
     """Raise the sentence in the place of whatever is raised inside; what sfumato itself refuses passes as it is."""
     try:
         yield
     except SfumatoError:
         raise
     except kinds:
-        error = SourceError(sentence)
+        error = refusal(sentence)
         try:
             raise error from None
         finally:
