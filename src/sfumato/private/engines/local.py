@@ -1,8 +1,8 @@
 """The default: processes on all cores of this machine. One process where the data is small, so that small tables pay nothing.
 
-Each process keeps some of the rows and adds up its own. Rows of local files it reads itself, a stretch of them; all others the
-driver reads, encodes, packs and hands out in turn. Processes are started as programs of their own, not as copies of this one, so
-that a script needs no main guard and no thread is torn.
+Each process keeps some of the rows and adds up its own; the driver is one of them. Rows of local files each reads itself, a
+stretch of them; all others the driver reads, encodes, packs and hands out in turn. Processes are started as programs of their
+own, not as copies of this one, so that a script needs no main guard and no thread is torn.
 """
 
 import operator
@@ -32,6 +32,7 @@ from sfumato.private.rows import room
 from sfumato.private.rows.batches import Piece
 from sfumato.private.rows.prepared import pieces_of
 from sfumato.private.rows.row_alone import RowMap
+from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.doors import GroupOf
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
@@ -88,7 +89,8 @@ class LocalRows(RowsHere):
     def __init__(self, data: Sensitive, *, schema: Schema, keep: bool, primitives: Primitives, processes: int) -> None:
         """Nothing is read and no process started yet."""
         super().__init__(data, schema=schema, keep=keep, primitives=primitives)
-        self._processes, self._workers = processes, list[_Process]()
+        self._processes = processes
+        self._workers: list[_Process | _ThisProcess] = []
         self._prepared: list[tuple[str, GroupOf, bytes]] = []
 
     def prepare(self, name: str, per_record: GroupOf) -> RowMap:
@@ -190,7 +192,7 @@ class LocalRows(RowsHere):
     def _start(self) -> None:
         prepared = [travelling("prepare", column) for column in self._prepared]
         begin = travelling("begin", (self.schema, room.MOST_BYTES // self._processes))
-        self._workers = [_Process() for _ in range(self._processes)]
+        self._workers = [_ThisProcess(), *(_Process() for _ in range(self._processes - 1))]
         for process in self._workers:
             process.tell(begin)
             for message in prepared:
@@ -237,6 +239,36 @@ class _UnreadableError(Exception):
 
 def _together(private_counts: Sequence[Texts], names: Sequence[str]) -> Texts:
     return {name: reduce(operator.add, (counts[name] for counts in private_counts)) for name in names}
+
+
+class _ThisProcess:
+    """A worker in this process. What it is asked for it does when its answer is wanted, while others are at work."""
+
+    def __init__(self) -> None:
+        self._worker: worker.Worker | None = None
+        self._answer, self._asked = worker.NOTHING, b""
+
+    def tell(self, message: bytes) -> None:
+        """Do something that has no answer; what goes wrong shows at the next answer."""
+        if self._answer[0] == worker.DONE:
+            with few_threads(1):
+                self._answer, self._worker = worker.answered(self._worker, message)
+
+    def send(self, message: bytes) -> None:
+        """Ask for something, to be answered."""
+        self._asked = message
+
+    def answer(self) -> tuple[str, Any]:
+        """The answer to what was sent."""
+        self.tell(self._asked)
+        answer, self._answer = self._answer, worker.NOTHING
+        return answer
+
+    def end(self) -> None:
+        """Forget the rows."""
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
 
 
 class _Process:

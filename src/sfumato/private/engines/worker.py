@@ -24,6 +24,7 @@ from sfumato.public.schema.schema import Schema
 
 #: What a worker answers: it is done, it refuses in a sentence, it cannot read what it was sent, or it failed.
 DONE, REFUSED, UNREADABLE, FAILED = "done", "refused", "unreadable", "failed"
+NOTHING: tuple[str, Any] = (DONE, None)
 
 
 class Worker:
@@ -60,6 +61,10 @@ class Worker:
         """How often each text of some columns occurs here."""
         return texts_of(self._rows, names)
 
+    def close(self) -> None:
+        """Forget the rows."""
+        self._rows.close()
+
 
 def agreeing(row_map: RowMap, digest: bytes) -> RowMap:
     """A map that gives for public rows what it gave where the digest was taken, to the last bit."""
@@ -73,7 +78,7 @@ def agreeing(row_map: RowMap, digest: bytes) -> RowMap:
 
 def serve(connection: Connection) -> None:
     """Do what is asked, one thing after the other, until the other end closes."""
-    worker, answer = None, (DONE, None)
+    worker, answer = None, NOTHING
     while True:
         try:
             message = connection.recv_bytes()
@@ -81,20 +86,21 @@ def serve(connection: Connection) -> None:
             return
         asked, wants_answer = message[1:], message[:1] == b"?"
         if answer[0] == DONE:
-            answer, worker = _answer(worker, asked)
+            answer, worker = answered(worker, asked)
         if wants_answer:  # what went wrong since the last answer is told now
             connection.send_bytes(pickle.dumps(answer, protocol=5))
-            answer = (DONE, None)
+            answer = NOTHING
 
 
-def _answer(worker: Worker | None, message: bytes) -> tuple[tuple[str, Any], Worker | None]:
+def answered(worker: Worker | None, message: bytes) -> tuple[tuple[str, Any], Worker | None]:
+    """What is answered to a message, and the worker that the first one makes."""
     try:
         name, arguments = pickle.loads(message)
     except Exception:  # noqa: BLE001 - whatever a class of somebody else raises when it is made anew
         return (UNREADABLE, None), worker
     try:
         if worker is None:
-            return (DONE, None), Worker(*arguments[:1], most_bytes=arguments[1])
+            return NOTHING, Worker(*arguments[:1], most_bytes=arguments[1])
         do: Callable[..., Any] = getattr(worker, name)
         return (DONE, do(*arguments)), worker
     except SfumatoError as error:

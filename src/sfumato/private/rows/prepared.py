@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sfumato.private.intake.sensitive import Sensitive, open_persons
-from sfumato.private.rows.batches import Batches, Piece, regrouped
+from sfumato.private.rows.batches import Batches, Piece, regrouped, rows_at_once
 from sfumato.private.rows.room import Room
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.plan.doors import GroupOf
 from sfumato.public.schema.schema import Schema
-
-_READ_AT_ONCE = 4096
 
 
 class KeptRows(Batches):
@@ -78,7 +76,7 @@ class PreparedRows(KeptRows):
 def pieces_of(data: Sensitive, batches: Batches) -> Iterator[Piece]:
     """The rows of a dataset in full batches, read and encoded anew."""
     first = 0
-    for private_rows in regrouped(open_persons(data, rows=_READ_AT_ONCE), rows=batches.rows):
+    for private_rows in regrouped(open_persons(data, rows=rows_at_once(batches.schema)), rows=batches.rows):
         private_piece = batches.completed(private_rows, first=first)
         first += private_piece.n_rows
         yield private_piece
