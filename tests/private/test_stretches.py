@@ -59,7 +59,7 @@ class Within:
 def processes(monkeypatch):
     """Processes for few rows, in this one."""
     monkeypatch.setattr(local, "_MANY_CELLS", 300)
-    monkeypatch.setattr(local, "_Process", Within)
+    monkeypatch.setattr(local, "started", lambda n_processes: [Within() for _ in range(n_processes)])
     monkeypatch.setattr(Within, "made", 0)
     return Within
 

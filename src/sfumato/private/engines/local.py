@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import reduce
 from itertools import accumulate
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
 import cloudpickle
@@ -192,7 +193,7 @@ class LocalRows(RowsHere):
     def _start(self) -> None:
         prepared = [travelling("prepare", column) for column in self._prepared]
         begin = travelling("begin", (self.schema, room.MOST_BYTES // self._processes))
-        self._workers = [_ThisProcess(), *(_Process() for _ in range(self._processes - 1))]
+        self._workers = [_ThisProcess(), *started(self._processes - 1)]
         for process in self._workers:
             process.tell(begin)
             for message in prepared:
@@ -272,21 +273,10 @@ class _ThisProcess:
 
 
 class _Process:
-    """A worker, and the line to it. What it says on its outputs is not heard."""
+    """The line to a worker in a process of its own."""
 
-    def __init__(self) -> None:
-        self._line, theirs = Pipe()
-        environment = {
-            **os.environ,
-            **dict.fromkeys(_THREADS, "1"),
-            "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
-        }
-        command = [sys.executable, "-P", "-m", worker.__name__, str(theirs.fileno())]
-        nowhere = subprocess.DEVNULL
-        self._process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere
-        )
-        theirs.close()
+    def __init__(self, line: Connection, program: "subprocess.Popen[bytes]") -> None:
+        self._line, self.program = line, program
 
     def tell(self, message: bytes) -> None:
         """Ask for something that has no answer; what goes wrong shows at the next answer."""
@@ -313,8 +303,32 @@ class _Process:
     def end(self) -> None:
         """Close the line; the process ends by itself, and at once if it is told to."""
         self._line.close()
-        self._process.terminate()
-        self._process.wait()
+        self.program.terminate()
+        self.program.wait()
+
+
+def started(n_processes: int) -> list[_Process]:
+    """Workers that are one program: it is started once, and divides when it has loaded all that they need.
+
+    Where it cannot divide, each is a program of its own. What they say on their outputs is not heard.
+    """
+    lines = [Pipe() for _ in range(n_processes)]
+    environment = {
+        **os.environ,
+        **dict.fromkeys(_THREADS, "1"),
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+    }
+    nowhere, processes = subprocess.DEVNULL, list[_Process]()
+    for together in [lines] if worker.DIVIDES else [[line] for line in lines]:
+        theirs = [their.fileno() for _, their in together]
+        command = [sys.executable, "-P", "-m", worker.__name__, *map(str, theirs)]
+        program = subprocess.Popen(
+            command, pass_fds=theirs, env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere
+        )
+        processes += [_Process(ours, program) for ours, _ in together]
+    for _, their in lines:
+        their.close()
+    return processes
 
 
 def _ended() -> EngineError:

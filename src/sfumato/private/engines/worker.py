@@ -3,9 +3,13 @@
 It says nothing: its outputs lead nowhere, and what goes wrong over rows goes back as a sentence that names none of them.
 """
 
+import gc
+import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,6 +29,8 @@ from sfumato.public.schema.schema import Schema
 #: What a worker answers: it is done, it refuses in a sentence, it cannot read what it was sent, or it failed.
 DONE, REFUSED, UNREADABLE, FAILED = "done", "refused", "unreadable", "failed"
 NOTHING: tuple[str, Any] = (DONE, None)
+#: Whether a program without threads can divide safely. On other systems libraries have threads that nobody has asked for.
+DIVIDES = sys.platform == "linux"
 
 
 class Worker:
@@ -109,5 +115,40 @@ def answered(worker: Worker | None, message: bytes) -> tuple[tuple[str, Any], Wo
         return (FAILED, None), worker
 
 
+def main(lines: Sequence[int]) -> None:
+    """Serve one line; or divide, so that every line has a process, and look after these.
+
+    A process with threads must not divide. This one has none: it has done nothing yet but to load what it needs.
+    """
+    if len(lines) == 1:
+        serve(Connection(lines[0]))
+        return
+    children = set[int]()
+
+    def end_all(*_: object) -> None:
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, end_all)
+    gc.freeze()  # what is loaded stays shared
+    for line in lines:
+        child = os.fork()
+        if child == 0:
+            try:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                for other in lines:
+                    if other != line:
+                        os.close(other)
+                serve(Connection(line))
+            finally:
+                os._exit(0)
+        children.add(child)
+    for line in lines:
+        os.close(line)  # or nobody would see that a child has ended
+    while children:
+        children.discard(os.wait()[0])
+
+
 if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])))
+    main([int(line) for line in sys.argv[1:]])
