@@ -161,6 +161,7 @@ def main() -> None:
     parser.add_argument("--dataset", default="")
     parser.add_argument("--engines", nargs="+", default=["local:1", "local:2"])
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--warm", action="store_true", help="the loops are compiled: leave out the round that does it")
     parser.add_argument("--cores", default="", help="which cores releases may use, as taskset names them: 0-7")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -171,14 +172,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if not options.dataset:
             write_rows(Path(folder), rows=options.rows, columns=options.columns, files=options.files)
-        # A round that is not counted: it compiles the loops.
-        warm = Path(folder, "warm")
-        warm.mkdir()
-        few = {"rows": _FEW, "columns": options.columns, "dataset": options.dataset, "few": _FEW}
-        if not options.dataset:
-            write_rows(warm, rows=_FEW, columns=options.columns, files=1)
-        _run({**few, "folder": str(warm), "engine": "local:1"}, cores=options.cores)
-        shutil.rmtree(warm)
+        if not options.warm:
+            _warm_up(Path(folder, "warm"), options)
         for _ in range(options.rounds):
             for engine in options.engines:
                 made = {"rows": options.rows, "columns": options.columns}
@@ -190,6 +185,17 @@ def main() -> None:
         seconds = {engine: statistics.median(run[what] for run in of) for engine, of in runs.items()}
         told[name] = {engine: seconds[options.engines[0]] / s for engine, s in seconds.items()}
     print(json.dumps(told))
+
+
+def _warm_up(folder: Path, options: argparse.Namespace) -> None:
+    """A round that is not counted: it compiles the loops, those of workers too, so it has as many cells as these ask for."""
+    folder.mkdir()
+    rows = _FEW if options.dataset else 7_000_000 // options.columns
+    if not options.dataset:
+        write_rows(folder, rows=rows, columns=options.columns, files=1)
+    made = {"rows": rows, "columns": options.columns, "dataset": options.dataset, "few": rows}
+    _run({**made, "folder": str(folder), "engine": "local:2"}, cores=options.cores)
+    shutil.rmtree(folder)
 
 
 def _run(asked: dict[str, Any], *, cores: str) -> dict[str, Any]:
