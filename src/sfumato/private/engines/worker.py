@@ -20,6 +20,7 @@ from sfumato.private.intake.source import Source
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows.batches import Piece
+from sfumato.private.rows.freed import give_back
 from sfumato.private.rows.prepared import KeptRows, pieces_of
 from sfumato.private.rows.room import Room
 from sfumato.private.rows.row_alone import RowMap
@@ -48,7 +49,9 @@ class Worker:
     def read(self, source: Source) -> int:
         """Read rows by itself, where they lie. Returns how many there are: only then is known which place they have."""
         private_data = Sensitive(source, schema=self._rows.schema)
-        return sum(self._rows.keep(private_piece) for private_piece in pieces_of(private_data, self._rows))
+        n_rows = sum(self._rows.keep(private_piece) for private_piece in pieces_of(private_data, self._rows))
+        give_back()
+        return n_rows
 
     def begin_at(self, first: int) -> None:
         """So many rows lie before those that were read here."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sfumato.private.intake.sensitive import Sensitive, open_persons
 from sfumato.private.rows.batches import Batches, Piece, regrouped, rows_at_once
+from sfumato.private.rows.freed import give_back
 from sfumato.private.rows.room import Room
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.plan.doors import GroupOf
@@ -40,6 +41,7 @@ class KeptRows(Batches):
             private_column = self.packed_column(private_piece, name, row_map)
             joined = self._room.joined(private_piece.batch, name, private_column)
             self._private_kept[at] = replace(private_piece, batch=joined)
+        give_back()
         return row_map
 
     def __iter__(self) -> Iterator[Piece]:
@@ -71,6 +73,7 @@ class PreparedRows(KeptRows):
                 self.keep(private_piece)
             yield private_piece
         self._is_read = self._keeps
+        give_back()
 
 
 def pieces_of(data: Sensitive, batches: Batches) -> Iterator[Piece]:
