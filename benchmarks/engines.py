@@ -36,6 +36,7 @@ from sfumato.private.view import View
 
 CATEGORIES = tuple("abcdefgh")
 _ROWS_AT_ONCE = 250_000
+_FEW = 20_000
 
 
 def schema_of(rows: int, columns: int) -> sf.Schema:
@@ -81,7 +82,7 @@ def child(asked: dict[str, Any]) -> dict[str, Any]:
         from sfumato.lab.benchmark import load
 
         loaded = load(asked["dataset"])
-        data, schema = loaded.train, loaded.schema
+        data, schema = {name: values[: asked.get("few")] for name, values in loaded.train.items()}, loaded.schema
     else:
         data, schema = asked["folder"], schema_of(asked["rows"], asked["columns"])
     begun = time.perf_counter()
@@ -160,6 +161,8 @@ def main() -> None:
     parser.add_argument("--dataset", default="")
     parser.add_argument("--engines", nargs="+", default=["local:1", "local:2"])
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--warm", action="store_true", help="the loops are compiled: leave out the round that does it")
+    parser.add_argument("--cores", default="", help="which cores releases may use, as taskset names them: 0-7")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -169,17 +172,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if not options.dataset:
             write_rows(Path(folder), rows=options.rows, columns=options.columns, files=options.files)
-        if not options.dataset:  # a round that is not counted: it compiles the loops
-            warm = Path(folder, "warm")
-            warm.mkdir()
-            write_rows(warm, rows=20_000, columns=options.columns, files=1)
-            _run({"rows": 20_000, "columns": options.columns, "dataset": "", "folder": str(warm), "engine": "local:1"})
-            shutil.rmtree(warm)
+        if not options.warm:
+            _warm_up(Path(folder, "warm"), options)
         for _ in range(options.rounds):
             for engine in options.engines:
                 made = {"rows": options.rows, "columns": options.columns}
                 shape = {"dataset": options.dataset} if options.dataset else {**made, "dataset": ""}
-                runs[engine].append(_run({**shape, "folder": folder, "engine": engine}))
+                runs[engine].append(_run({**shape, "folder": folder, "engine": engine}, cores=options.cores))
                 print(json.dumps({**shape, **runs[engine][-1]}), flush=True)
     told = {"same measurements": len({run["digest"] for of in runs.values() for run in of}) == 1}
     for name, what in (("times as fast", "seconds"), ("doors, times as fast", "doors")):
@@ -188,9 +187,21 @@ def main() -> None:
     print(json.dumps(told))
 
 
-def _run(asked: dict[str, Any]) -> dict[str, Any]:
+def _warm_up(folder: Path, options: argparse.Namespace) -> None:
+    """A round that is not counted: it compiles the loops, those of workers too, so it has as many cells as these ask for."""
+    folder.mkdir()
+    rows = _FEW if options.dataset else 7_000_000 // options.columns
+    if not options.dataset:
+        write_rows(folder, rows=rows, columns=options.columns, files=1)
+    made = {"rows": rows, "columns": options.columns, "dataset": options.dataset, "few": rows}
+    _run({**made, "folder": str(folder), "engine": "local:2"}, cores=options.cores)
+    shutil.rmtree(folder)
+
+
+def _run(asked: dict[str, Any], *, cores: str) -> dict[str, Any]:
     """One release by a process of its own."""
-    command = [sys.executable, __file__, "--child", json.dumps(asked)]
+    command = ["taskset", "-c", cores] if cores else []
+    command += [sys.executable, __file__, "--child", json.dumps(asked)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -71,10 +71,10 @@ def _peak_mb() -> float:
 class Watch:
     """What a piece of work takes, all processes counted: seconds, processor seconds, and memory at its peak.
 
-    Memory is asked for a few times a second. What processes share is divided among them, where the system says (PSS).
+    Memory is asked for once a second. What processes share is divided among them, where the system says (PSS).
     """
 
-    def __init__(self, *, every: float = 0.25) -> None:
+    def __init__(self, *, every: float = 1.0) -> None:
         self._every, self._ended, self._peak = every, threading.Event(), 0.0
         self._thread = threading.Thread(target=self._look, daemon=True)
 

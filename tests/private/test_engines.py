@@ -5,9 +5,11 @@ import os
 import pickle
 import signal
 import threading
+import time
 import warnings
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,20 +244,55 @@ def test_processes_give_the_same_answers(kind, monkeypatch) -> None:
     monkeypatch.setattr(local, "_PART", 1)
     raw, unit = rows_of(5000), KINDS[kind]
     rows = 5000 if kind == "replaced" else None
-    started = []
-    monkeypatch.setattr(local, "_Process", _noted(local._Process, started))
+    started = noted(monkeypatch)
     whole = measured(HERE, raw, unit=unit, rows=rows)
     assert measured(Local(2), raw, unit=unit, rows=rows) == whole
-    assert len(started) == 2
-    assert all(process._process.poll() is not None for process in started), "all of them have ended"
+    assert len(started) == 1, "this process is the other one"
+    assert all(process.program.poll() is not None for process in started), "all of them have ended"
 
 
-def _noted(kind, made):
-    def make():
-        made.append(kind())
-        return made[-1]
+def noted(monkeypatch):
+    """The processes that are started from now on."""
+    made, real = [], local.started
 
-    return make
+    def start(n_processes):
+        made.extend(real(n_processes))
+        return made[-n_processes:]
+
+    monkeypatch.setattr(local, "started", start)
+    return made
+
+
+def children_of(program):
+    return Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not worker.DIVIDES, reason="elsewhere each worker is a program of its own")
+@pytest.mark.parametrize("killed", [False, True])
+def test_one_program_divides_and_leaves_nobody_behind(killed, monkeypatch) -> None:
+    monkeypatch.setattr(local, "_MANY_CELLS", 300)
+    monkeypatch.setattr(local, "_PART", 1)
+    raw, started, seen, real = rows_of(5000), noted(monkeypatch), set(), local.LocalRows._ask
+
+    def look_then_ask(self, name, *arguments):
+        while len(children_of(started[0].program)) < 3:
+            time.sleep(0.05)
+        seen.update(children_of(started[0].program))
+        assert len(os.listdir(f"/proc/{started[0].program.pid}/task")) == 1, "who divides has no threads"
+        if killed:
+            os.kill(int(min(seen)), signal.SIGKILL)
+        return real(self, name, *arguments)
+
+    monkeypatch.setattr(local.LocalRows, "_ask", look_then_ask)
+    if killed:
+        with pytest.raises(EngineError, match="nothing is released"):
+            measured(Local(4), raw)
+    else:
+        assert measured(Local(4), raw) == measured(HERE, raw)
+    assert len({process.program.pid for process in started}) == 1
+    assert len(seen) == 3
+    assert not any(Path(f"/proc/{pid}").exists() for pid in (started[0].program.pid, *seen))
 
 
 def test_the_sum_of_neighbours_differs_by_one_row_wherever_it_lands() -> None:
@@ -420,12 +457,11 @@ def test_a_worker_that_fails_says_nothing_of_the_rows() -> None:
 def test_a_process_that_is_killed_ends_the_release(monkeypatch) -> None:
     monkeypatch.setattr(local, "_MANY_CELLS", 300)
     monkeypatch.setattr(local, "_PART", 1)
-    started = []
-    monkeypatch.setattr(local, "_Process", _noted(local._Process, started))
+    started = noted(monkeypatch)
     real = LocalRows._ask
 
     def kill_then_ask(self, name, *arguments):
-        os.kill(started[0]._process.pid, signal.SIGKILL)
+        os.kill(started[0].program.pid, signal.SIGKILL)
         return real(self, name, *arguments)
 
     monkeypatch.setattr(LocalRows, "_ask", kill_then_ask)
@@ -656,8 +692,8 @@ def test_a_seeded_release_of_persons_repeats() -> None:
 
 def test_a_worker_answers_at_the_next_question_what_went_wrong() -> None:
     asked = pickle.dumps(("begin", (Schema(columns=COLUMNS), 1 << 20)))
-    (kind, _), made = worker._answer(None, asked)
+    (kind, _), made = worker.answered(None, asked)
     assert kind == worker.DONE
     assert isinstance(made, worker.Worker)
-    assert worker._answer(made, b"no pickle")[0][0] == worker.UNREADABLE
-    assert worker._answer(made, pickle.dumps(("keep", (3,))))[0][0] == worker.FAILED
+    assert worker.answered(made, b"no pickle")[0][0] == worker.UNREADABLE
+    assert worker.answered(made, pickle.dumps(("keep", (3,))))[0][0] == worker.FAILED

@@ -1,8 +1,8 @@
 """The default: processes on all cores of this machine. One process where the data is small, so that small tables pay nothing.
 
-Each process keeps some of the rows and adds up its own. Rows of local files it reads itself, a stretch of them; all others the
-driver reads, encodes, packs and hands out in turn. Processes are started as programs of their own, not as copies of this one, so
-that a script needs no main guard and no thread is torn.
+Each process keeps some of the rows and adds up its own; the driver is one of them. Rows of local files each reads itself, a
+stretch of them; all others the driver reads, encodes, packs and hands out in turn. Processes are started as programs of their
+own, not as copies of this one, so that a script needs no main guard and no thread is torn.
 """
 
 import operator
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import reduce
 from itertools import accumulate
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
 import cloudpickle
@@ -32,6 +33,7 @@ from sfumato.private.rows import room
 from sfumato.private.rows.batches import Piece
 from sfumato.private.rows.prepared import pieces_of
 from sfumato.private.rows.row_alone import RowMap
+from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.doors import GroupOf
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
@@ -88,7 +90,8 @@ class LocalRows(RowsHere):
     def __init__(self, data: Sensitive, *, schema: Schema, keep: bool, primitives: Primitives, processes: int) -> None:
         """Nothing is read and no process started yet."""
         super().__init__(data, schema=schema, keep=keep, primitives=primitives)
-        self._processes, self._workers = processes, list[_Process]()
+        self._processes = processes
+        self._workers: list[_Process | _ThisProcess] = []
         self._prepared: list[tuple[str, GroupOf, bytes]] = []
 
     def prepare(self, name: str, per_record: GroupOf) -> RowMap:
@@ -190,7 +193,7 @@ class LocalRows(RowsHere):
     def _start(self) -> None:
         prepared = [travelling("prepare", column) for column in self._prepared]
         begin = travelling("begin", (self.schema, room.MOST_BYTES // self._processes))
-        self._workers = [_Process() for _ in range(self._processes)]
+        self._workers = [_ThisProcess(), *started(self._processes - 1)]
         for process in self._workers:
             process.tell(begin)
             for message in prepared:
@@ -239,22 +242,41 @@ def _together(private_counts: Sequence[Texts], names: Sequence[str]) -> Texts:
     return {name: reduce(operator.add, (counts[name] for counts in private_counts)) for name in names}
 
 
-class _Process:
-    """A worker, and the line to it. What it says on its outputs is not heard."""
+class _ThisProcess:
+    """A worker in this process. What it is asked for it does when its answer is wanted, while others are at work."""
 
     def __init__(self) -> None:
-        self._line, theirs = Pipe()
-        environment = {
-            **os.environ,
-            **dict.fromkeys(_THREADS, "1"),
-            "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
-        }
-        command = [sys.executable, "-P", "-m", worker.__name__, str(theirs.fileno())]
-        nowhere = subprocess.DEVNULL
-        self._process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere
-        )
-        theirs.close()
+        self._worker: worker.Worker | None = None
+        self._answer, self._asked = worker.NOTHING, b""
+
+    def tell(self, message: bytes) -> None:
+        """Do something that has no answer; what goes wrong shows at the next answer."""
+        if self._answer[0] == worker.DONE:
+            with few_threads(1):
+                self._answer, self._worker = worker.answered(self._worker, message)
+
+    def send(self, message: bytes) -> None:
+        """Ask for something, to be answered."""
+        self._asked = message
+
+    def answer(self) -> tuple[str, Any]:
+        """The answer to what was sent."""
+        self.tell(self._asked)
+        answer, self._answer = self._answer, worker.NOTHING
+        return answer
+
+    def end(self) -> None:
+        """Forget the rows."""
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+
+class _Process:
+    """The line to a worker in a process of its own."""
+
+    def __init__(self, line: Connection, program: "subprocess.Popen[bytes]") -> None:
+        self._line, self.program = line, program
 
     def tell(self, message: bytes) -> None:
         """Ask for something that has no answer; what goes wrong shows at the next answer."""
@@ -281,8 +303,32 @@ class _Process:
     def end(self) -> None:
         """Close the line; the process ends by itself, and at once if it is told to."""
         self._line.close()
-        self._process.terminate()
-        self._process.wait()
+        self.program.terminate()
+        self.program.wait()
+
+
+def started(n_processes: int) -> list[_Process]:
+    """Workers that are one program: it is started once, and divides when it has loaded all that they need.
+
+    Where it cannot divide, each is a program of its own. What they say on their outputs is not heard.
+    """
+    lines = [Pipe() for _ in range(n_processes)]
+    environment = {
+        **os.environ,
+        **dict.fromkeys(_THREADS, "1"),
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+    }
+    nowhere, processes = subprocess.DEVNULL, list[_Process]()
+    for together in [lines] if worker.DIVIDES else [[line] for line in lines]:
+        theirs = [their.fileno() for _, their in together]
+        command = [sys.executable, "-P", "-m", worker.__name__, *map(str, theirs)]
+        program = subprocess.Popen(
+            command, pass_fds=theirs, env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere
+        )
+        processes += [_Process(ours, program) for ours, _ in together]
+    for _, their in lines:
+        their.close()
+    return processes
 
 
 def _ended() -> EngineError:

@@ -105,7 +105,7 @@ def line_begin(private_stream: Any, at: int) -> int:
     """Where the first line begins that begins at a place or behind it; the end of the stream where none does."""
     private_stream.seek(at := at - 1)  # a line begins behind the end of another one
     while private_block := private_stream.read(BLOCK_BYTES):
-        ends = [end for end in (private_block.find(b"\n"), private_block.find(b"\r")) if end >= 0]
+        ends: list[int] = [end for end in (private_block.find(b"\n"), private_block.find(b"\r")) if end >= 0]
         if ends:
             return at + min(ends) + 1
         at += len(private_block)

@@ -16,6 +16,7 @@ from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
 
 _MOST_ROWS, _LEAST_ROWS = 1024, 16
 _CELLS = 1 << 19
+_MOST_READ, _CELLS_READ = 16_384, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,21 @@ def batch_rows(schema: Schema) -> int:
     >>> batch_rows(Schema(columns=(Column(name="photo", kind="image", shape=(28, 28)),)))
     512
     """
+    return _rows_of(schema, cells=_CELLS, most=_MOST_ROWS)
+
+
+def rows_at_once(schema: Schema) -> int:
+    """How many rows are read and encoded together: of narrow tables many, because each step over a column costs something.
+
+    >>> rows_at_once(Schema(columns=(Column(name="age", kind="integer", bounds=(0, 9)),)))
+    16384
+    """
+    return _rows_of(schema, cells=_CELLS_READ, most=_MOST_READ)
+
+
+def _rows_of(schema: Schema, *, cells: int, most: int) -> int:
     width = sum(math.prod(column.shape) for column in schema.columns)
-    return int(min(_MOST_ROWS, max(_LEAST_ROWS, 2 ** math.floor(math.log2(_CELLS / width)))))
+    return int(min(most, max(_LEAST_ROWS, 2 ** math.floor(math.log2(cells / width)))))
 
 
 class Batches:

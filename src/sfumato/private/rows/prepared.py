@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sfumato.private.intake.sensitive import Sensitive, open_persons
-from sfumato.private.rows.batches import Batches, Piece, regrouped
+from sfumato.private.rows.batches import Batches, Piece, regrouped, rows_at_once
+from sfumato.private.rows.freed import give_back
 from sfumato.private.rows.room import Room
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.plan.doors import GroupOf
 from sfumato.public.schema.schema import Schema
-
-_READ_AT_ONCE = 4096
 
 
 class KeptRows(Batches):
@@ -42,6 +41,7 @@ class KeptRows(Batches):
             private_column = self.packed_column(private_piece, name, row_map)
             joined = self._room.joined(private_piece.batch, name, private_column)
             self._private_kept[at] = replace(private_piece, batch=joined)
+        give_back()
         return row_map
 
     def __iter__(self) -> Iterator[Piece]:
@@ -73,12 +73,13 @@ class PreparedRows(KeptRows):
                 self.keep(private_piece)
             yield private_piece
         self._is_read = self._keeps
+        give_back()
 
 
 def pieces_of(data: Sensitive, batches: Batches) -> Iterator[Piece]:
     """The rows of a dataset in full batches, read and encoded anew."""
     first = 0
-    for private_rows in regrouped(open_persons(data, rows=_READ_AT_ONCE), rows=batches.rows):
+    for private_rows in regrouped(open_persons(data, rows=rows_at_once(batches.schema)), rows=batches.rows):
         private_piece = batches.completed(private_rows, first=first)
         first += private_piece.n_rows
         yield private_piece
