@@ -132,6 +132,10 @@ class Schema:
         """A condition over the columns, such as "age >= 65 and ward = 'icu'"; with `truth=False` an amount as well."""
         return read_expression(text, self.variables, truth=truth)
 
+    def without_rules(self) -> "Schema":
+        """The measured columns alone: for what has to do with some of them only."""
+        return replace(self, rules=(), computed=())
+
     def with_columns(self, columns: Mapping[str, Column]) -> "Schema":
         """A copy in which some columns are replaced."""
         return replace(self, columns=tuple(columns.get(c.name, c) for c in self.columns))
