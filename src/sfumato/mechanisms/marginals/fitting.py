@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.mechanisms.common.allowed_cells import cells_within
 from sfumato.mechanisms.common.arrays import Floats
-from sfumato.mechanisms.common.cells_within import cells_within
 from sfumato.mechanisms.marginals.binned import Binned, Columns
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel, Table
 from sfumato.model import CountedRows, Synthetic, check_row_count

@@ -13,8 +13,8 @@ import numpy as np
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.allowed_cells import codes_within, rounding_of
 from sfumato.mechanisms.common.arrays import Floats, Integers, Values
-from sfumato.mechanisms.common.cells_within import codes_within, rounding_of
 from sfumato.mechanisms.common.pictures import n_classes
 from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.budget import Budget

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from sfumato.mechanisms.common.allowed_cells import cells_within
 from sfumato.mechanisms.common.arrays import Flags, Floats
-from sfumato.mechanisms.common.cells_within import cells_within
 from sfumato.mechanisms.common.labels import class_shift
 from sfumato.mechanisms.common.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.columns.binning import Binning
