@@ -3,7 +3,8 @@
     python benchmarks/conditions.py [MECHANISM] [ROWS OF THE HUGE SAMPLE]
 
 Each line is JSON. `tvd` is the mean distance over all pairs of columns, each in at most six parts of its own quantiles; `floor` is
-the same distance between two independent sets of as many rows from the huge sample: what chance alone makes.
+the same distance between two independent sets of as many rows from the huge sample: what chance alone makes. `large` compares 60,000
+rows under the condition with all such rows of the huge sample.
 """
 
 import itertools
@@ -19,7 +20,7 @@ import sfumato as sf
 from sfumato.lab.benchmark.datasets import load
 
 PARTS = 6
-WANTED = 5_000
+WANTED, LARGE = 5_000, 60_000
 CONDITIONS = (
     "sex = Female and age >= 30",
     "education = Doctorate",
@@ -86,6 +87,13 @@ def main(mechanism: str, huge: int) -> None:
             line["tvd"] = round(distance(in_parts(rows.iloc[:half], same), halves[0]), 4)
             line["floor"] = round(distance(*halves), 4)
             line["tvd_to_all"] = round(distance(in_parts(rows, same), in_parts(same, same)), 4)
+            # Of many rows the chance is nearly all in the huge sample's: half of what two halves of it differ by.
+            large = in_parts(fitted.under(text).sample(LARGE, seed=4).table, same)
+            whole = in_parts(mixed.iloc[: len(same) // 2], same), in_parts(mixed.iloc[len(same) // 2 :], same)
+            line |= {
+                "large": round(distance(large, in_parts(same, same)), 4),
+                "large_floor": round(distance(*whole) / 2, 4),
+            }
         print(json.dumps(line), flush=True)
 
 
