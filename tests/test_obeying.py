@@ -2,11 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
 from sfumato import obeying
 from sfumato.errors import PlanError
+from sfumato.lab.dry_run.reading import dry_run
 from sfumato.model import Synthetic
 from sfumato.obeying import with_rules
 from sfumato.public.schema.rules import Rule
@@ -165,3 +167,36 @@ def test_a_release_obeys_rebuilds_and_its_twin_is_refused(frame: pd.DataFrame, t
 def test_mixtures_have_no_rules() -> None:
     with pytest.raises(PlanError, match="mixtures of rows, in which no rules can hold"):
         sf.plan("dpmix", SCHEMA, 1.0)
+
+
+def test_the_plan_says_which_rules_are_computed_made_up_or_enforced() -> None:
+    (grid,) = [section.grid for section in sf.plan("auto", SCHEMA, 1.0).sections() if section.title == "Rules"]
+    kept = dict(grid.rows)
+    assert kept["young = (begin < 30)"] == "computed, not measured"
+    assert kept["id like P-[0-9]{6}"] == "made up, never from the data"
+    assert kept["begin <= end"] == "rows that break it exchange values"
+    assert sf.plan("auto", SCHEMA, 1.0).to_json()["rules"][0] == "begin <= end"
+
+
+def test_a_dry_run_counts_what_breaks_each_rule(frame: pd.DataFrame) -> None:
+    assert not [finding for finding in dry_run(frame, SCHEMA).findings if "rule" in finding.what]
+    spoilt = frame.assign(bmi=30.0)
+    spoilt.loc[:4, "begin"], spoilt.loc[:4, "end"] = 40, 30
+    spoilt.loc[:9, "pregnant"], spoilt.loc[:9, "sex"] = True, "m"
+    broken = {finding.what: finding.rows for finding in dry_run(spoilt, SCHEMA).findings if "rule" in finding.what}
+    assert broken["rows that break the rule 'begin <= end'"] == 5
+    assert broken["rows that break the rule 'if pregnant = yes then sex = f'"] == 10
+    assert broken["rows that break the rule 'bmi = weight / (height / 100) ** 2'"] > 1_000
+
+
+def test_frames_keep_their_kind_with_keys_and_computed_columns(frame: pd.DataFrame) -> None:
+    for given in (frame.drop(columns="id"), pa.table(frame.drop(columns=["bmi", "id"]))):
+        drawn = sf.synthesize(given, SCHEMA, epsilon=1.0, method="independent-histograms", seed=2).sample(50)
+        assert isinstance(drawn, type(given))
+        table = drawn if isinstance(drawn, pd.DataFrame) else drawn.to_pandas()
+        assert set(table.columns) == {"id", *(column.name for column in SCHEMA.released)}
+
+
+def test_a_trained_model_has_no_rules_to_keep(frame: pd.DataFrame) -> None:
+    model = sf.train("logistic", frame.drop(columns="id"), 1.0, schema=SCHEMA, seed=1)
+    assert len(model.predict(frame.head(3))) == 3

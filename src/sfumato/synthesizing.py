@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sfumato.conditions import Given
 from sfumato.errors import ModelError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
@@ -63,9 +64,17 @@ class Synthesis:
         tally.add(self.synthetic)
         return certificate_of(self.fitted, tally)
 
-    def sample(self, rows: AskedRows = None, *, seed: int | None = None) -> Any:
+    def sample(
+        self,
+        rows: AskedRows = None,
+        *,
+        seed: int | None = None,
+        where: str | None = None,
+        given: Given | None = None,
+        balance: str | None = None,
+    ) -> Any:
         """More rows, at no cost, as a frame of the same kind; see `Fitted.sample`."""
-        return self._dressed(self.fitted.sample(rows, seed=seed))
+        return self._dressed(self.fitted.sample(rows, seed=seed, where=where, given=given, balance=balance))
 
     def save(self, to: str | Path, *, force: bool = False, sign: str | Path | SigningKey | None = None) -> Release:
         """Write a release folder of these rows; see `sfumato.release`. Its types follow from the schema alone."""

@@ -41,7 +41,7 @@ class TrainedModel:
                 target need not be there, nor a person column. Nobody charges for these rows: they are the caller's own.
         """
         # Whoever predicts may not know the target, and protects nobody from himself.
-        features = replace(self.schema, columns=self.schema.features, target=None, unit=PrivacyUnit())
+        features = replace(self.schema.without_rules(), columns=self.schema.features, target=None, unit=PrivacyUnit())
         chunks = open_source(data, features).chunks([c.name for c in features.columns], rows=_ROWS_AT_ONCE)
         parts = [self.classifier.probabilities(conform(raw, features)) for raw in chunks]
         target = self.schema.require_coded_target()

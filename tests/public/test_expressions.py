@@ -75,6 +75,7 @@ ROWS = {
         ("max(age, `weight kg`) = 80", [1, -1, 0]),
         ("round(größe, 0) == 2 and abs(-3) = 3", [1, 1, -1]),
         ("true and not false", [1, 1, 1]),
+        ("sex = if age < 65 then 'm' else 'f'", [1, 1, 0]),
     ],
 )
 def test_what_is_true_of_rows(text: str, truths: list[int]) -> None:

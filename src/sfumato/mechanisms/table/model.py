@@ -1,5 +1,6 @@
 """A fitted table: rows of a population, labels by its own rule or a corrected one, values drawn within bins."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -7,41 +8,20 @@ import numpy as np
 import pandas as pd
 
 from sfumato.mechanisms.common.arrays import Floats, Integers, Values
-from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.calendar import with_rhythm
 from sfumato.mechanisms.table.columns.code_tables import code_scores
 from sfumato.mechanisms.table.columns.differences import added_up
 from sfumato.mechanisms.table.columns.features import Feature
-from sfumato.mechanisms.table.columns.shortened_persons import classes_regained
 from sfumato.mechanisms.table.explain import table_notes
+from sfumato.mechanisms.table.fitted_table import FittedTable
 from sfumato.mechanisms.table.joint.population import Population
+from sfumato.mechanisms.table.narrowed import narrowed_table
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
-from sfumato.mechanisms.table.target.labels import ClassLabels, draw_labels
-from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
+from sfumato.mechanisms.table.target.labels import draw_labels
 from sfumato.model import CountedRows, Synthetic, check_row_count
-from sfumato.public.budget import PrivacyUnit
+from sfumato.public.expressions.domains import Domain
 from sfumato.public.schema.following import followed
 from sfumato.public.schema.schema import Schema
-
-
-@dataclass(frozen=True)
-class FittedTable:
-    """What was measured, as a generator: all of it noisy numbers and what follows from them."""
-
-    binned: BinnedTable
-    rates: Floats
-    population: Population | None = field(repr=False)
-    labels: ClassLabels | None = field(default=None, repr=False)
-    numbers: CorrectedNumber | None = field(default=None, repr=False)
-    rules: dict[str, Integers] = field(default_factory=dict, repr=False)
-
-    @staticmethod
-    def of_target(binned: BinnedTable, unit: PrivacyUnit) -> "FittedTable":
-        """A table without any other column."""
-        rows = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
-        if binned.in_full is not None:
-            rows = rows * classes_regained(unit, rows, stddev=binned.cell_stddev, in_full=binned.in_full)
-        return FittedTable(binned, rows / rows.sum(), None)
 
 
 @dataclass(frozen=True)
@@ -57,6 +37,11 @@ class TableModel(CountedRows):
     def sized(self, n_rows: int) -> "TableModel":
         """Whether rows are drawn several times depends on how many there are in all."""
         return replace(self, rows_in_all=n_rows)
+
+    def narrowed(self, domains: Mapping[str, Domain]) -> tuple["TableModel", float]:
+        """The model of the rows that some domains allow, or nearly so, and the share of all rows that they are."""
+        fitted, share = narrowed_table(self.fitted, self.scores, domains)
+        return replace(self, fitted=fitted), share
 
     @cached_property
     def scores(self) -> Floats | None:

@@ -21,10 +21,12 @@ _GRAMMAR = r"""
 ?denied: relation | NOT denied     -> denied
 ?relation: sum
     | sum (COMPARED sum)+          -> compared
+    | sum COMPARED chosen          -> compared
     | sum IN set                   -> within
     | sum NOT IN set               -> without
     | sum IS MISSING               -> missing
     | sum IS NOT MISSING           -> present
+?chosen: IF expr THEN expr ELSE expr -> choice
 set: "(" sum ("," sum)* ","? ")" | "[" sum ("," sum)* ","? "]"
 ?sum: term | sum ADDED term        -> arithmetic
 ?term: signed | term SCALED signed -> arithmetic

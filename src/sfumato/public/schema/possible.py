@@ -5,7 +5,7 @@ and its answer comes with example rows, which are needed anyway where no drawn r
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -222,3 +222,15 @@ def _quoted(told: Sequence[str]) -> str:
     shown = "; ".join(repr(text) for text in told[:_FEW])
     more = f" and {len(told) - _FEW} more" if len(told) > _FEW else ""
     return f"{shown}{more}" if len(told) == 1 else f"all of {shown}{more}"
+
+
+def impossible(ruled: Ruled, domains: Mapping[str, Domain]) -> str | None:
+    """The conditions that leave no row within some domains, where narrowing alone shows it; None where it does not."""
+    for task in tasks_of(ruled):
+        start = {
+            name: met(domain, domains[name]) if name in domains else domain for name, domain in task.domains.items()
+        }
+        left = task.narrow(start)
+        if isinstance(left, int):
+            return task.conditions[left].told
+    return None

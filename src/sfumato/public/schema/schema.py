@@ -77,12 +77,12 @@ class Schema:
     def __getitem__(self, name: str) -> Column:
         if (column := self._by_name.get(name)) is not None:
             return column
-        raise SchemaError(f"the schema has no column {name!r}. Columns: {', '.join(c.name for c in self.columns)}.")
+        raise SchemaError(f"the schema has no column {name!r}. Columns: {', '.join(self._by_name)}.")
 
     @cached_property
     def _by_name(self) -> dict[str, Column]:
         """The columns, so that asking each of 10,000 for itself does not look at all of them each time."""
-        return {column.name: column for column in self.columns}
+        return {column.name: column for column in self.released}
 
     @property
     def images(self) -> tuple[Column, ...]:
@@ -131,6 +131,10 @@ class Schema:
     def expression(self, text: str, *, truth: bool = True) -> Expression:
         """A condition over the columns, such as "age >= 65 and ward = 'icu'"; with `truth=False` an amount as well."""
         return read_expression(text, self.variables, truth=truth)
+
+    def without_rules(self) -> "Schema":
+        """The measured columns alone: for what has to do with some of them only."""
+        return replace(self, rules=(), computed=())
 
     def with_columns(self, columns: Mapping[str, Column]) -> "Schema":
         """A copy in which some columns are replaced."""
