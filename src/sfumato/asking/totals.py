@@ -1,0 +1,108 @@
+"""Totals over the private rows, from noisy numbers that are totals themselves: the difference estimator of surveys.
+
+A total Q of q(row) is estimated by n m(q) + a'(y - n m(f)): what the model says, plus what the noisy numbers y, totals of f(row),
+say that it misses. The error is a'noise plus n times what model and truth differ by in r = q - a'f, whatever a is. Where q is a sum
+of measured functions, r is nothing, and what is left is known noise. Proof: docs/proofs/intervals.md.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.asking.encoded_rows import StandIns
+from sfumato.asking.noted_sums import NotedSum, Numbers, mapped, numbers_of
+from sfumato.public.plan.probe import take
+from sfumato.public.schema.schema import Schema
+
+Floats = NDArray[np.float64]
+#: The model is taken to miss a function that was not measured by so many of its standard deviations: docs/proofs/intervals.md.
+DISCREPANCY = 0.02
+#: Rows on which it is tried which columns a noisy number depends on.
+_PROBES = 64
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Estimated totals with the covariance of their errors, part by part; `unseen` is the share of each that was not measured."""
+
+    values: Floats
+    noise: Floats
+    model: Floats
+    sampling: Floats
+    unseen: Floats
+
+    def covariance(self, *, of_population: bool) -> Floats:
+        """Of all errors; of the population that rows are a sample of, or of the rows themselves."""
+        return self.noise + self.model + self.sampling * of_population
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The noisy sums of a release and the rows that stand for private ones."""
+
+    schema: Schema
+    sums: list[NotedSum] = field(repr=False)
+    rows: StandIns = field(repr=False)
+    n_rows: float
+    _mapped: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _depends(self) -> list[dict[str, NDArray[np.bool_]]]:
+        """For every sum and block, whether a column of its map changes with a column of the schema: (columns, map columns)."""
+        names = [column.name for column in self.schema.columns]
+        n = len(self.rows.weights)
+        base = take(self.rows.batch, np.linspace(0, n - 1, _PROBES).astype(np.int64))
+        other = take(self.rows.batch, np.linspace(1, n - 2, _PROBES).astype(np.int64)[::-1])
+        probes = {
+            name: np.concatenate([base[name], *(other[name] if name == moved else base[name] for moved in names)])
+            for name in names
+        }
+        found = []
+        for noted in self.sums:
+            of_blocks = {}
+            for block, values in mapped(noted, probes).items():
+                copies = values.reshape(len(names) + 1, _PROBES, -1)
+                of_blocks[block] = (copies[1:] != copies[0]).any(axis=1)
+            found.append(of_blocks)
+        return found
+
+    def numbers(self, columns: Iterable[str]) -> Numbers:
+        """All noisy numbers that depend on these columns alone."""
+        own = np.isin([column.name for column in self.schema.columns], list(columns))
+        parts = list[Numbers]()
+        for noted, depends in zip(self.sums, self._depends, strict=True):
+            known = {block.name: ~depends[block.name][~own].any(axis=0) for block in noted.blocks}
+            if not any((known[name] & depends[name].any(axis=0)).any() for name in known):
+                continue  # nothing of it changes with the columns asked for
+            if id(noted) not in self._mapped:
+                self._mapped[id(noted)] = mapped(noted, self.rows.batch)
+            values = self._mapped[id(noted)]
+            for block in noted.blocks:
+                some = numbers_of(block, values[block.name], noted.noisy[block.name], known[block.name])
+                parts += [] if some is None else [some]
+        return Numbers.together(parts, len(self.rows.weights))
+
+    def totals(self, functions: Floats, columns: Iterable[str]) -> Totals:
+        """The totals of some functions (stand-ins, functions) of these columns."""
+        rows, numbers = self.rows, self.numbers(columns)
+        n, synthetic = self.n_rows, slice(0, self.rows.n_synthetic)
+        scale = np.sqrt(np.maximum((rows.weights[:, None] * functions**2).sum(axis=0), 1e-300))
+        q = functions / scale
+        weighed = numbers.features.multiply(rows.weights[:, None]).tocsr()
+        gram = np.asarray((weighed.T @ numbers.features).todense())
+        loud = (DISCREPANCY * n) ** 2
+        a = np.linalg.solve(loud * gram + np.diag(numbers.stddevs**2), loud * (weighed.T @ q))
+        rest = q - numbers.features @ a
+        expected = np.asarray(numbers.features[synthetic].mean(axis=0)).ravel()
+        values = n * q[synthetic].mean(axis=0) + a.T @ (numbers.values - n * expected)
+        noise = (a * numbers.stddevs[:, None] ** 2).T @ a
+        squares = (rest * rows.weights[:, None]).T @ rest
+        drawn = np.atleast_2d(np.cov(rest[synthetic], rowvar=False)) / rows.n_synthetic
+        sampling = n * q[synthetic].T @ q[synthetic] / rows.n_synthetic
+        both = np.outer(scale, scale)
+        unseen = np.diag(squares).copy()
+        return Totals(values * scale, noise * both, (loud * squares + n**2 * drawn) * both, sampling * both, unseen)
