@@ -18,7 +18,7 @@ from sfumato.public.plan.probe import random_batch
 from sfumato.public.schema.column import plain_word
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.one_of import is_yes_or_no
-from sfumato.public.schema.spelling import hidden_character
+from sfumato.public.spelling import hidden_character
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=12)
 column_names = names.filter(lambda name: not hidden_character(name))

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from sfumato.private.intake.scalars import FALSE_WORDS, MISSING_TEXTS, TRUE_WORDS, parse_date, parse_number
-from sfumato.public.schema.spelling import words_of
+from sfumato.public.spelling import words_of
 
 #: A letter, then letters, digits, spaces and the marks that names have.
 _NAME = re.compile(r"[^\W\d][\w \-./()%#:&+\[\]°']{0,63}")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.schema.spectrogram import RATES, Spectrogram
-from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.spelling import did_you_mean, hidden_character
 
 Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
 NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")

@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
+from sfumato.public.expressions.expression import Expression, read_expression
+from sfumato.public.expressions.variables import Variable
 from sfumato.public.schema.column import CODED_KINDS, KINDS, NUMBER_KINDS, Column, Kind
 from sfumato.public.schema.following import followed
 from sfumato.public.schema.one_of import Groups, OneOf, groups_declared
 from sfumato.public.schema.toml_text import Declared, from_toml, read_schema_file, to_toml
+from sfumato.public.schema.variables import variables_of
 from sfumato.public.schema.whole import contradictions
 
 __all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "schema_of", "sketch"]
@@ -92,6 +95,15 @@ class Schema:
     def unknown(self) -> tuple[Column, ...]:
         """Columns whose bounds or categories are still to be discovered."""
         return tuple(column for column in self.columns if column.discover)
+
+    @cached_property
+    def variables(self) -> dict[str, Variable]:
+        """The columns as expressions see them."""
+        return variables_of(self.columns)
+
+    def expression(self, text: str, *, truth: bool = True) -> Expression:
+        """A condition over the columns, such as "age >= 65 and ward = 'icu'"; with `truth=False` an amount as well."""
+        return read_expression(text, self.variables, truth=truth)
 
     def with_columns(self, columns: Mapping[str, Column]) -> "Schema":
         """A copy in which some columns are replaced."""

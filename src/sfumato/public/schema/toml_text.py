@@ -17,8 +17,8 @@ from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
 from sfumato.public.schema.faults import Faults
 from sfumato.public.schema.one_of import Groups, groups_declared
-from sfumato.public.schema.spelling import did_you_mean
 from sfumato.public.schema.whole import contradictions
+from sfumato.public.spelling import did_you_mean
 
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
 _SECTIONS = (*_KEYS, "columns")

@@ -7,7 +7,7 @@ from sfumato.public.schema.column import Column
 from sfumato.public.schema.faults import Fault
 from sfumato.public.schema.following import dependence_faults
 from sfumato.public.schema.one_of import Groups, group_faults
-from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.spelling import did_you_mean, hidden_character
 
 
 def contradictions(
