@@ -1,6 +1,7 @@
 """Rows that stand for the private ones when measurements are weighed: synthetic, shuffled and made up. All of them public."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from sfumato.public.plan.probe import random_batch
 from sfumato.public.schema.schema import Batch, Column, Schema
 
 #: At most so many synthetic rows are looked at; and of the others, which lie where the synthetic ones do not.
-_SYNTHETIC, _SHUFFLED, _MADE_UP = 20_000, 4_000, 2_000
+_SYNTHETIC, _SHUFFLED, _MADE_UP = 8_000, 2_000, 1_000
 #: What the three kinds weigh together.
 _WEIGHTS = (0.85, 0.1, 0.05)
 #: How often a made-up number lies anywhere in its bounds.
@@ -31,7 +32,7 @@ def encoded(table: pd.DataFrame, schema: Schema) -> dict[str, NDArray[np.generic
     return {column.name: _encoded(table[column.name], column) for column in schema.columns}
 
 
-def _encoded(values: "pd.Series[object]", column: Column) -> NDArray[np.generic]:
+def _encoded(values: "pd.Series[Any]", column: Column) -> NDArray[np.generic]:
     if column.kind == "boolean":
         plain = values.astype("boolean")
         return np.where(plain.isna(), 2, plain.fillna(False).astype(np.int64)).astype(np.int64)

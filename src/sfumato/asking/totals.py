@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.asking.encoded_rows import StandIns
 from sfumato.asking.noted_sums import NotedSum, Numbers, mapped, numbers_of
+from sfumato.public.plan.block import Hot, Outer
 from sfumato.public.plan.probe import take
 from sfumato.public.schema.schema import Schema
 
@@ -35,9 +37,16 @@ class Totals:
     sampling: Floats
     unseen: Floats
 
-    def covariance(self, *, of_population: bool) -> Floats:
-        """Of all errors; of the population that rows are a sample of, or of the rows themselves."""
-        return self.noise + self.model + self.sampling * of_population
+
+@dataclass(frozen=True)
+class _System:
+    """Noisy numbers, what stand-ins expect of them, and the factor by which totals are solved for."""
+
+    numbers: Numbers
+    weighed: Any
+    expected: Floats
+    loud: float
+    factor: Any
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,7 @@ class Measurements:
     rows: StandIns = field(repr=False)
     n_rows: float
     _mapped: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
+    _systems: dict[tuple[tuple[str, ...], float], _System] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _depends(self) -> list[dict[str, NDArray[np.bool_]]]:
@@ -75,7 +85,7 @@ class Measurements:
         own = np.isin([column.name for column in self.schema.columns], list(columns))
         parts = list[Numbers]()
         for noted, depends in zip(self.sums, self._depends, strict=True):
-            known = {block.name: ~depends[block.name][~own].any(axis=0) for block in noted.blocks}
+            known = {block.name: np.asarray(~depends[block.name][~own].any(axis=0)) for block in noted.blocks}
             if not any((known[name] & depends[name].any(axis=0)).any() for name in known):
                 continue  # nothing of it changes with the columns asked for
             if id(noted) not in self._mapped:
@@ -86,23 +96,64 @@ class Measurements:
                 parts += [] if some is None else [some]
         return Numbers.together(parts, len(self.rows.weights))
 
-    def totals(self, functions: Floats, columns: Iterable[str]) -> Totals:
-        """The totals of some functions (stand-ins, functions) of these columns."""
-        rows, numbers = self.rows, self.numbers(columns)
+    def with_references(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """With the columns that these were measured by: the other end of a difference, the rest of a group, the target."""
+        wanted = {name for name in (*columns, self.schema.target) if name}
+        for name in columns:
+            groups = [group for group in self._groups if name in group]
+            if groups and not any(group <= wanted for group in groups):
+                wanted |= min(groups, key=lambda group: (len(group - wanted), sorted(group)))
+        return tuple(column.name for column in self.schema.columns if column.name in wanted)
+
+    def together(self, columns: Iterable[str]) -> list[frozenset[str]]:
+        """Which of these columns were counted in one table, each for itself or several together."""
+        return [group for group in self._groups if group <= set(columns)]
+
+    @cached_property
+    def _groups(self) -> list[frozenset[str]]:
+        """The columns of every table of counts."""
+        names, found = np.array([column.name for column in self.schema.columns]), set[frozenset[str]]()
+        for noted, depends in zip(self.sums, self._depends, strict=True):
+            for block in noted.blocks:
+                own = depends[block.name]
+                if isinstance(block, Hot):
+                    tables = own[:, : block.n_hot]
+                elif isinstance(block, Outer) and block.shape[0] == 1 and block.groups > 1:
+                    tables = own[:, 1:-1] | own[:, -1:]  # by the group of a row
+                else:
+                    tables = own[:, own.sum(axis=0) == 1]
+                found |= {frozenset(names[of].tolist()) for of in tables.T if of.any()}
+        return sorted(found, key=sorted)
+
+    def _system(self, columns: tuple[str, ...], discrepancy: float) -> _System:
+        if (columns, discrepancy) not in self._systems:
+            rows, numbers = self.rows, self.numbers(columns)
+            weighed = numbers.features.multiply(rows.weights[:, None]).tocsr()
+            loud = (discrepancy * self.n_rows) ** 2
+            gram = loud * np.asarray((weighed.T @ numbers.features).todense()) + np.diag(numbers.stddevs**2)
+            expected = np.asarray(numbers.features[: rows.n_synthetic].mean(axis=0)).ravel()
+            factor = cho_factor(gram, check_finite=False) if len(gram) else None
+            self._systems[columns, discrepancy] = _System(numbers, weighed, expected, loud, factor)
+        return self._systems[columns, discrepancy]
+
+    def totals(self, functions: Floats, columns: tuple[str, ...], *, n_asked: int = 1) -> Totals:
+        """The totals of some functions (stand-ins, functions) of these columns, of which so many are asked about."""
+        system = self._system(columns, DISCREPANCY * max(1, n_asked - 2))
+        rows, numbers, loud = self.rows, system.numbers, system.loud
         n, synthetic = self.n_rows, slice(0, self.rows.n_synthetic)
         scale = np.sqrt(np.maximum((rows.weights[:, None] * functions**2).sum(axis=0), 1e-300))
         q = functions / scale
-        weighed = numbers.features.multiply(rows.weights[:, None]).tocsr()
-        gram = np.asarray((weighed.T @ numbers.features).todense())
-        loud = (DISCREPANCY * n) ** 2
-        a = np.linalg.solve(loud * gram + np.diag(numbers.stddevs**2), loud * (weighed.T @ q))
+        a = (
+            np.zeros((0, q.shape[1]))
+            if system.factor is None
+            else cho_solve(system.factor, loud * (system.weighed.T @ q))
+        )
         rest = q - numbers.features @ a
-        expected = np.asarray(numbers.features[synthetic].mean(axis=0)).ravel()
-        values = n * q[synthetic].mean(axis=0) + a.T @ (numbers.values - n * expected)
+        values = n * q[synthetic].mean(axis=0) + a.T @ (numbers.values - n * system.expected)
         noise = (a * numbers.stddevs[:, None] ** 2).T @ a
         squares = (rest * rows.weights[:, None]).T @ rest
         drawn = np.atleast_2d(np.cov(rest[synthetic], rowvar=False)) / rows.n_synthetic
         sampling = n * q[synthetic].T @ q[synthetic] / rows.n_synthetic
         both = np.outer(scale, scale)
-        unseen = np.diag(squares).copy()
-        return Totals(values * scale, noise * both, (loud * squares + n**2 * drawn) * both, sampling * both, unseen)
+        model = (loud * squares + n**2 * drawn) * both
+        return Totals(values * scale, noise * both, model, sampling * both, np.diag(squares).copy())

@@ -8,6 +8,7 @@ from typer.main import get_command
 
 from sfumato import __version__
 from sfumato.cli.commands.account_command import account
+from sfumato.cli.commands.ask_command import ask
 from sfumato.cli.commands.assess_command import assess
 from sfumato.cli.commands.audit_command import audit
 from sfumato.cli.commands.bench_command import bench
@@ -50,6 +51,7 @@ _EXAMPLES: dict[Callable[..., None], str] = {
     plan: "sfumato plan schema.toml --epsilon 1",
     release: "sfumato release patients.csv --schema schema.toml --epsilon 1 --out release",
     sample: "sfumato sample release -n 100000 --out more.parquet",
+    ask: "sfumato ask release 'mean(income) by region where age >= 65'",
     train: "sfumato train patients.csv --schema schema.toml --learner logistic --epsilon 1 --out model",
     predict: "sfumato predict model new-patients.csv --out predictions.csv",
     methods: "sfumato methods --json",
