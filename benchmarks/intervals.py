@@ -130,7 +130,7 @@ def main() -> None:
         print(json.dumps(summary([json.loads(line) for line in asked.read.read_text().splitlines()]), indent=1))
         return
     seeds = range(asked.first, asked.first + asked.releases)
-    jobs = [(name, seed, asked.rows, asked.epsilon, asked.method) for name in TABLES for seed in seeds]
+    jobs = [(name, seed, asked.rows, asked.epsilon, asked.method) for seed in seeds for name in TABLES]
     for name in TABLES:
         truths(name)  # before the processes part
     with ProcessPoolExecutor(asked.jobs) as pool:
