@@ -49,9 +49,9 @@ _TRUTH_ROWS = 500_000
 
 def plain(question: str, table: pd.DataFrame, schema: sf.Schema) -> float:
     """The answer where all rows are known."""
-    from sfumato.asking.encoded_rows import encoded
     from sfumato.asking.kinds import kind_of
     from sfumato.asking.questions import read_question, values_of
+    from sfumato.public.schema.released import encoded
 
     asked, rows = read_question(question, schema), encoded(table, schema)
     kept = {name: values[asked.members(rows)[:, 0]] for name, values in rows.items()}

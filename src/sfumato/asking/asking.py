@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from sfumato.asking.answer import POPULATION, ROWS, Answer, Estimate
-from sfumato.asking.encoded_rows import encoded, stand_ins
+from sfumato.asking.encoded_rows import stand_ins
 from sfumato.asking.intervals import Uncertain
 from sfumato.asking.kinds import Kind, kind_of
 from sfumato.asking.noted_sums import NotingDoors
@@ -20,6 +20,7 @@ from sfumato.errors import ModelError
 from sfumato.mechanism import Mechanism
 from sfumato.public.plan.answers import Answers
 from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.released import encoded
 from sfumato.public.schema.schema import Batch, Schema
 
 #: Below this share of its square, what was not measured of a function does not matter.

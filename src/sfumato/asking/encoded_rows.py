@@ -1,14 +1,12 @@
 """Rows that stand for the private ones when measurements are weighed: synthetic, shuffled and made up. All of them public."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.public.plan.probe import random_batch
-from sfumato.public.schema.schema import Batch, Column, Schema
+from sfumato.public.schema.schema import Batch, Schema
 
 #: At most so many synthetic rows are looked at; and of the others, which lie where the synthetic ones do not.
 _SYNTHETIC, _SHUFFLED, _MADE_UP = 8_000, 2_000, 1_000
@@ -25,26 +23,6 @@ class StandIns:
     batch: Batch
     weights: NDArray[np.float64]
     n_synthetic: int
-
-
-def encoded(table: pd.DataFrame, schema: Schema) -> dict[str, NDArray[np.generic]]:
-    """Released rows as mechanisms see rows: the way back from `Schema.decode`."""
-    return {column.name: _encoded(table[column.name], column) for column in schema.columns}
-
-
-def _encoded(values: "pd.Series[Any]", column: Column) -> NDArray[np.generic]:
-    if column.kind == "boolean":
-        plain = values.astype("boolean")
-        return np.where(plain.isna(), 2, plain.fillna(False).astype(np.int64)).astype(np.int64)
-    if column.is_coded:
-        codes = pd.Categorical(values.astype(object), categories=list(column.categories)).codes.astype(np.int64)
-        return np.where(codes < 0, column.size - 1, codes)
-    if column.kind == "datetime":
-        moments = pd.to_datetime(values)
-        seconds = moments.to_numpy(dtype="datetime64[s]").astype(np.int64).astype(np.float64)
-        return np.where(moments.isna(), np.nan, seconds)
-    numbers = pd.to_numeric(values).to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.where(np.isin(numbers, column.special), np.nan, numbers) if column.special else numbers
 
 
 def stand_ins(synthetic: Batch, schema: Schema) -> StandIns:

@@ -85,7 +85,9 @@ class Release:
         if self.certificate.rows is None or (table := self.synthetic().table) is None:
             raise ModelError(f"{self.path} holds no table of rows, so no questions can be asked of it.")
         mechanism = mechanism_from(self.certificate.mechanism)
-        return Asker(self.schema, mechanism, self.plan(), self.answers, table)
+        score = self.certificate.score
+        share = 1.0 if score is None else 1 - score.share
+        return Asker(self.schema, mechanism, self.plan(), self.answers, table, measured_share=share)
 
     def plan(self) -> Plan:
         """The plan under which the rows were measured."""
