@@ -68,9 +68,7 @@ class Asker:
                 return "persons with many rows were shortened in all measurements, so noise is not all that moves them"
             return f"{self.mechanism.name} keeps no noisy sums over all rows"
         rough = Measurements(self.schema, doors.sums, stand_ins(self._synthetic, self.schema), float(len(self.table)))
-        everyone = rough.totals(
-            np.ones((len(rough.rows.weights), 1)), rough.with_references((self.schema.columns[0].name,))
-        )
+        everyone = rough.totals(np.ones((len(rough.rows.weights), 1)), rough.with_references(rough.some_columns))
         n_rows, error = float(everyone.values[0]), math.sqrt(float(everyone.noise[0, 0] + everyone.model[0, 0]))
         if n_rows < 4 * error:
             return "the noise is as large as the number of rows"
@@ -95,7 +93,7 @@ class Asker:
         naive = [kind.naive(kind.functions(self._synthetic) * own[:, None]) for own in inside.T]
         if isinstance(measured, str):
             return tuple(Estimate(name, None, None, None, n, measured) for name, n in zip(names, naive, strict=True))
-        columns = measured.with_references(question.columns)
+        columns = measured.with_references(question.columns or measured.some_columns)
         functions, inside = kind.functions(measured.rows.batch), question.members(measured.rows.batch)
         lacking = self._lacking(measured, question, columns)
         out = []

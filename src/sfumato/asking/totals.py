@@ -22,9 +22,15 @@ from sfumato.public.schema.schema import Schema
 
 Floats = NDArray[np.float64]
 #: The model is taken to miss a function that was not measured by so many of its standard deviations: docs/proofs/intervals.md.
-DISCREPANCY = 0.02
+DISCREPANCY = 0.028
+#: It is taken to miss no less than so many times the noise of a count, over the number of rows.
+_NOISE = 3.0
+#: Weights follow from rows that were made from the same noisy numbers, so that their noise counts a little more than once.
+_SEEN_TWICE = 1.1
 #: Rows on which it is tried which columns a noisy number depends on.
 _PROBES = 64
+#: Columns whose tables together say how many rows there are.
+_FEW = 3
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,11 @@ class Measurements:
                 parts += [] if some is None else [some]
         return Numbers.together(parts, len(self.rows.weights))
 
+    @property
+    def some_columns(self) -> tuple[str, ...]:
+        """A few, for what is asked of all rows: in every table of one column each row counts once."""
+        return tuple(column.name for column in self.schema.columns)[:_FEW]
+
     def with_references(self, columns: Iterable[str]) -> tuple[str, ...]:
         """With the columns that these were measured by: the other end of a difference, the rest of a group, the target."""
         wanted = {name for name in (*columns, self.schema.target) if name}
@@ -129,7 +140,9 @@ class Measurements:
         if (columns, discrepancy) not in self._systems:
             rows, numbers = self.rows, self.numbers(columns)
             weighed = numbers.features.multiply(rows.weights[:, None]).tocsr()
-            loud = (discrepancy * self.n_rows) ** 2
+            # A model that was fitted to noisy numbers is no nearer to the truth than their noise lets it be.
+            fitted_noise = _NOISE * float(np.median(numbers.stddevs)) / self.n_rows if len(numbers.stddevs) else 0.0
+            loud = (max(discrepancy, fitted_noise) * self.n_rows) ** 2
             gram = loud * np.asarray((weighed.T @ numbers.features).todense()) + np.diag(numbers.stddevs**2)
             expected = np.asarray(numbers.features[: rows.n_synthetic].mean(axis=0)).ravel()
             factor = cho_factor(gram, check_finite=False) if len(gram) else None
@@ -150,7 +163,7 @@ class Measurements:
         )
         rest = q - numbers.features @ a
         values = n * q[synthetic].mean(axis=0) + a.T @ (numbers.values - n * system.expected)
-        noise = (a * numbers.stddevs[:, None] ** 2).T @ a
+        noise = _SEEN_TWICE**2 * (a * numbers.stddevs[:, None] ** 2).T @ a
         squares = (rest * rows.weights[:, None]).T @ rest
         drawn = np.atleast_2d(np.cov(rest[synthetic], rowvar=False)) / rows.n_synthetic
         sampling = n * q[synthetic].T @ q[synthetic] / rows.n_synthetic
