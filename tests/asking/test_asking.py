@@ -11,6 +11,7 @@ import sfumato as sf
 from command_line import answer_of, run
 from sfumato.asking.asking import Asker
 from sfumato.asking.questions import read_question
+from sfumato.asking.totals import Measurements
 from sfumato.errors import ModelError, SchemaError, SfumatoError
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms import DPMix, IndependentHistograms
@@ -165,15 +166,45 @@ def test_noise_as_large_as_the_table_is_said_to_be_so() -> None:
     assert "noise" in estimate.why
 
 
-def test_persons_that_are_shortened_and_sampled_rows_are_not_taken_for_all_rows() -> None:
-    rows = people(600).assign(who=np.arange(600) // 3)
-    unit = sf.PrivacyUnit(person="who", max_rows=3)
-    persons = asker_of(sf.fit("3a-table", rows, BUDGET, schema=replace(SCHEMA, unit=unit), seed=0))
-    (estimate,) = persons.ask("mean(income)")
-    assert estimate.value is None or estimate.high > estimate.low
-    mixed = sf.fit(DPMix(mixtures=20), people(600), BUDGET, schema=replace(SCHEMA, target="smokes", rows=600), seed=0)
+def test_persons_that_are_shortened_are_not_taken_for_all_rows() -> None:
+    rows = people(300).assign(who=np.arange(300) // 3)[["age", "region", "who"]]
+    schema = sf.Schema(columns=SCHEMA.columns[::2], unit=sf.PrivacyUnit(person="who", max_rows=3))
+    (estimate,) = asker_of(sf.fit("3a-table", rows, BUDGET, schema=schema, seed=0)).ask("mean(age)")
+    assert estimate.value is None
+    assert "shortened" in estimate.why
+
+
+def test_a_release_without_rows_of_the_schema_is_refused() -> None:
+    schema = replace(SCHEMA, target="smokes", rows=600)
+    mixed = sf.fit(DPMix(mixtures=20), people(600), BUDGET, schema=schema, seed=0)
     with pytest.raises(ModelError, match="no column"):
         asker_of(mixed).ask("mean(income)")
+
+
+class ForgetsTheNoise(Measurements):
+    """A twin that takes the noisy numbers for exact ones."""
+
+    def totals(self, *arguments, **options):
+        return replace(super().totals(*arguments, **options), noise=np.zeros((1, 1)))
+
+
+def times_held(kind: type[Measurements], monkeypatch: pytest.MonkeyPatch, *, releases: int) -> int:
+    """How often an interval of a count holds it."""
+    monkeypatch.setattr("sfumato.asking.asking.Measurements", kind)
+    held = 0
+    schema = sf.Schema(columns=SCHEMA.columns[2:], target="smokes")
+    for seed in range(releases):
+        rows = people(800, seed=seed)[["region", "smokes"]]
+        source = NoiseSource(research_seed=seed)
+        fitted = sf.fit(IndependentHistograms(), rows, sf.Budget(1.0, 1e-5), schema=schema, seed=0, source=source)
+        estimate = asker_of(fitted).ask("count() where region = south")[0]
+        held += estimate.low <= (rows.region == "south").sum() <= estimate.high
+    return held
+
+
+def test_intervals_of_what_was_measured_hold_as_often_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert times_held(Measurements, monkeypatch, releases=30) >= 24  # 28.5 are expected, fewer than 24 once in 5,000
+    assert times_held(ForgetsTheNoise, monkeypatch, releases=30) < 24
 
 
 def test_the_command_line_answers_and_refuses_forged_measurements(tmp_path) -> None:

@@ -63,9 +63,9 @@ class Asker:
         """The noisy sums; or a sentence that says why there are none."""
         doors = NotingDoors(self.plan, self.answers)
         self.mechanism.measure(doors, self.schema)
+        if doors.shortened:
+            return "persons with many rows were shortened in its measurements, so noise is not all that moves them"
         if not doors.sums:
-            if doors.shortened:
-                return "persons with many rows were shortened in all measurements, so noise is not all that moves them"
             return f"{self.mechanism.name} keeps no noisy sums over all rows"
         rough = Measurements(self.schema, doors.sums, stand_ins(self._synthetic, self.schema), float(len(self.table)))
         everyone = rough.totals(np.ones((len(rough.rows.weights), 1)), rough.with_references(rough.some_columns))
@@ -112,7 +112,8 @@ class Asker:
         if lacking and totals.unseen.max() > _SEEN:
             return lacking
         share = self.measured_share
-        sampled = totals.sampling * (1.0 if of_population else 1 - share)
+        # Rows of a person may be alike, so that there are as few of them as there are persons.
+        sampled = totals.sampling * self.schema.unit.max_rows * (1.0 if of_population else 1 - share)
         parts = [part / share**2 for part in (totals.noise, totals.model, sampled)]
         uncertain = Uncertain(totals.values / share, parts[0] + parts[1] + parts[2])
         span = kind.interval(uncertain, z)
