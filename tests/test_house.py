@@ -16,7 +16,17 @@ MOST_LINES = 450
 ROOMS = {
     *("public", "public/accounting", "public/schema", "public/plan", "public/certificate", "public/machine"),
     *("public/expressions",),
-    *("outlook", "private", "private/kernel", "private/doors", "private/intake", "private/rows", "folder"),
+    *(
+        "outlook",
+        "asking",
+        "scoring",
+        "private",
+        "private/kernel",
+        "private/doors",
+        "private/intake",
+        "private/rows",
+        "folder",
+    ),
     *("mechanisms", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
     *("mechanisms/table/settings", "mechanisms/table/columns", "mechanisms/table/joint", "mechanisms/table/target"),
     *("mechanisms/mixing", "mechanisms/kernels", "mechanisms/generators", "mechanisms/local", "mechanisms/latent"),

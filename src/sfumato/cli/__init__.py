@@ -18,6 +18,7 @@ _COMMANDS = {
     "plan": Listed("schema_command", "sfumato plan schema.toml --epsilon 1"),
     "release": Listed("release_command", "sfumato release patients.csv --schema schema.toml --epsilon 1 --out release"),
     "sample": Listed("sample_command", "sfumato sample release -n 100000 --out more.parquet"),
+    "ask": Listed("ask_command", "sfumato ask release 'mean(income) by region where age >= 65'"),
     "train": Listed(
         "release_command", "sfumato train patients.csv --schema schema.toml --learner logistic --epsilon 1 --out model"
     ),

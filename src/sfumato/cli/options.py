@@ -80,6 +80,13 @@ Settings = Annotated[
     ),
 ]
 
+ScoreOption = Annotated[
+    bool,
+    typer.Option(
+        "--score",
+        help="Set a tenth of the rows apart, and tell how well a learner of the synthetic rows predicts them. Costs no epsilon.",
+    ),
+]
 RowsOption = Annotated[
     str | None,
     typer.Option(

@@ -6,8 +6,11 @@ A folder is written beside its place and moved there in one step, whole or not a
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from sfumato.asking.answer import Answer
+from sfumato.asking.asking import Asker
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.folder import contents
@@ -66,6 +69,26 @@ class Release:
             return mechanism.classifier(weights, self.schema, self.certificate.claim.budget)
         except GARBLED as error:
             raise ReleaseError(f"{WEIGHTS} cannot be read ({type(error).__name__}). Get the release again.") from None
+
+    def ask(self, question: str, *, confidence: float = 0.95, of: str | None = None) -> Answer:
+        """Answer a question from the noisy measurements, with an interval: no data needed, no budget spent.
+
+        Args:
+            question: Such as `mean(income) by region where age >= 65`; docs/guide/intervals.md has all kinds.
+            confidence: How often intervals hold the truth.
+            of: `rows` for the private rows themselves, `population` for what they are a sample of. By default counts and sums are
+                those of the rows, and all else is that of the population.
+        """
+        return self._asker.ask(question, confidence=confidence, of=of)
+
+    @cached_property
+    def _asker(self) -> Asker:
+        if self.certificate.rows is None or (table := self.synthetic().table) is None:
+            raise ModelError(f"{self.path} holds no table of rows, so no questions can be asked of it.")
+        mechanism = mechanism_from(self.certificate.mechanism)
+        score = self.certificate.score
+        share = 1.0 if score is None else 1 - score.share
+        return Asker(self.schema, mechanism, self.plan(), self.answers, table, measured_share=share)
 
     def plan(self) -> Plan:
         """The plan under which the rows were measured."""

@@ -38,6 +38,7 @@ WORDS = {
     "progress": "looking at the training loss",
     "reports": "reporting row by row",
     "residuals": "measuring how large errors of the target are",
+    "score": "testing the learner on rows set apart",
     "scores": "measuring scores",
     "sizes": "measuring sizes of persons",
     "spikes": "looking for values that many rows share",

@@ -19,6 +19,7 @@ from sfumato.verification.plan_checks import check_assumptions, check_kind, chec
 from sfumato.verification.product_checks import Rows, read_rows, read_weights, rebuild_rows, rebuild_weights
 from sfumato.verification.rebuilt import settle_rebuilt
 from sfumato.verification.report_checks import check_report
+from sfumato.verification.score_checks import check_score
 
 #: Up to so many synthetic cells and noisy numbers, building again takes seconds and is done unasked.
 QUICK_CELLS, QUICK_NUMBERS = 4_000_000, 2_000_000
@@ -163,6 +164,8 @@ def _check_contents(
         return None, None
     replayed = check_account(certificate, planned.plan, found)
     answers = check_answers(contents, certificate, schema, planned, found)
+    if planned.score is not None:
+        check_score(certificate, planned.score, answers, found)
     if answers is None or released is None:
         return replayed, None
     check_kind(planned, is_model=rows is None, found=found)

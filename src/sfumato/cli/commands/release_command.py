@@ -9,7 +9,7 @@ from sfumato.cli.console import AsJson, Quiet, answer, progress, warn
 from sfumato.cli.private_page import PrivatePage, PrivateTest, asked_page
 from sfumato.cli.written import describe_release, show_written
 from sfumato.errors import PlanError
-from sfumato.fitting import fit
+from sfumato.fitting import TRAINING, fit
 from sfumato.folder.releasing import check_target
 from sfumato.folder.releasing import release as write_release
 from sfumato.mechanism import Mechanism, learner_for
@@ -18,7 +18,8 @@ from sfumato.outlook.stages import fit_stages
 from sfumato.private.engines.choose import engine_of
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget, budget_of
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Schema, sketch
+from sfumato.scoring.step import SCORE, score_plan
 from sfumato.training import train as train_model
 
 _WRITING = "writing the folder"
@@ -45,6 +46,7 @@ def release(
     sql: option.Select = None,
     order_by: option.OrderBy = None,
     engine: option.EngineName = "local",
+    score: option.ScoreOption = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -73,11 +75,15 @@ def release(
     mechanism = option.chosen_mechanism(mechanism_name, schema=schema, settings=settings)
     expected = _planned("release", mechanism, schema, budget, quiet=quiet)
     warn(expected)  # before any budget is spent
-    last = (_WRITING,) if asked is None else (_WRITING, _COMPARING)
+    if score:
+        score_plan(sketch(schema), budget)  # refuses a schema without a target
+    last = (*((TRAINING, SCORE) if score else ()), _WRITING, *(() if asked is None else (_COMPARING,)))
     stages = {**fit_stages(mechanism, schema, budget), **dict.fromkeys(last, 1)}
     with progress(title="release", stages=stages, quiet=quiet) as step:
         private = Sensitive.read(private_data, schema)
-        fitted = fit(mechanism, private, budget, seed=seed, engine=chosen_engine, on_step=step)
+        fitted = fit(
+            mechanism, private, budget, seed=seed, engine=chosen_engine, score=score, score_rows=n_rows, on_step=step
+        )
         step(_WRITING)
         written = write_release(fitted, to=out, rows=n_rows, force=force, sign=key)
         if asked is not None:

@@ -203,6 +203,11 @@ def with_key(sensitive: Sensitive, key: bytes) -> Sensitive:
     return Sensitive(source.keyed(key), schema=sensitive.schema) if isinstance(source, LimitedSource) else sensitive
 
 
+def resourced(sensitive: Sensitive, change: Callable[[Source], Source]) -> Sensitive:
+    """The same data behind another source of its rows: some of them, say."""
+    return Sensitive(change(_source_of(sensitive)), schema=sensitive.schema)
+
+
 def follows_values(sensitive: Sensitive) -> bool:
     """Whether rows lie where their values say, as after ORDER BY: then a row that is replaced does not keep its place."""
     return bool(getattr(_source_of(sensitive), "follows_values", False))

@@ -19,6 +19,7 @@ from sfumato.public.certificate.claim import Claim, claim_of, exact_text
 from sfumato.public.certificate.layout import Section, as_html
 from sfumato.public.certificate.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.certificate.non_private import NOT_A_CLAIM
+from sfumato.public.certificate.score import ScoreRecord
 from sfumato.public.certificate.software import SOFTWARE, installed_software
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step, step_from_json
@@ -83,6 +84,7 @@ class Certificate:
     notes: tuple[str, ...] = ()
     rows: int | None = None
     files: dict[str, str] | None = None
+    score: ScoreRecord | None = None
 
     @property
     def epsilon(self) -> float:
@@ -105,7 +107,8 @@ class Certificate:
     def sections(self) -> list[Section]:
         """What a person should read first: the claim, and whatever speaks against the release."""
         status, claimed = self.status.replace("_", " ").capitalize(), (self.claim.in_words,)
-        told = {status: claimed, "Warnings": self.warnings, "Notes": self.notes}
+        scored = () if self.score is None else (self.score.in_words,)
+        told = {status: claimed, "Score": scored, "Warnings": self.warnings, "Notes": self.notes}
         return [Section(title=title, before=sentences) for title, sentences in told.items() if sentences]
 
     def __repr__(self) -> str:
@@ -158,6 +161,7 @@ class Certificate:
             "software": dict(sorted(self.software.items())),
             "rows": self.rows,
             "files": None if self.files is None else dict(sorted(self.files.items())),
+            **({} if self.score is None else {"score": asdict(self.score)}),
         }
 
     def to_text(self) -> str:
@@ -170,6 +174,8 @@ class Certificate:
         refuse_other_formats(body)
         wanted = {"format": str, **types_of(Certificate), "claim": dict, "steps": list}
         del wanted["noise_multipliers"]  # each stands beside its step
+        if "score" not in body:  # there only where a score was asked for
+            del wanted["score"]
         try:
             fields = read_fields(body, wanted, what=NAME)
             del fields["format"]
@@ -278,6 +284,8 @@ def _check_ranges(certificate: Certificate) -> None:
     for name, value, least in (("seed", certificate.seed, 0), ("rows", certificate.rows, 1)):
         if value is not None and value < least:
             raise VerificationError(f"{NAME}: {name} = {value} must be at least {least}.")
+    if certificate.score is not None:
+        certificate.score.check(what=NAME)
     for name, texts in (("warnings", certificate.warnings), ("notes", certificate.notes)):
         # They are printed as they are, so each must be one line that can move no cursor.
         if len(texts) > _MOST_SENTENCES or not all(text.isprintable() and text.strip() for text in texts):
