@@ -213,7 +213,8 @@ def intrusions(n: int, rng: Rng, *, train: int, rarest: int) -> Drawn:
     for j in range(8):
         middle = np.array([2.0, 5.5, 4.0, 1.0]) + 0.5 * rng.normal(size=4)
         whole_numbers[f"count{j}"] = amounts((0.95, 0.99, 0.9, 0.9), tuple(middle), 0.8, like)
-    values |= {name: np.minimum(np.round(x), 60_000) for name, x in whole_numbers.items()}
+    values |= {name: np.round(x) for name, x in whole_numbers.items()}
+    most = {"seconds": 60_000, "sent": 100_000, "received": 100_000, "alerts": 30, "files": 30, "failures": 5}
     for j in range(21):
         ends = rng.beta(0.3, 0.3, size=4)[like]  # a share of earlier visits, at one end for most of a kind
         strength = np.array([6.0, 40.0, 3.0, 4.0])[like]
@@ -221,7 +222,7 @@ def intrusions(n: int, rng: Rng, *, train: int, rarest: int) -> Drawn:
     values["kind"] = coded("kind", kind, 5)
     columns = [
         category("protocol", 3), category("state", 3), category("service", 30), *(flag(name) for name in flags),
-        *(whole(name, 0, 60_000) for name in whole_numbers), *(number(f"share{j}", 0, 1) for j in range(21)),
+        *(whole(name, 0, most.get(name, 511)) for name in whole_numbers), *(number(f"share{j}", 0, 1) for j in range(21)),
         category("kind", 5),
     ]  # fmt: skip
     return table(values, columns, "kind")
