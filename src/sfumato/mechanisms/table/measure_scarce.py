@@ -17,7 +17,7 @@ from sfumato.mechanisms.common.logistic import error_bound
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.joint import maps
 from sfumato.mechanisms.table.joint.class_tables import ClassTable
-from sfumato.mechanisms.table.joint.scarce_classes import (
+from sfumato.mechanisms.table.joint.exceptions import (
     Exceptions,
     exceptional_bins,
     expected_shares,
@@ -62,7 +62,7 @@ class ScarceStage:
         longest = error_bound(self.plan.n_sets) * math.sqrt(self.plan.k + 1)
         weight = longest / math.sqrt(settings.scarce_exceptions + 1)  # and one for the row itself
         counts = partial(
-            maps.exceptions,
+            maps.exception_counts,
             exceptional=np.concatenate(exceptional),
             starts=layout.starts,
             scarce=scarce,

@@ -79,7 +79,7 @@ def codes_of_groups(
     return {"group": np.stack(every, axis=1)}
 
 
-def exceptions(
+def exception_counts(
     batch: Batch,
     exceptional: Flags,
     starts: Integers,
