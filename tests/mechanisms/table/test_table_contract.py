@@ -60,7 +60,7 @@ CASES = {
     "codes": (Schema(columns=(AGE, MANY, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
 }
 #: Made-up classes are hardly rare: here the smaller ones are taken for scarce.
-SCARCE = replace(TINY, joint=replace(TINY.joint, scarce_below=50.0))
+SCARCE = replace(TINY, joint=replace(TINY.joint, scarce_below=50.0, scarce_part=0.5))
 MECHANISMS = {"scarce classes": ThreeATable(settings=SCARCE)}
 STAGES = {
     "coarse",

@@ -22,7 +22,7 @@ RNG = np.random.default_rng(0)
 PER_CLASS = np.array([60_000.0, 140_000.0, 30.0])
 SCARCE = np.array([False, False, True])
 COLUMNS, STDDEV = 40, 50.0
-OF_FIRST, OF_SECOND = np.array([0.7, 0.28, 0.02]), np.array([0.2, 0.795, 0.005])
+OF_FIRST, OF_SECOND = np.array([0.7, 0.296, 0.004]), np.array([0.2, 0.798, 0.002])
 
 
 def tables(*, stddev: float = STDDEV) -> tuple[list[ClassTable], list[np.ndarray], list[np.ndarray]]:
