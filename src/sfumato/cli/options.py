@@ -92,7 +92,7 @@ RowsOption = Annotated[
     typer.Option(
         "--rows",
         "-n",
-        help="Synthetic rows: a number, or many, as many as are recommended for training. Default: as many as declared.",
+        help="Synthetic rows: a number, or many, as many as are recommended for training. Default: as many as declared; of pictures more.",
         metavar="N|many",
     ),
 ]

@@ -14,7 +14,7 @@ from rich.markup import escape
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
 from sfumato.conditions import Asked
-from sfumato.errors import DAMAGED, ModelError, ReleaseError
+from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import load_release
 from sfumato.folder.rows import ArrayWriter, CsvWriter, RowsWriter, Sink, TableWriter
@@ -22,6 +22,7 @@ from sfumato.mechanism import Learner, mechanism_from
 from sfumato.model import Classifier, Synthetic
 from sfumato.outlook.row_counts import rows_to_release
 from sfumato.pieces import draw_pieces
+from sfumato.public.damaged import DAMAGED
 from sfumato.training import load_model
 from sfumato.verification.verifying import verify as verify_release
 

@@ -28,6 +28,8 @@ from sfumato.public.schema.schema import Schema
 _MOST_PIXELS = 250_000_000
 #: The teacher practises on so many drawn images for each private one, and on no fewer than the first number.
 _LEAST_PRACTICE, _PRACTICE_FOR_EACH = 2_000, 4
+#: Released by default for each private one, up to as many as are recommended: a network that sees as few as there were learns little.
+_ROWS_FOR_EACH = 16
 _GAIN = (
     "a student of the teacher gains from each. On Fashion-MNIST a network gained .016 to .020 of accuracy by 180,000 images "
     "in place of 60,000, and still gains from more."
@@ -52,7 +54,8 @@ class ThreeAImage:
             images that are varied and labelled by the teacher); between them, the part that is varied, and the part of the
             others that the teacher labels too.
         rows: How many images `--rows many` makes: several times as many as a dataset has, since a student of the
-            teacher gains from each. Larger images are fewer, so that files stay below 250 MB.
+            teacher gains from each. Larger images are fewer, so that files stay below 250 MB. By default as many, up to
+            sixteen for each that is declared.
     """
 
     name: ClassVar[str] = "3a-image"
@@ -90,7 +93,8 @@ class ThreeAImage:
 
     def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
         """Several times as many as a dataset has: a student of the teacher gains from each."""
-        return Recommended(max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape))), _GAIN)
+        many = max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape)))
+        return Recommended(many, _GAIN, default=min(many, _ROWS_FOR_EACH * n_rows))
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """Pixels of class means: sums of so many coefficients, each clipped to at most the longest image."""
