@@ -15,7 +15,7 @@ MOST_LINES = 450
 
 ROOMS = {
     *("public", "public/accounting", "public/schema", "public/plan", "public/certificate", "public/machine"),
-    *("outlook", "private", "private/kernel", "private/doors", "private/intake", "private/rows", "folder"),
+    *("outlook", "private", "private/kernel", "private/doors", "private/intake", "private/rows", "folder", "ledger"),
     *("mechanisms", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
     *("mechanisms/table/settings", "mechanisms/table/columns", "mechanisms/table/joint", "mechanisms/table/target"),
     *("mechanisms/mixing", "mechanisms/kernels", "mechanisms/generators", "mechanisms/local", "mechanisms/latent"),

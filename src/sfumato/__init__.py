@@ -24,22 +24,27 @@ from sfumato.verification.verifying import Verification, verify
 
 if TYPE_CHECKING:
     from sfumato.estimator import Synthesizer
+    from sfumato.ledger.ledger import Ledger
 
 __version__ = "0.2.0"
 
 __all__ = ["Budget", "Column", "PrivacyUnit", "Query", "Schema", "Sensitive", "SfumatoError"]
 __all__ += ["Fitted", "PlannedRelease", "Release", "Synthesis", "Synthesizer", "Synthetic", "Trained", "TrainedModel"]
-__all__ += ["Certificate", "Claim", "Verification"]
+__all__ += ["Certificate", "Claim", "Ledger", "Verification"]
 __all__ += ["fit", "method", "plan", "release", "synthesize", "train", "verify"]
 __all__ += ["load_model", "load_release", "load_signing_key", "new_keys"]
 
 
 def __getattr__(name: str) -> Any:
-    """`Synthesizer` when it is asked for, because scikit-learn imports slowly; for names a level down, where they are."""
+    """Two names when they are asked for, because their libraries import slowly; for names a level down, where they are."""
     if name == "Synthesizer":
         from sfumato.estimator import Synthesizer
 
         return Synthesizer
+    if name == "Ledger":
+        from sfumato.ledger.ledger import Ledger
+
+        return Ledger
     places = {"sfumato.extending": _for_writers, "sfumato.mechanisms": _mechanisms}
     where = [f": it is {place}.{name}" for place, names in places.items() if name in names]
     raise AttributeError(f"module 'sfumato' has no attribute {name!r}{''.join(where)}")

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.fitted import Fitted
+from sfumato.ledger.booking import Booking, Charges, account_of
 from sfumato.mechanism import Mechanism, as_mechanism, record_of
 from sfumato.private.discovering import discover
 from sfumato.private.doors_only import doors_of
 from sfumato.private.engines.choose import engine_of
 from sfumato.private.engines.engine import Engine
 from sfumato.private.engines.here import HERE
-from sfumato.private.intake.sensitive import Sensitive, opened, with_key
+from sfumato.private.intake.sensitive import Sensitive, charged_first, opened, with_key
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.rows.freed import give_back
@@ -21,6 +22,7 @@ from sfumato.public.budget import Budget, budget_of
 from sfumato.public.certificate.certificate import DiscoveryRecord, make_certificate
 from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.discovery import event_to_book
 from sfumato.public.plan.plan import make_plan, refuse_sampling
 from sfumato.public.schema.schema import Schema, sketch
 
@@ -34,6 +36,8 @@ def fit(
     seed: int | None = None,
     source: NoiseSource | None = None,
     engine: Any = None,
+    ledger: Any = None,
+    dataset: str | None = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
     """Measure private rows within the budget and build a model from what was measured.
@@ -47,13 +51,19 @@ def fit(
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         engine: Where rows are kept and added up: `local` (processes of this machine, the default), `dask`, `spark`, an
             address behind a colon, or a client or session that is open already. The measurements are the same on all.
+        ledger: What all releases of these rows are charged to, before any row is read: a `Ledger`, its address, or an account
+            of one (`sf.Ledger().dataset("patients", recipient="university")`). By default that of SFUMATO_LEDGER, if it is set.
+        dataset: The name of the rows in the ledger.
         on_step: Told the name of each step as it begins.
     """
     private = opened(data, schema)
     chosen = as_mechanism(mechanism, private.schema)
     asked = budget_of(budget, rows=private.schema.rows)
     primitives = Primitives(source or NoiseSource())
-    return fit_with(primitives, chosen, private, asked, seed=seed, engine=engine_of(engine), on_step=on_step)
+    account = account_of(ledger, dataset)
+    return fit_with(
+        primitives, chosen, private, asked, seed=seed, engine=engine_of(engine), account=account, on_step=on_step
+    )
 
 
 def fit_with(
@@ -64,6 +74,7 @@ def fit_with(
     *,
     seed: int | None = None,
     engine: Engine = HERE,
+    account: Charges | None = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
     """The same with other primitives than the package's own: for twins. The certificate then says `non_private`."""
@@ -76,6 +87,9 @@ def fit_with(
 
     if schema.unknown:
         refuse_sampling(chosen.steps(sketch(schema), budget))  # before any row is read
+    booking = None if account is None else _booking(account, chosen, schema, budget)
+    if booking is not None:
+        data = charged_first(data, booking)
     discovered = (
         discover(data, budget=budget, primitives=primitives, on_step=on_step, engine=engine) if schema.unknown else None
     )
@@ -107,5 +121,17 @@ def fit_with(
         randomness=primitives.source.description,
         status=primitives.status,
         discovery=None if discovered is None else DiscoveryRecord(**discovered.plan.published),
+        ledger=None if booking is None else booking.statement(planned.event),
     )
-    return Fitted(chosen, schema, planned, answers, model, certificate)
+    written = None if booking is None else booking.written
+    return Fitted(chosen, schema, planned, answers, model, certificate, written)
+
+
+def _booking(account: Charges, mechanism: Mechanism, schema: Schema, budget: Budget) -> Booking:
+    """What will be charged when the first row is about to be read: the plan, or where it is not known yet, all of the budget."""
+    planned = None
+    if not schema.unknown:
+        steps = mechanism.steps(schema, budget)
+        planned = make_plan(steps, budget=budget, unit=schema.unit, rows=schema.rows)
+    event = event_to_book(planned, schema, budget)
+    return Booking(account, event=event, unit=schema.unit, budget=budget, mechanism=mechanism.name)

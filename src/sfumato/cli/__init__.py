@@ -14,6 +14,7 @@ from sfumato.cli.commands.bench_command import bench
 from sfumato.cli.commands.demo_command import demo
 from sfumato.cli.commands.doctor_command import doctor
 from sfumato.cli.commands.keys_command import keys, verify
+from sfumato.cli.commands.ledger_command import ledger
 from sfumato.cli.commands.methods_command import data, methods
 from sfumato.cli.commands.release_command import release, train
 from sfumato.cli.commands.sample_command import predict, sample
@@ -65,6 +66,7 @@ for command, example in _EXAMPLES.items():
 app.add_typer(keys, name="keys")
 app.add_typer(account, name="account")
 app.add_typer(data, name="data")
+app.add_typer(ledger, name="ledger")
 
 
 def main() -> None:
