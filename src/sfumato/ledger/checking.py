@@ -147,6 +147,9 @@ def _check_cost(line: Line, state: State) -> None:
     event = canonical(request.event)
     if known_spend(request, state) != stored:
         raise VerificationError("the charge is not what its events cost.")
+    claimed = _replayed(event, request.delta, request.delta, request.unit.relation)
+    if not claimed <= request.epsilon * (1 + _REPLAYED):
+        raise VerificationError("the claim of the charge is smaller than what its events cost.")
     if unit_factor(request.unit, counted=state.unit) == 1:
         delta = state.policy.delta
         left = delta - stored.failure / FAILURE_UNITS

@@ -17,7 +17,8 @@ from sfumato.errors import LedgerError, MissingLibraryError, VerificationError
 from sfumato.ledger.chain import Line
 
 VERSION = 1
-_SECONDS = 60.0
+#: How long a ledger that does not answer is asked again: while it is opened, and once it has answered.
+_SECONDS_TO_OPEN, _SECONDS = 5.0, 60.0
 
 _tables = sa.MetaData()
 _about = sa.Table(
@@ -57,8 +58,11 @@ class Store:
         #: The address without a password, for people.
         self.shown = self.url.render_as_string(hide_password=True)
         self._engine = _engine_of(self.url)
+        file = self.url.database if self.url.get_backend_name() == "sqlite" else None
         if create:
             self._create()
+        elif file is not None and not Path(file).exists():  # SQLite would make one
+            raise LedgerError(_nowhere(self.shown))
         self.identity = self._identity()
 
     def append(self, attempt: str, dataset: str, make: Callable[[Ends], Line]) -> Line:
@@ -145,10 +149,10 @@ class Store:
         def once() -> Any:
             with self._transaction(writes=False) as connection:
                 if not sa.inspect(connection).has_table(_about.name):
-                    raise LedgerError(f"there is no ledger at {self.shown}. Make one: sfumato ledger init {self.shown}")
+                    raise LedgerError(_nowhere(self.shown))
                 return connection.execute(sa.select(_about)).all()
 
-        rows = self._persistently(once)
+        rows = self._persistently(once, seconds=_SECONDS_TO_OPEN)
         if len(rows) != 1:
             raise VerificationError(
                 f"the ledger at {self.shown} says {len(rows)} times which one it is. It was changed by hand."
@@ -164,9 +168,9 @@ class Store:
         with self._engine.connect().execution_options(writes=writes) as connection, connection.begin():
             yield connection
 
-    def _persistently(self, once: Callable[[], Any]) -> Any:
-        """Try again where somebody else was first, or a connection was lost, for a minute."""
-        end = time.monotonic() + _SECONDS
+    def _persistently(self, once: Callable[[], Any], *, seconds: float = _SECONDS) -> Any:
+        """Try again where somebody else was first, or a connection was lost."""
+        end = time.monotonic() + seconds
         while True:
             try:
                 return once()
@@ -177,6 +181,10 @@ class Store:
                 if time.monotonic() > end:
                     raise LedgerError(f"the ledger at {self.shown} cannot be reached. No row was read.") from None
             time.sleep(random.uniform(0.005, 0.05))
+
+
+def _nowhere(shown: str) -> str:
+    return f"there is no ledger at {shown}. Make one: sfumato ledger init {shown}"
 
 
 def _columns(line: Line) -> dict[str, Any]:

@@ -134,7 +134,13 @@ def _rows_of(sensitive: Sensitive) -> Source:
 
 def charged_first(sensitive: Sensitive, charge: Callable[[], None]) -> Sensitive:
     """The same data, which gives no row before `charge` has returned. It is called at every way in."""
-    return Sensitive(_source_of(sensitive), schema=sensitive.schema, before_reading=charge)
+    before = _before_of(sensitive)
+
+    def both() -> None:
+        charge()
+        before()
+
+    return Sensitive(_source_of(sensitive), schema=sensitive.schema, before_reading=both)
 
 
 def open_batches(sensitive: Sensitive, *, rows: int = 16384) -> Iterator[Batch]:
