@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sfumato.lab.boosted_trees import need_lightgbm
 
 import sfumato as sf
 from sfumato.lab.benchmark import load
-from sfumato.lab.boosted_trees import need_lightgbm
 from sfumato.public.machine.torch_extra import default_device, need_torch
 
 EPOCHS, BATCH, RATE = 10, 256, 3e-3

@@ -26,6 +26,7 @@ ROOMS = {
         "private/intake",
         "private/rows",
         "folder",
+        "ledger",
     ),
     *("mechanisms", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
     *("mechanisms/table/settings", "mechanisms/table/columns", "mechanisms/table/joint", "mechanisms/table/target"),

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sfumato.fitting import fit
     from sfumato.folder.releasing import Release, load_release, release
     from sfumato.folder.signing import load_signing_key, new_keys
+    from sfumato.ledger.ledger import Ledger
     from sfumato.mechanism import mechanism_for as method
     from sfumato.model import Synthetic
     from sfumato.outlook.planning import PlannedRelease, plan
@@ -27,7 +28,7 @@ __version__ = "0.2.0"
 
 __all__ = ["Budget", "Column", "PrivacyUnit", "Query", "Schema", "Sensitive", "SfumatoError"]
 __all__ += ["Fitted", "PlannedRelease", "Release", "Synthesis", "Synthesizer", "Synthetic", "Trained", "TrainedModel"]
-__all__ += ["Certificate", "Claim", "Verification"]
+__all__ += ["Certificate", "Claim", "Ledger", "Verification"]
 __all__ += ["fit", "method", "plan", "release", "synthesize", "train", "verify"]
 __all__ += ["load_model", "load_release", "load_signing_key", "new_keys"]
 
@@ -39,6 +40,7 @@ _PLACES = {
     "fitting": ["fit"],
     "folder.releasing": ["Release", "load_release", "release"],
     "folder.signing": ["load_signing_key", "new_keys"],
+    "ledger.ledger": ["Ledger"],
     "model": ["Synthetic"],
     "outlook.planning": ["PlannedRelease", "plan"],
     "private.intake.query": ["Query"],

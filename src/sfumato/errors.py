@@ -55,3 +55,15 @@ class MissingLibraryError(SfumatoError):
 
 class ContractError(SfumatoError):
     """A mechanism breaks the contract that every mechanism must keep."""
+
+
+class LedgerError(SfumatoError):
+    """A ledger is not there, cannot be written, or does not allow what was asked for."""
+
+
+class BudgetExceeded(LedgerError):
+    """A release would cost more than is left. `fits` is the largest epsilon that would fit, at the delta that was asked for."""
+
+    def __init__(self, message: str, *, fits: float) -> None:
+        super().__init__(message)
+        self.fits = fits

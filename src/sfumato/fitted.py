@@ -1,7 +1,7 @@
 """What `fit` hands on: nothing in it has seen a private row except through a door."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,8 @@ class Fitted:
     answers: Answers
     model: Product
     certificate: Certificate
+    #: Told the text of every certificate that is written of this, where a ledger keeps them.
+    on_written: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def measurements(self) -> Measurements:

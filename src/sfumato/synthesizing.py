@@ -108,6 +108,8 @@ def synthesize(
     seed: int | None = None,
     source: NoiseSource | None = None,
     engine: Any = None,
+    ledger: Any = None,
+    dataset: str | None = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Synthesis:
     """Measure private rows within the budget, and draw synthetic ones.
@@ -123,11 +125,14 @@ def synthesize(
         seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         engine: Where rows are kept and added up; see `sfumato.fit`.
+        ledger: What all releases of these rows are charged to; see `sfumato.fit`.
+        dataset: The name of the rows in the ledger.
         on_step: Told the name of each step as it begins.
     """
     private = opened(data, schema)
     mechanism = as_mechanism(method, private.schema)
     refuse_learner(mechanism)
     budget = budget_of(epsilon, rows=private.schema.rows, delta=delta)
-    fitted = fit(mechanism, private, budget, seed=seed, source=source, engine=engine, on_step=on_step)
+    charged = {"ledger": ledger, "dataset": dataset}
+    fitted = fit(mechanism, private, budget, seed=seed, source=source, engine=engine, on_step=on_step, **charged)
     return Synthesis(fitted, kind_of(data), rows)

@@ -74,6 +74,8 @@ def train(
     seed: int | None = None,
     source: NoiseSource | None = None,
     engine: Any = None,
+    ledger: Any = None,
+    dataset: str | None = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Trained:
     """Train a classifier of the schema's target within the budget.
@@ -83,7 +85,10 @@ def train(
     chosen = learner_for(learner) if isinstance(learner, str) else learner
     if not isinstance(chosen, Learner):
         raise ModelError(f"{chosen.name} releases rows and trains no model. Use sfumato.fit.")
-    fitted = fit(chosen, data, budget, schema=schema, seed=seed, source=source, engine=engine, on_step=on_step)
+    charged = {"ledger": ledger, "dataset": dataset}
+    fitted = fit(
+        chosen, data, budget, schema=schema, seed=seed, source=source, engine=engine, on_step=on_step, **charged
+    )
     if not isinstance(fitted.model, Classifier):
         raise ModelError(f"{chosen.name} has built no classifier, though it is a learner.")
     return Trained(fitted.schema, fitted.model, fitted)

@@ -39,6 +39,7 @@ _COMMANDS = {
     "study": Listed("study_command", "SFUMATO_DATA=~/datasets sfumato study dpmix-thesis --quick --out study"),
     "keys": Listed("keys_command", group="Keys to sign releases with."),
     "account": Listed("account_command", group="Epsilon of a configuration, by every accountant that applies."),
+    "ledger": Listed("ledger_command", group="What all releases of a dataset cost together, and the policy for them."),
     "data": Listed("methods_command", group="Benchmark datasets that are known by name."),
 }
 

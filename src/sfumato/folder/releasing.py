@@ -151,6 +151,10 @@ def release(
         folder.put(CERTIFICATE, text)
         if key is not None:
             folder.put(SIGNATURE, key.sign(text))
+        if fitted.on_written is not None:
+            fitted.on_written(
+                text.decode()
+            )  # before the folder has its name: none is there that the ledger has not seen
     return Release(target, fitted.schema, certificate, fitted.answers)
 
 

@@ -20,6 +20,7 @@ from sfumato.verification.product_checks import Rows, read_rows, read_weights, r
 from sfumato.verification.rebuilt import settle_rebuilt
 from sfumato.verification.report_checks import check_report
 from sfumato.verification.score_checks import check_score
+from sfumato.verification.statement_checks import check_statement
 
 #: Up to so many synthetic cells and noisy numbers, building again takes seconds and is done unasked.
 QUICK_CELLS, QUICK_NUMBERS = 4_000_000, 2_000_000
@@ -120,6 +121,7 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
     signature = file_checks.check_signature(folder, content, signer=signer, found=found)
     check_status(certificate, found)
     check_assumptions(certificate, found)
+    check_statement(certificate, found)
     replayed, different = _check_contents(folder, certificate, found, rebuild=rebuild)
     if file_checks.stamps(folder) != before:
         found.problems.append("a file of the folder was changed while it was checked. Verify it again.")

@@ -2,6 +2,7 @@
 
 from rich.markup import escape
 
+from sfumato.cli import charging
 from sfumato.cli import non_private as unprotected
 from sfumato.cli import options as option
 from sfumato.cli.commands.keys_command import signing_key
@@ -47,6 +48,11 @@ def release(
     order_by: option.OrderBy = None,
     engine: option.EngineName = "local",
     score: option.ScoreOption = False,
+    ledger: charging.LedgerAddress = None,
+    dataset: charging.DatasetOption = None,
+    recipient: charging.Recipient = None,
+    purpose: charging.Purpose = None,
+    periods: charging.PeriodNames = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -62,6 +68,12 @@ def release(
             )
         schema = Schema.load(schema_file)
         baseline = unprotected.chosen_baseline(mechanism_name, schema=schema, settings=settings)
+        check_target(out, force=force)
+        account = charging.asked_account(
+            ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=None
+        )
+        if account is not None:
+            account.without_privacy(baseline.name)  # refused where the policy says no, and before a row is read
         unprotected.release_baseline(
             baseline, private_data, schema, out=out, rows=n_rows, seed=seed, force=force, quiet=quiet, as_json=as_json
         )
@@ -69,6 +81,7 @@ def release(
     check_target(out, force=force)
     chosen_engine = engine_of(engine)
     key = signing_key(sign, passphrase_file)
+    account = charging.asked_account(ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=key)
     schema = Schema.load(schema_file)
     asked = asked_page(page, private_test, out=out, schema=schema, force=force)
     budget = budget_of(unprotected.needed(epsilon), rows=schema.rows, delta=delta)
@@ -82,7 +95,15 @@ def release(
     with progress(title="release", stages=stages, quiet=quiet) as step:
         private = Sensitive.read(private_data, schema)
         fitted = fit(
-            mechanism, private, budget, seed=seed, engine=chosen_engine, score=score, score_rows=n_rows, on_step=step
+            mechanism,
+            private,
+            budget,
+            seed=seed,
+            engine=chosen_engine,
+            score=score,
+            score_rows=n_rows,
+            ledger=account,
+            on_step=step,
         )
         step(_WRITING)
         written = write_release(fitted, to=out, rows=n_rows, force=force, sign=key)
@@ -116,6 +137,11 @@ def train(
     sql: option.Select = None,
     order_by: option.OrderBy = None,
     engine: option.EngineName = "local",
+    ledger: charging.LedgerAddress = None,
+    dataset: charging.DatasetOption = None,
+    recipient: charging.Recipient = None,
+    purpose: charging.Purpose = None,
+    periods: charging.PeriodNames = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -126,13 +152,14 @@ def train(
     chosen_engine = engine_of(engine)
     key = signing_key(sign, passphrase_file)
     schema = Schema.load(schema_file)
+    account = charging.asked_account(ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=key)
     budget = budget_of(epsilon, rows=schema.rows, delta=delta)
     chosen = option.with_settings(learner_for(learner), settings)
     _planned("train", chosen, schema, budget, quiet=quiet)
     stages = {**fit_stages(chosen, schema, budget), _WRITING: 1}
     with progress(title="train", stages=stages, quiet=quiet) as step:
         private = Sensitive.read(private_data, schema)
-        trained = train_model(chosen, private, budget, seed=seed, engine=chosen_engine, on_step=step)
+        trained = train_model(chosen, private, budget, seed=seed, engine=chosen_engine, ledger=account, on_step=step)
         step(_WRITING)
         written = write_release(trained.fitted, to=out, force=force, sign=key)
     payload = {**describe_release(written), "model": str(out)}

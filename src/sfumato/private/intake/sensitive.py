@@ -41,12 +41,13 @@ class Sensitive:
     <Sensitive: rows withheld>
     """
 
-    __slots__ = ("__schema", "__source", "__weakref__")
+    __slots__ = ("__before_reading", "__schema", "__source", "__weakref__")
 
-    def __init__(self, source: Source, *, schema: Schema) -> None:
-        """Take an opened source. `Sensitive.read` opens one."""
+    def __init__(self, source: Source, *, schema: Schema, before_reading: Callable[[], None] = lambda: None) -> None:
+        """Take an opened source. `Sensitive.read` opens one. `before_reading` is called whenever rows are about to be read."""
         object.__setattr__(self, "_Sensitive__schema", schema)
         object.__setattr__(self, "_Sensitive__source", source)
+        object.__setattr__(self, "_Sensitive__before_reading", before_reading)
 
     @classmethod
     def read(cls, data: Any, schema: Schema | str | Path) -> "Sensitive":
@@ -120,9 +121,27 @@ def opened(data: Any, schema: Schema | str | Path | None) -> Sensitive:
     return Sensitive.read(data, schema)
 
 
-#: Attributes are reached through these two, here and nowhere else.
+#: Attributes are reached through these three, here and nowhere else.
 _schema_of: Callable[[Sensitive], Schema] = operator.attrgetter("_Sensitive__schema")
 _source_of: Callable[[Sensitive], Source] = operator.attrgetter("_Sensitive__source")
+_before_of: Callable[[Sensitive], Callable[[], None]] = operator.attrgetter("_Sensitive__before_reading")
+
+
+def _rows_of(sensitive: Sensitive) -> Source:
+    """The source, for whoever reads rows from it: what has to be done before that is done here, so nobody can forget it."""
+    _before_of(sensitive)()
+    return _source_of(sensitive)
+
+
+def charged_first(sensitive: Sensitive, charge: Callable[[], None]) -> Sensitive:
+    """The same data, which gives no row before `charge` has returned. It is called at every way in."""
+    before = _before_of(sensitive)
+
+    def both() -> None:
+        charge()
+        before()
+
+    return Sensitive(_source_of(sensitive), schema=sensitive.schema, before_reading=both)
 
 
 def open_batches(sensitive: Sensitive, *, rows: int = 16384) -> Iterator[Batch]:
@@ -132,7 +151,7 @@ def open_batches(sensitive: Sensitive, *, rows: int = 16384) -> Iterator[Batch]:
     """
     schema = sensitive.schema
     names = [column.name for column in schema.columns]
-    for private_raw in _source_of(sensitive).chunks(names, rows=rows):
+    for private_raw in _rows_of(sensitive).chunks(names, rows=rows):
         yield conform(private_raw, schema)
 
 
@@ -142,7 +161,7 @@ def open_persons(sensitive: Sensitive, *, rows: int) -> Iterator[Batch]:
     Beside the columns, under the name of the person's own, which no column of a schema has, stands the number of each row's
     person, ascending. Where the unit is a row, there is no such name.
     """
-    schema, source = sensitive.schema, _source_of(sensitive)
+    schema, source = sensitive.schema, _rows_of(sensitive)
     person, names = schema.unit.person, [column.name for column in schema.columns]
     if person is None:
         yield from open_batches(sensitive, rows=rows)
@@ -169,7 +188,7 @@ class RawParts:
 
 def open_parts(sensitive: Sensitive) -> RawParts | None:
     """Parts that can be read by themselves, by another process too; None where there is only one way in. For engines alone."""
-    source = _source_of(sensitive)
+    source = _rows_of(sensitive)
     if not isinstance(source, LimitedSource):
         rows = getattr(source, "parts", None)
         return None if rows is None else RawParts(rows)
@@ -194,18 +213,20 @@ def require_same_files(sensitive: Sensitive) -> None:
 
 def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:
     """The same rows under a schema that says more of them, as a discovery leaves it."""
-    return Sensitive(_source_of(sensitive), schema=schema)
+    return Sensitive(_source_of(sensitive), schema=schema, before_reading=_before_of(sensitive))
 
 
 def with_key(sensitive: Sensitive, key: bytes) -> Sensitive:
     """The same data; where persons have more rows than they may, which of them count is drawn by this key."""
     source = _source_of(sensitive)
-    return Sensitive(source.keyed(key), schema=sensitive.schema) if isinstance(source, LimitedSource) else sensitive
+    if not isinstance(source, LimitedSource):
+        return sensitive
+    return Sensitive(source.keyed(key), schema=sensitive.schema, before_reading=_before_of(sensitive))
 
 
 def resourced(sensitive: Sensitive, change: Callable[[Source], Source]) -> Sensitive:
     """The same data behind another source of its rows: some of them, say."""
-    return Sensitive(change(_source_of(sensitive)), schema=sensitive.schema)
+    return Sensitive(change(_source_of(sensitive)), schema=sensitive.schema, before_reading=_before_of(sensitive))
 
 
 def follows_values(sensitive: Sensitive) -> bool:
@@ -223,4 +244,4 @@ def count_rows(sensitive: Sensitive) -> int:
         )
     # The last column that is no image is the cheapest to read.
     name = next((c.name for c in reversed(schema.columns) if c.kind != "image"), schema.columns[0].name)
-    return sum(len(private_raw[name]) for private_raw in _source_of(sensitive).chunks([name], rows=65536))
+    return sum(len(private_raw[name]) for private_raw in _rows_of(sensitive).chunks([name], rows=65536))

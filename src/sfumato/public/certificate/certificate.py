@@ -21,6 +21,7 @@ from sfumato.public.certificate.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.certificate.non_private import NOT_A_CLAIM
 from sfumato.public.certificate.score import ScoreRecord
 from sfumato.public.certificate.software import SOFTWARE, installed_software
+from sfumato.public.certificate.statement import Statement
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step, step_from_json
 from sfumato.public.schema.schema import Schema
@@ -85,6 +86,7 @@ class Certificate:
     rows: int | None = None
     files: dict[str, str] | None = None
     score: ScoreRecord | None = None
+    ledger: Statement | None = None
 
     @property
     def epsilon(self) -> float:
@@ -109,6 +111,7 @@ class Certificate:
         status, claimed = self.status.replace("_", " ").capitalize(), (self.claim.in_words,)
         scored = () if self.score is None else (self.score.in_words,)
         told = {status: claimed, "Score": scored, "Warnings": self.warnings, "Notes": self.notes}
+        told |= {} if self.ledger is None else {"Ledger": (f"This is {self.ledger.in_words}",)}
         return [Section(title=title, before=sentences) for title, sentences in told.items() if sentences]
 
     def __repr__(self) -> str:
@@ -162,6 +165,7 @@ class Certificate:
             "rows": self.rows,
             "files": None if self.files is None else dict(sorted(self.files.items())),
             **({} if self.score is None else {"score": asdict(self.score)}),
+            **({} if self.ledger is None else {"ledger": self.ledger.to_json()}),
         }
 
     def to_text(self) -> str:
@@ -176,6 +180,10 @@ class Certificate:
         del wanted["noise_multipliers"]  # each stands beside its step
         if "score" not in body:  # there only where a score was asked for
             del wanted["score"]
+        if isinstance(body, dict) and "ledger" in body:
+            wanted["ledger"] = dict
+        else:
+            del wanted["ledger"]  # most releases have none
         try:
             fields = read_fields(body, wanted, what=NAME)
             del fields["format"]
@@ -183,6 +191,8 @@ class Certificate:
             fields["steps"], fields["noise_multipliers"] = _steps(fields["steps"])
             fields["scale"] = _positive(fields["scale"], "scale")
             fields["grid"] = _grid(fields["grid"])
+            if "ledger" in fields:
+                fields["ledger"] = Statement.from_json(fields["ledger"])
             if fields["discovery"] is not None:
                 fields["discovery"] = replace(fields["discovery"], grid=_grid(fields["discovery"].grid))
         except VerificationError:
@@ -225,6 +235,7 @@ def make_certificate(
     randomness: str,
     status: Status,
     discovery: DiscoveryRecord | None,
+    ledger: Statement | None = None,
 ) -> Certificate:
     """Write down the claim and its evidence. No hash of the input is among them."""
     return Certificate(
@@ -242,6 +253,7 @@ def make_certificate(
         schema_sha256=schema.digest(),
         assumptions=ASSUMPTIONS,
         software=installed_software(),
+        ledger=ledger,
     )
 
 
