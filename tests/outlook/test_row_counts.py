@@ -119,6 +119,8 @@ def test_pictures_are_more_than_declared_and_the_plan_says_so() -> None:
     assert planned.to_json()["rows"] == {"default": 4_800, "many": 300_000, "held": None}
     assert "4,800, more than the 300 declared: a student" in " ".join(str(planned).split())
     assert planned_rows(ThreeAImage(), replace(schemas.IMAGES, rows=10**6)).default == 10**6
+    no_target = replace(schemas.IMAGES, columns=schemas.IMAGES.columns[:1], target=None, rows=300)
+    assert planned_rows(ThreeAImage(), no_target).default == 300
 
 
 def test_a_mechanism_of_fixed_rows_releases_them_all() -> None:

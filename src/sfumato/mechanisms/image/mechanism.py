@@ -94,7 +94,8 @@ class ThreeAImage:
     def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
         """Several times as many as a dataset has: a student of the teacher gains from each."""
         many = max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape)))
-        return Recommended(many, _GAIN, default=min(many, _ROWS_FOR_EACH * n_rows))
+        default = min(many, _ROWS_FOR_EACH * n_rows) if schema.target else 0  # without one nobody learns from them
+        return Recommended(many, _GAIN, default=default)
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """Pixels of class means: sums of so many coefficients, each clipped to at most the longest image."""
