@@ -24,6 +24,7 @@ from sfumato.lab.benchmark.datasets import data_folder, load, make_benchmark
 from sfumato.lab.benchmark.protocol import run
 from sfumato.mechanism import Learner, registered, registered_names
 from sfumato.pieces import draw_pieces
+from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.rules import Rule
 from sfumato.public.schema.schema import Column, Schema
 from sfumato.verification.rule_checks import RuleCheck
@@ -31,6 +32,8 @@ from sfumato.verification.rule_checks import RuleCheck
 TABLES = ("adult", "census", "diabetes130", "diamonds", "flights", "hospital")
 ROWS = 1_500
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-5)
+#: Mechanisms in which every row reports by itself, so that their number is public.
+REPORTING, OF_REPORTS = ("dp-pro", "local-reports"), PrivacyUnit(relation="replace_one")
 TRUE_OF_ADULT = (
     "if capital_gain > 0 then capital_loss = 0",
     "if relationship in (Husband, Wife) then marital_status in ('Married-civ-spouse', 'Married-AF-spouse')",
@@ -204,7 +207,8 @@ def broken(tables: list[str], mechanisms: list[str]) -> None:
             line: dict[str, Any] = {"table": name, "mechanism": mechanism, "rules": len(schema.rules)}
             start = time.perf_counter()
             try:
-                fitted = sf.fit(mechanism, frame, BUDGET, schema=schema, seed=1)
+                asked = replace(schema, unit=OF_REPORTS) if mechanism in REPORTING else schema
+                fitted = sf.fit(mechanism, frame, BUDGET, schema=asked, seed=1)
                 check, n_rows = RuleCheck(schema), min(ROWS, fitted.sampled.default_rows)
                 for piece in fitted.pieces(n_rows, seed=2):
                     check.add(piece)

@@ -137,10 +137,10 @@ def _allowed(column: Column, domains: Mapping[str, Domain], bins: int) -> Floats
     if domain is None:
         return 1.0
     if not isinstance(domain, Span):
-        return codes_within(column, domain) * 1.0
+        return codes_within(column, domain).astype(np.float64)
     edges, slack = np.linspace(column.low, column.high, bins + 1), rounding_of(column)
     inside = (edges[1:] >= domain.low - slack) & (edges[:-1] <= domain.high + slack)
-    return np.append(inside, [domain.missing] * column.missing) * 1.0
+    return np.append(inside, [domain.missing] * column.missing).astype(np.float64)
 
 
 def _sizes(schema: Schema, bins: int) -> list[int]:

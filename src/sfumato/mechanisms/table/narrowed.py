@@ -32,7 +32,8 @@ def narrowed_table(
     composed = {feature.date for feature in binned.features}
     for j, feature in enumerate(binned.features):
         name = feature.cells.column.name
-        if name in domains and feature.group is feature.date is feature.reference is None and name not in composed:
+        is_plain = feature.group is None and feature.date is None and feature.reference is None
+        if name in domains and is_plain and name not in composed:
             allowed = cells_within(feature.cells, domains[name], decimals=binnings[j].points.decimals)
             binnings[j], part = _within(binnings[j], allowed)
             weights *= part[population.rows[:, j]]

@@ -7,16 +7,16 @@ and its answer comes with example rows, which are needed anyway where no drawn r
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.expressions.domains import FALSE, TRUE, UNKNOWN, Domain, Some, Span, domain_of, met
+from sfumato.public.expressions.domains import FALSE, TRUE, UNKNOWN, Domain, Some, Span, met
 from sfumato.public.expressions.narrowing import narrowed
+from sfumato.public.expressions.nodes import Node
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.ruled import Condition, Ruled
-from sfumato.public.schema.variables import variables_of
 
 _TRIES = 24
 #: A cycle of orders narrows a little each time: it is left after so many rounds for each rule.
@@ -37,14 +37,13 @@ class Task:
     @cached_property
     def columns(self) -> dict[str, Column]:
         """The columns by name."""
-        return {column.name: column for column in self.ruled.columns if column.name in self.names}
+        return {name: self.ruled.by_name[name] for name in self.names}
 
     @cached_property
     def domains(self) -> dict[str, Domain]:
         """All that the columns can hold."""
-        variables = variables_of(self.ruled.columns)
-        computed = {one.column.name for one in self.ruled.computed}
-        return {name: domain_of(v) for name, v in variables.items() if name in self.names or name in computed}
+        computed = (self.ruled.computed[i].column.name for i in self.computed)
+        return {name: self.ruled.domains[name] for name in (*self.names, *computed)}
 
     @cached_property
     def computed(self) -> tuple[int, ...]:
@@ -73,7 +72,7 @@ class Task:
 
     def narrow(self, domains: dict[str, Domain], changed: Iterable[str] | None = None) -> dict[str, Domain] | int:
         """Domains with everything taken out that no obeying row has; or the number of the condition that leaves nothing."""
-        waiting = set(range(len(self.conditions)))
+        domains, waiting = dict(domains), set(range(len(self.conditions)))
         if changed is not None:
             waiting = {at for name in changed for at in self._touching.get(name, ())}
         for _ in range(_ROUNDS * (len(self.conditions) + 1)):
@@ -81,26 +80,30 @@ class Task:
                 break
             at = min(waiting)
             waiting.discard(at)
-            node = self.conditions[at].node
-            before = self._with_computed(domains)
+            node, mine = self._own[at]
+            before = self._with_computed({name: domains[name] for name in mine})
             if node.over(before) == Some(frozenset((FALSE,))):
                 return at
             after = narrowed(node, before, or_unknown=True)
             if after is None:
                 return at
-            moved = [name for name in self.names if after[name] != domains[name]]
-            domains = {**domains, **{name: after[name] for name in moved}}
+            moved = [name for name in mine if after[name] != domains[name]]
+            domains |= {name: after[name] for name in moved}
             waiting |= {other for name in moved for other in self._touching[name] if other != at}
         return domains
 
+    @cached_property
+    def _own(self) -> list[tuple[Node, tuple[str, ...]]]:
+        """Each condition with the columns that decide about it."""
+        return [(condition.node, tuple(self.ruled.base_of(condition))) for condition in self.conditions]
+
     def _with_computed(self, domains: dict[str, Domain]) -> dict[str, Domain]:
-        if not self.computed:
-            return domains
-        out = dict(domains)
+        """The domains of a condition's columns, with those of the computed ones that they give."""
         for i in self.computed:
             one = self.ruled.computed[i]
-            out[one.column.name] = met(self.domains[one.column.name], one.over(out))
-        return out
+            if self.ruled.bases[one.column.name] <= domains.keys():
+                domains[one.column.name] = met(self.domains[one.column.name], one.over(domains))
+        return domains
 
     def example(self, rng: np.random.Generator) -> dict[str, NDArray[np.float64]] | None:
         """A row that obeys, drawn at random as far as the rules leave room; None where none was found."""
@@ -175,17 +178,17 @@ def tasks_of(ruled: Ruled, tied: Sequence[Sequence[str]] = ()) -> list[Task]:
     for at, names in enumerate(bases):
         if names:
             found.setdefault(root(names[0]), []).append(at)
-    in_order = [column.name for column in ruled.columns]
+    names_of: dict[str, list[str]] = {}
+    for column in ruled.columns:
+        if column.name in owner:
+            names_of.setdefault(root(column.name), []).append(column.name)
     return [
-        Task(
-            ruled,
-            tuple(ruled.conditions[at] for at in members),
-            tuple(name for name in in_order if name in owner and root(name) == key),
-        )
+        Task(ruled, tuple(ruled.conditions[at] for at in members), tuple(names_of[key]))
         for key, members in found.items()
     ]
 
 
+@lru_cache(maxsize=64)
 def contradiction(ruled: Ruled) -> tuple[int, str] | None:
     """The number of a rule that leaves no row together with others, and a sentence; None where some row obeys all."""
     for condition in ruled.conditions:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -58,9 +58,9 @@ class Computed:
             return found
         missing = len(self.column.categories)
         if self.formula.kind == "truth":
-            return np.array([missing, 1, 0], dtype=np.int64)[found]
+            return np.asarray(np.array([missing, 1, 0], dtype=np.int64)[found])
         place = [self.column.categories.index(word) for word in self.formula.words]
-        return np.array([*place, missing], dtype=np.int64)[found]
+        return np.asarray(np.array([*place, missing], dtype=np.int64)[found])
 
     def over(self, domains: Domains) -> Domain:
         """What it can be."""
@@ -113,6 +113,16 @@ class Ruled:
         for one in self.computed:
             out[one.column.name] = one.values(out, n_rows)
         return out
+
+    @cached_property
+    def by_name(self) -> dict[str, Column]:
+        """The columns by name."""
+        return {column.name: column for column in self.columns}
+
+    @cached_property
+    def domains(self) -> dict[str, Domain]:
+        """All that the columns can hold."""
+        return {name: domain_of(variable) for name, variable in variables_of(self.columns).items()}
 
     @cached_property
     def bases(self) -> dict[str, frozenset[str]]:
@@ -221,13 +231,16 @@ class Reading:
             raise SchemaError(
                 "combinations are of two or more categorical or ordinal columns, each once. Write a rule for others."
             )
+        if math.prod(len(value.words) for value in values) >= 1 << 62:
+            raise SchemaError("these columns have too many combinations to be listed. Write several rules.")
+        places = [{word: at for at, word in enumerate(value.words)} for value in values]
         combinations = set()
         for entry in rule.permitted or rule.forbidden:
-            for word, value in zip(entry, values, strict=True):
-                if word not in value.words:
+            for word, value, place in zip(entry, values, places, strict=True):
+                if word not in place:
                     near = did_you_mean(word, value.words)
                     raise SchemaError(f"a combination names {word!r}, which {value.variable.name!r} cannot hold.{near}")
-            combinations.add(tuple(value.words.index(word) for word, value in zip(entry, values, strict=True)))
+            combinations.add(tuple(place[word] for word, place in zip(entry, places, strict=True)))
         node = Listed(values, frozenset(combinations), permitted=bool(rule.permitted))
         self.conditions.append(Condition(rule.told, node, number))
 
@@ -267,7 +280,8 @@ class Reading:
                     self.faults.append((one.rule, f"the formulas of {names} go round in a circle. Break it."))
                 break
             ordered += ready
-            waiting = {name: one for name, one in waiting.items() if one not in ready}
+            for one in ready:
+                del waiting[one.column.name]
         return ordered
 
     def _check_formulas(self, ordered: Sequence[Computed]) -> None:
@@ -340,11 +354,12 @@ def _zero(divisor: Node) -> str:
     )
 
 
+@lru_cache(maxsize=64)  # a schema is copied often, with the same rules
 def read_rules(
-    columns: Sequence[Column], rules: Sequence[Rule], *, target: str | None, groups: Sequence[Sequence[str]]
+    columns: tuple[Column, ...], rules: tuple[Rule, ...], *, target: str | None, grouped: tuple[str, ...]
 ) -> tuple[Ruled, list[tuple[int, str]]]:
-    """The rules of a schema, and their faults by the number of the rule."""
-    tied = {name for group in groups for name in group}
+    """The rules of a schema, and their faults by the number of the rule; `grouped` columns are those of one-hot groups."""
+    tied = set(grouped)
     for column in columns:
         if column.depends_on:
             tied |= {column.name, *column.depends_on}

@@ -77,4 +77,7 @@ def rules_declared(rules: Iterable[Any]) -> tuple[Rule, ...]:
     """Rules as people write them in Python: texts, or `Rule`."""
     if isinstance(rules, str):
         rules = (rules,)
-    return tuple(Rule(rule=rule) if isinstance(rule, str) else rule for rule in rules)
+    listed = tuple(Rule(rule=rule) if isinstance(rule, str) else rule for rule in rules)
+    if not all(isinstance(rule, Rule) for rule in listed):
+        raise SchemaError('rules must be texts, such as "a <= b", or sfumato.public.schema.rules.Rule.')
+    return listed

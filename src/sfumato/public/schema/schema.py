@@ -121,7 +121,8 @@ class Schema:
         return self._ruled_of(self.released)
 
     def _ruled_of(self, columns: tuple[Column, ...]) -> Ruled:
-        return read_rules(columns, self.rules, target=self.target, groups=(*self.one_of, *self.at_most_one_of))[0]
+        grouped = tuple(name for group in (*self.one_of, *self.at_most_one_of) for name in group)
+        return read_rules(columns, self.rules, target=self.target, grouped=grouped)[0]
 
     @cached_property
     def variables(self) -> dict[str, Variable]:

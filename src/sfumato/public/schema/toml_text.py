@@ -116,8 +116,9 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     judged = (
         rules if len(faults.entries) == n_faults else ()
     )  # numbers of rules are those of the file, or they are not judged
-    together = {"target": target, "rows": rows, "unit": unit, "groups": groups, "unread": unread, "rules": judged}
-    faults.entries += contradictions(good, **together)
+    faults.entries += contradictions(
+        good, target=target, rows=rows, unit=unit, groups=groups, rules=judged, unread=unread
+    )
     return Declared(good, target, rows, unit or PrivacyUnit(), groups["one_of"], groups["at_most_one_of"], rules)
 
 

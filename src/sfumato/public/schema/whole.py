@@ -65,7 +65,7 @@ def _rule_faults(
     columns: Sequence[Column], rules: Sequence[Rule], target: str | None, grouped: Sequence[str]
 ) -> Iterator[Fault]:
     """Rules that cannot be read, or that no row can obey."""
-    found, faults = read_rules(columns, rules, target=target, groups=[grouped])
+    found, faults = read_rules(tuple(columns), tuple(rules), target=target, grouped=tuple(grouped))
     if not faults:
         faults = [] if (fault := contradiction(found)) is None else [fault]
     yield from (Fault(("rules", str(number)), sentence) for number, sentence in faults)
