@@ -22,7 +22,6 @@ import pandas as pd
 from populations import Population
 
 import sfumato as sf
-from sfumato.asking import totals
 
 RULES = ("factors", "causes", "types", "crossed")
 #: The constants of `sfumato.asking.totals` were chosen with the first four populations, and tried with the others.
@@ -72,45 +71,28 @@ def truths(name: str) -> dict[str, float]:
     }
 
 
-def one(job: tuple[str, int, int, float, str, list[float]]) -> dict[str, object]:
+def one(job: tuple[str, int, int, float, str]) -> dict[str, object]:
     """One release, asked everything."""
-    name, seed, n_rows, epsilon, method, discrepancies = job
+    name, seed, n_rows, epsilon, method = job
     population = TABLES[name]
     rows, schema = population.draw(n_rows, seed=seed), population.schema
     fitted = sf.fit(method, rows, sf.Budget(epsilon=epsilon, delta=1e-5), schema=schema, seed=seed)
-    by_discrepancy: dict[str, dict[str, object]] = {}
+    found: dict[str, object] = {}
     with TemporaryDirectory() as folder:
         release = sf.release(fitted, to=Path(folder) / "release")
-        for discrepancy in discrepancies:
-            totals.DISCREPANCY = discrepancy
-            found = by_discrepancy[str(discrepancy)] = {}
-            for question in QUESTIONS:
-                (estimate,) = release.ask(question)
-                truth = truths(name).get(question)
-                truth = plain(question, rows, schema) if truth is None else truth
-                found[question] = [
-                    truth,
-                    estimate.value,
-                    estimate.low,
-                    estimate.high,
-                    estimate.naive,
-                    estimate.from_model,
-                ]
-    return {
-        "table": name,
-        "seed": seed,
-        "rows": n_rows,
-        "epsilon": epsilon,
-        "method": method,
-        "answers": by_discrepancy,
-    }
+        for question in QUESTIONS:
+            (estimate,) = release.ask(question)
+            truth = truths(name).get(question)
+            truth = plain(question, rows, schema) if truth is None else truth
+            found[question] = [truth, estimate.value, estimate.low, estimate.high, estimate.naive, estimate.from_model]
+    return {"table": name, "seed": seed, "rows": n_rows, "epsilon": epsilon, "method": method, "answers": found}
 
 
-def summary(lines: list[dict[str, object]], discrepancy: str) -> dict[str, object]:
+def summary(lines: list[dict[str, object]]) -> dict[str, object]:
     """Coverage, and widths over those of an interval that knows the root mean squared error of the estimates."""
     by_question: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
     for line in lines:
-        for question, numbers in line["answers"][discrepancy].items():  # type: ignore[index]
+        for question, numbers in line["answers"].items():  # type: ignore[attr-defined]
             by_question[str(line["table"]), question].append(numbers)
     held: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     worst = {}
@@ -143,21 +125,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--method", default="3a-table")
-    parser.add_argument("--discrepancy", type=float, nargs="+", default=[totals.DISCREPANCY])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--read", type=Path)
     asked = parser.parse_args()
     if asked.read:
-        lines = [json.loads(line) for line in asked.read.read_text().splitlines()]
-        for discrepancy in lines[0]["answers"]:
-            print(json.dumps({"discrepancy": discrepancy, **summary(lines, discrepancy)}, indent=1))
+        print(json.dumps(summary([json.loads(line) for line in asked.read.read_text().splitlines()]), indent=1))
         return
     seeds = range(asked.first, asked.first + asked.releases)
-    jobs = [
-        (name, seed, asked.rows, asked.epsilon, asked.method, asked.discrepancy)
-        for seed in seeds
-        for name in asked.tables
-    ]
+    jobs = [(name, seed, asked.rows, asked.epsilon, asked.method) for seed in seeds for name in asked.tables]
     for name in asked.tables:
         truths(name)  # before the processes part
     with ProcessPoolExecutor(asked.jobs) as pool:

@@ -15,7 +15,7 @@ from sfumato.asking.intervals import Uncertain
 from sfumato.asking.kinds import Kind, kind_of
 from sfumato.asking.noted_sums import NotingDoors
 from sfumato.asking.questions import Question, read_question
-from sfumato.asking.totals import Measurements, Totals
+from sfumato.asking.totals import DISCREPANCIES, DISCREPANCY, Measurements, Totals
 from sfumato.errors import ModelError
 from sfumato.mechanism import Mechanism
 from sfumato.public.plan.answers import Answers
@@ -67,12 +67,14 @@ class Asker:
             return "persons with many rows were shortened in its measurements, so noise is not all that moves them"
         if not doors.sums:
             return f"{self.mechanism.name} keeps no noisy sums over all rows"
-        rough = Measurements(self.schema, doors.sums, stand_ins(self._synthetic, self.schema), float(len(self.table)))
+        trust = DISCREPANCIES.get(self.mechanism.name, DISCREPANCY)
+        rows = stand_ins(self._synthetic, self.schema)
+        rough = Measurements(self.schema, doors.sums, rows, float(len(self.table)), trust)
         everyone = rough.totals(np.ones((len(rough.rows.weights), 1)), rough.with_references(rough.some_columns))
         n_rows, error = float(everyone.values[0]), math.sqrt(float(everyone.noise[0, 0] + everyone.model[0, 0]))
         if n_rows < 4 * error:
             return "the noise is as large as the number of rows"
-        return Measurements(self.schema, rough.sums, rough.rows, n_rows, rough._mapped)
+        return replace(rough, n_rows=n_rows, _systems={})
 
     def ask(self, text: str, *, confidence: float = 0.95, of: str | None = None) -> Answer:
         """Answer a question; `of` is `rows` or `population`."""
@@ -100,7 +102,7 @@ class Asker:
         for name, said, own in zip(names, naive, inside.T, strict=True):
             totals = measured.totals(functions * own[:, None], columns, n_asked=len(question.columns))
             found = None if not own.any() else self._found(kind, totals, lacking, z=z, of_population=of_population)
-            why = "no row of the release or of the schema is like that" if found is None else found
+            why = "no synthetic row, and no made-up one, is like that" if found is None else found
             out.append(
                 Estimate(name, None, None, None, said, why)
                 if isinstance(why, str)

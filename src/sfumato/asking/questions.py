@@ -77,6 +77,17 @@ class Question:
         return np.asarray(asked[:, None] & (code[:, None] == np.arange(size)))
 
 
+def usual_questions(schema: Schema) -> list[str]:
+    """One for every column: the mean of a number, the rows of every category."""
+    asked = []
+    for column in schema.columns:
+        if column.is_number:
+            asked.append(f"mean(`{column.name}`)")
+        elif column.is_coded and column.size <= MOST_GROUPS:
+            asked.append(f"count() by `{column.name}`")
+    return asked
+
+
 def values_of(expression: Expression, rows: Batch) -> Floats:
     """What an argument is in each row, NaN where it is not known: an amount, or 1 for true and 0 for false."""
     values = expression.evaluate(rows)
@@ -149,7 +160,10 @@ def _clauses(text: str, start: int) -> tuple[list[str], str | None]:
         refuse(text, "behind the brackets stands by, where, or nothing", at, end)
     stop = next((place for word, place, _ in words if word == "where"), len(text))
     condition = text[stop + len("where") :] if stop < len(text) else None
-    return [name.strip().strip("`") for name in text[end:stop].split(",")], condition
+    names, between = [""], [text[at:end] for _, at, end in words[1:] if at < stop]
+    for piece in between:
+        names = [*names, ""] if piece == "," else [*names[:-1], names[-1] + piece]
+    return [name.strip("`") for name in names], condition
 
 
 def _level(text: str, function: str, arguments: list[str]) -> float | None:

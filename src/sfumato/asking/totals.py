@@ -22,13 +22,16 @@ from sfumato.public.schema.schema import Schema
 
 Floats = NDArray[np.float64]
 #: The model is taken to miss a function that was not measured by so many of its standard deviations: docs/proofs/intervals.md.
-DISCREPANCY = 0.028
+#: A model that was tried has its own number; of any other less is believed.
+DISCREPANCIES, DISCREPANCY = {"3a-table": 0.028}, 0.3
 #: It is taken to miss no less than so many times the noise of a count, over the number of rows.
 _NOISE = 3.0
 #: Weights follow from rows that were made from the same noisy numbers, so that their noise counts a little more than once.
 _SEEN_TWICE = 1.1
 #: Rows on which it is tried which columns a noisy number depends on.
 _PROBES = 64
+#: The widest tables are left out where there would be more noisy numbers than this: any of them may be.
+_MOST_NUMBERS = 2_500
 #: Columns whose tables together say how many rows there are.
 _FEW = 3
 
@@ -63,6 +66,7 @@ class Measurements:
     sums: list[NotedSum] = field(repr=False)
     rows: StandIns = field(repr=False)
     n_rows: float
+    discrepancy: float = DISCREPANCY
     _mapped: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
     _systems: dict[tuple[tuple[str, ...], float], _System] = field(default_factory=dict, repr=False)
 
@@ -71,8 +75,9 @@ class Measurements:
         """For every sum and block, whether a column of its map changes with a column of the schema: (columns, map columns)."""
         names = [column.name for column in self.schema.columns]
         n = len(self.rows.weights)
-        base = take(self.rows.batch, np.linspace(0, n - 1, _PROBES).astype(np.int64))
-        other = take(self.rows.batch, np.linspace(1, n - 2, _PROBES).astype(np.int64)[::-1])
+        probes_each = max(_PROBES // max(1, len(names) // 50), 8)
+        base = take(self.rows.batch, np.linspace(0, n - 1, probes_each).astype(np.int64))
+        other = take(self.rows.batch, np.linspace(1, n - 2, probes_each).astype(np.int64)[::-1])
         probes = {
             name: np.concatenate([base[name], *(other[name] if name == moved else base[name] for moved in names)])
             for name in names
@@ -81,7 +86,7 @@ class Measurements:
         for noted in self.sums:
             of_blocks = {}
             for block, values in mapped(noted, probes).items():
-                copies = values.reshape(len(names) + 1, _PROBES, -1)
+                copies = values.reshape(len(names) + 1, probes_each, -1)
                 of_blocks[block] = (copies[1:] != copies[0]).any(axis=1)
             found.append(of_blocks)
         return found
@@ -100,7 +105,11 @@ class Measurements:
             for block in noted.blocks:
                 some = numbers_of(block, values[block.name], noted.noisy[block.name], known[block.name])
                 parts += [] if some is None else [some]
-        return Numbers.together(parts, len(self.rows.weights))
+        parts.sort(key=lambda part: len(part.values))
+        sizes = np.cumsum([len(part.values) for part in parts])
+        return Numbers.together(
+            parts[: int(np.searchsorted(sizes, _MOST_NUMBERS, side="right"))], len(self.rows.weights)
+        )
 
     @property
     def some_columns(self) -> tuple[str, ...]:
@@ -151,7 +160,7 @@ class Measurements:
 
     def totals(self, functions: Floats, columns: tuple[str, ...], *, n_asked: int = 1) -> Totals:
         """The totals of some functions (stand-ins, functions) of these columns, of which so many are asked about."""
-        system = self._system(columns, DISCREPANCY * max(1, n_asked - 2))
+        system = self._system(columns, self.discrepancy * max(1, n_asked - 2))
         rows, numbers, loud = self.rows, system.numbers, system.loud
         n, synthetic = self.n_rows, slice(0, self.rows.n_synthetic)
         scale = np.sqrt(np.maximum((rows.weights[:, None] * functions**2).sum(axis=0), 1e-300))

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sfumato.asking.answer import Answer
+from sfumato.asking.questions import usual_questions
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.folder.releasing import load_release
 from sfumato.verification.verifying import verify as verify_release
@@ -19,13 +20,13 @@ _CHECKING, _MEASURING, _ANSWERING = "checking the release", "reading its measure
 def ask(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
     questions: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             help="Questions in quotes: count(), share(c), mean(x), sum(x), quantile(x, 0.9), difference(x, c, d), ratio(x, y), "
-            "correlation(x, y), each with by COLUMN and where CONDITION.",
-            metavar="QUESTION...",
+            "correlation(x, y), each with by COLUMN and where CONDITION. Default: one for every column.",
+            metavar="[QUESTION...]",
         ),
-    ],
+    ] = None,
     confidence: Annotated[float, typer.Option(help="How often intervals hold the truth.")] = 0.95,
     of: Annotated[
         str | None,
@@ -45,7 +46,8 @@ def ask(
         step(_MEASURING)
         released = load_release(release)
         step(_ANSWERING)
-        answers = [released.ask(question, confidence=confidence, of=of) for question in questions]
+        asked = questions or usual_questions(released.schema)
+        answers = [released.ask(question, confidence=confidence, of=of) for question in asked]
     payload = {"answers": [one.to_json() for one in answers]}
     answer(payload, as_json=as_json, show=lambda console: _show(console, answers))
 
