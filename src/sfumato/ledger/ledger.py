@@ -8,9 +8,9 @@ from sfumato.errors import LedgerError, VerificationError
 from sfumato.folder.signing import load_signing_key
 from sfumato.ledger.accounts import Account
 from sfumato.ledger.book import Book, Signer
-from sfumato.ledger.booking import default_url
 from sfumato.ledger.chain import Line
 from sfumato.ledger.checking import Checked, check_ledger
+from sfumato.ledger.environment import default_url
 from sfumato.ledger.policy import FAILURES_SHARE, Policy
 from sfumato.ledger.rules import State
 from sfumato.ledger.store import Store

@@ -73,7 +73,7 @@ class Statement:
             f"far{where} amount to epsilon {so_far:.4g}, which holds by itself if no budget was chosen by what was seen."
         )
         if self.non_private:
-            return f"{told} But {self.non_private} of them is or are not private at all, so nothing holds for them."
+            return f"{told} Besides, {self.non_private} output(s) were made that are not private at all: nothing holds for those."
         return told
 
     @property
