@@ -79,7 +79,7 @@ class Statement:
     @property
     def counted(self) -> str:
         """Whom the total protects."""
-        return self.unit.describe() + (" (in one period)" if self.periods else "")
+        return counted_in_words(self.unit) + (" (of one period)" if self.periods else "")
 
     def signed_text(self) -> bytes:
         """What the signature is over: everything but itself."""
@@ -108,6 +108,12 @@ class Statement:
                 f"the ledger's statement is not of the format {FORMAT}, or its words are not its numbers'."
             )
         return statement
+
+
+def counted_in_words(unit: PrivacyUnit) -> str:
+    """Whom a dataset's total protects. Of a person that is all rows, however many a release makes use of."""
+    who = "any one row" if unit.person is None else f"all rows of one person (column {unit.person!r})"
+    return f"{who}, {'added or removed' if unit.relation == 'add_or_remove' else 'replaced by any other'}"
 
 
 def check_name(name: Any, *, what: str) -> str:
