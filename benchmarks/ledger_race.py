@@ -97,9 +97,14 @@ def run(database, url, *, processes, attempts, cuts):
 parser = argparse.ArgumentParser()
 parser.add_argument("--processes", type=int, default=32)
 parser.add_argument("--attempts", type=int, default=10_000)
+parser.add_argument("--databases", nargs="+", default=["sqlite", "postgresql"])
+parser.add_argument("--cuts", nargs="+", type=float, default=[0.0, 0.1])
 asked = parser.parse_args()
-for cuts in (0.0, 0.1):
-    with tempfile.TemporaryDirectory() as folder:
-        run("sqlite", f"sqlite:///{folder}/ledger.db", processes=asked.processes, attempts=asked.attempts, cuts=cuts)
-    with running(programs()) as (server, _):
-        run("postgresql", server, processes=asked.processes, attempts=asked.attempts, cuts=cuts)
+for cuts in asked.cuts:
+    for database in asked.databases:
+        with contextlib.ExitStack() as stack:
+            if database == "sqlite":
+                url = f"sqlite:///{stack.enter_context(tempfile.TemporaryDirectory())}/ledger.db"
+            else:
+                url = stack.enter_context(running(programs()))[0]
+            run(database, url, processes=asked.processes, attempts=asked.attempts, cuts=cuts)

@@ -11,6 +11,7 @@ from sfumato.folder.signing import load_signing_key, new_keys
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.policy import Policy
 from sfumato.ledger.rules import ApprovalNeeded
+from sfumato.public.budget import PrivacyUnit
 
 TOTAL = "[total]\nepsilon = 3\ndelta = 1e-6\n"
 
@@ -112,16 +113,28 @@ def test_each_period_is_a_block_of_its_own(sqlite):
     with pytest.raises(BudgetExceeded, match="total of 2026-01"):
         charge(ledger, wide, epsilon=2.4, periods=["2026-01", "2026-02"])
     told = charge(ledger, wide, epsilon=2.4, periods=["2026-02", "2026-03"])
-    assert "in one period" in told.in_words
+    assert "of one period" in told.in_words
     with pytest.raises(BudgetExceeded):  # it was charged to both
         charge(ledger, wide, epsilon=2.4, periods=["2026-03"])
     for wrong in ([], ["2026"], ["2026-13"], ["2026-04", "2026-04"]):
         with pytest.raises(LedgerError, match="month"):
             charge(ledger, periods=wrong)
     assert ledger.verify().ok
+    with pytest.raises(LedgerError, match="from one period and go to another"):
+        ledger.add("others", policy=ledger.state("patients").policy, unit=PrivacyUnit("replace_one"))
     plain = ledger_with(sqlite, "")
     with pytest.raises(LedgerError, match="not counted by periods"):
         charge(plain, periods=["2026-01"])
+
+
+def test_a_person_with_rows_in_several_periods_costs_twice_the_mu(sqlite):
+    """Taking out the rows of one period is not taking out the person: the other rows stay."""
+    ledger, person = ledger_with(sqlite, "[release]\nperiods = 'year'\n"), PrivacyUnit(person="id", max_rows=3)
+    ledger.add("persons", policy=ledger.state("patients").policy, unit=person)
+    one = charge(ledger, dataset="persons", unit=person, periods=["2025"])
+    two = charge(ledger, dataset="persons", unit=person, periods=["2026", "2027"])
+    assert two.charged[0] == pytest.approx(4 * one.charged[0], rel=1e-9)
+    assert ledger.verify().ok
 
 
 def test_a_closed_dataset(sqlite):

@@ -105,7 +105,9 @@ class Account:
 
     def covers(self, statement: Statement, event: dpa.DpEvent, *, unit: PrivacyUnit) -> bool:
         """Whether what was charged is enough for an event tree."""
-        cost = charge_for(event, unit=unit, counted=statement.unit, delta=statement.delta)
+        cost = charge_for(
+            event, unit=unit, counted=statement.unit, delta=statement.delta, periods=len(statement.periods)
+        )
         return cost.fits(Spend(*statement.charged))
 
     def written(self, statement: Statement, certificate: str) -> None:
@@ -157,9 +159,10 @@ def statement_of(line: Line) -> Statement:
 
 def known_spend(request: Request, state: State) -> Spend:
     """What a release costs a dataset; remembered, because those of sampled releases take seconds."""
-    return _remembered(canonical(request.event), request.unit, state.unit, state.policy.delta)
+    return _remembered(canonical(request.event), request.unit, state.unit, state.policy.delta, len(request.periods))
 
 
 @lru_cache(maxsize=64)
-def _remembered(event: str, unit: PrivacyUnit, counted: PrivacyUnit, delta: float) -> Spend:
-    return charge_for(event_from_json(parse_json(event, what="an event")), unit=unit, counted=counted, delta=delta)
+def _remembered(event: str, unit: PrivacyUnit, counted: PrivacyUnit, delta: float, periods: int) -> Spend:
+    tree = event_from_json(parse_json(event, what="an event"))
+    return charge_for(tree, unit=unit, counted=counted, delta=delta, periods=periods)

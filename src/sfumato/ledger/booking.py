@@ -3,13 +3,13 @@
 It is light to import: a database is only spoken to where a ledger is asked for.
 """
 
-import os
 import threading
 from typing import Any, Protocol
 
 import dp_accounting as dpa
 
 from sfumato.errors import LedgerError, PlanError
+from sfumato.ledger.environment import default_url
 from sfumato.public.accounting import event_to_json
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate.statement import Statement
@@ -67,11 +67,6 @@ def asked_of(event: dpa.DpEvent, *, unit: PrivacyUnit, budget: Budget, mechanism
     """What an account is asked: what will be done, and what is claimed for it. Nothing of the rows."""
     promise = {"epsilon": budget.epsilon, "delta": budget.delta}
     return {"event": event_to_json(event), "unit": unit, "mechanism": mechanism, **promise}
-
-
-def default_url() -> str | None:
-    """The ledger that the variable SFUMATO_LEDGER names."""
-    return os.environ.get("SFUMATO_LEDGER") or None
 
 
 def account_of(ledger: Any, dataset: str | None) -> Charges | None:

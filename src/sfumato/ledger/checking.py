@@ -94,6 +94,7 @@ class _History:
             unit=certificate.claim.unit,
             counted=charge.state.unit,
             delta=charge.state.policy.delta,
+            periods=len(certificate.ledger.periods),
         )
         if not cost.fits(Spend(*charge.content["spend"])):
             raise VerificationError("the release has cost more than its charge, by the events of its certificate.")
@@ -150,7 +151,7 @@ def _check_cost(line: Line, state: State) -> None:
     claimed = _replayed(event, request.delta, request.delta, request.unit.relation)
     if not claimed <= request.epsilon * (1 + _REPLAYED):
         raise VerificationError("the claim of the charge is smaller than what its events cost.")
-    if unit_factor(request.unit, counted=state.unit) == 1:
+    if unit_factor(request.unit, counted=state.unit, periods=len(request.periods)) == 1:
         delta = state.policy.delta
         left = delta - stored.failure / FAILURE_UNITS
         replayed = _replayed(event, left, delta, request.unit.relation)

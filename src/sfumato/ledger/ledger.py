@@ -8,15 +8,15 @@ from sfumato.errors import LedgerError, VerificationError
 from sfumato.folder.signing import load_signing_key
 from sfumato.ledger.accounts import Account
 from sfumato.ledger.book import Book, Signer
-from sfumato.ledger.booking import default_url
 from sfumato.ledger.chain import Line
 from sfumato.ledger.checking import Checked, check_ledger
+from sfumato.ledger.environment import default_url
 from sfumato.ledger.policy import FAILURES_SHARE, Policy
 from sfumato.ledger.rules import State
 from sfumato.ledger.store import Store
 from sfumato.public.accounting.spend import FAILURE_UNITS, NOTHING
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.certificate.statement import check_name
+from sfumato.public.certificate.statement import check_name, counted_in_words
 
 
 class Ledger:
@@ -162,7 +162,7 @@ def shown_state(state: State) -> dict[str, Any]:
     return {
         "epsilon": policy.epsilon,
         "delta": policy.delta,
-        "unit": state.unit.describe(),
+        "unit": counted_in_words(state.unit),
         "policy_version": state.version,
         "releases": state.releases,
         "non_private": state.non_private,

@@ -10,6 +10,7 @@ from typing import Any
 
 from sfumato.ledger.chain import Line
 from sfumato.ledger.rules import Request, State
+from sfumato.public.certificate.statement import counted_in_words
 
 
 def registry_entry(name: str, state: State, lines: Sequence[Line]) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def registry_entry(name: str, state: State, lines: Sequence[Line]) -> dict[str, 
             },
             "privacy_loss": {
                 "privacy_unit": "Row-level" if unit.person is None else "User-level",
-                "privacy_unit_details": unit.describe() + period,
+                "privacy_unit_details": counted_in_words(unit) + period,
                 "privacy_parameters": {"epsilon": policy.epsilon, "delta": policy.delta},
                 "privacy_parameters_details": f"for all releases together; each was charged to a ledger: {'; '.join(releases)}",
             },

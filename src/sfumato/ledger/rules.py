@@ -100,7 +100,9 @@ class Request:
     def spend(self, state: State) -> Spend:
         """What it costs the dataset."""
         event = event_from_json(self.event)
-        return charge_for(event, unit=self.unit, counted=state.unit, delta=state.policy.delta)
+        return charge_for(
+            event, unit=self.unit, counted=state.unit, delta=state.policy.delta, periods=len(self.periods)
+        )
 
 
 def digest_of(body: Any) -> str:
@@ -116,7 +118,13 @@ def advance(state: State | None, kind: Kind, content: dict[str, Any], *, key: st
         if state is not None:
             raise LedgerError("the dataset is in the ledger already. Charge it, or change its policy.")
         unit = PrivacyUnit(**read_fields(content["unit"], types_of(PrivacyUnit), what="the unit"))
-        return State(unit, Policy.from_json(content["policy"]))
+        rules = Policy.from_json(content["policy"])
+        if rules.periods != "none" and unit.relation != "add_or_remove":
+            raise LedgerError(
+                "what is replaced may come from one period and go to another, so periods cannot be counted apart. Enter the "
+                "dataset with add_or_remove."
+            )
+        return State(unit, rules)
     if state is None:
         raise LedgerError("the dataset is not in the ledger. Enter it: sfumato ledger add DATASET --epsilon E")
     if state.closed and kind != "released":

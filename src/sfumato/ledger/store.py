@@ -229,13 +229,19 @@ def _engine_of(url: URL) -> Engine:
 def _settle_sqlite(raw: Any, record: Any) -> None:
     raw.isolation_level = None  # transactions are begun below, not by Python
     # Waiting is done in `_persistently`. SQLite's own way lets those who came last go first: of 32 processes some never came.
-    raw.execute("PRAGMA busy_timeout=20")
+    raw.execute("PRAGMA busy_timeout=500")
     raw.execute("PRAGMA synchronous=FULL")  # a commit is on the disk when it returns
 
 
 def _begin_sqlite(connection: Connection) -> None:
     # A transaction that will write waits at its beginning for all others, so that it reads what they have written.
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")
+    if not connection.get_execution_options().get("writes"):
+        connection.exec_driver_sql("BEGIN")
+        return
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    connection.exec_driver_sql(
+        f"PRAGMA busy_timeout={int(_SECONDS * 1000)}"
+    )  # its turn has come: readers will be gone soon
 
 
 #: What SQLite says, and what a person should hear. All else is tried again.

@@ -38,7 +38,8 @@ def check_statement(certificate: Certificate, found: Findings) -> None:
 def _problems(certificate: Certificate, told: Statement) -> list[str]:
     spent, charged = Spend(*told.spent), Spend(*told.charged)
     try:
-        cost = charge_for(certificate.event, unit=certificate.claim.unit, counted=told.unit, delta=told.delta)
+        unit, periods = certificate.claim.unit, len(told.periods)
+        cost = charge_for(certificate.event, unit=unit, counted=told.unit, delta=told.delta, periods=periods)
         within = spent.fits(told.limit)
     except SfumatoError as error:
         return [f"the ledger's statement cannot be recomputed: {error}"]

@@ -13,27 +13,32 @@ from sfumato.public.budget import PrivacyUnit
 SAMPLING_SHARE = Fraction(1, 64)
 
 
-def charge_for(event: dp_event.DpEvent, *, unit: PrivacyUnit, counted: PrivacyUnit, delta: float) -> Spend:
+def charge_for(
+    event: dp_event.DpEvent, *, unit: PrivacyUnit, counted: PrivacyUnit, delta: float, periods: int = 0
+) -> Spend:
     """What a release that protects `unit` costs a dataset of this delta that counts by another unit, or by the same.
+
+    `periods`: how many periods it reads, where the dataset counts each of them by itself.
 
     >>> import dp_accounting as dpa
     >>> row = PrivacyUnit()
     >>> charge_for(dpa.GaussianDpEvent(2.0), unit=row, counted=row, delta=1e-6).mu
     0.5000000000036
     """
-    factor = unit_factor(unit, counted=counted)
+    factor = unit_factor(unit, counted=counted, periods=periods)
     failure = 0.0 if factor > 1 else float(delta * SAMPLING_SHARE)
     return spend_of(gaussian_cost(event, relation=unit.relation, failure=failure), factor=factor)
 
 
-def unit_factor(unit: PrivacyUnit, *, counted: PrivacyUnit) -> int:
+def unit_factor(unit: PrivacyUnit, *, counted: PrivacyUnit, periods: int = 0) -> int:
     """How many neighbours by the release's unit lead from one neighbour by the dataset's unit to the other, at most.
 
     >>> unit_factor(PrivacyUnit(), counted=PrivacyUnit(relation="replace_one"))
     2
     """
     if unit.person == counted.person and unit.relation == counted.relation:
-        return 1
+        # Who has rows in other periods too is not added or removed with those of one: out with all, in with the others.
+        return 2 if counted.person is not None and periods > 1 else 1
     if unit.relation == "add_or_remove" and counted.person in (unit.person, None):
         of_relation = 1 if counted.relation == unit.relation else 2
         of_person = 1 if counted.person == unit.person else 2

@@ -73,13 +73,13 @@ class Statement:
             f"far{where} amount to epsilon {so_far:.4g}, which holds by itself if no budget was chosen by what was seen."
         )
         if self.non_private:
-            return f"{told} But {self.non_private} of them is or are not private at all, so nothing holds for them."
+            return f"{told} Besides, {self.non_private} output(s) were made that are not private at all: nothing holds for those."
         return told
 
     @property
     def counted(self) -> str:
         """Whom the total protects."""
-        return self.unit.describe() + (" (in one period)" if self.periods else "")
+        return counted_in_words(self.unit) + (" (of one period)" if self.periods else "")
 
     def signed_text(self) -> bytes:
         """What the signature is over: everything but itself."""
@@ -108,6 +108,12 @@ class Statement:
                 f"the ledger's statement is not of the format {FORMAT}, or its words are not its numbers'."
             )
         return statement
+
+
+def counted_in_words(unit: PrivacyUnit) -> str:
+    """Whom a dataset's total protects. Of a person that is all rows, however many a release makes use of."""
+    who = "any one row" if unit.person is None else f"all rows of one person (column {unit.person!r})"
+    return f"{who}, {'added or removed' if unit.relation == 'add_or_remove' else 'replaced by any other'}"
 
 
 def check_name(name: Any, *, what: str) -> str:
