@@ -46,9 +46,9 @@ class Waves:
     def bands(self, first: int) -> NDArray[np.int64]:
         """For each wave from the `first` on its band: a frequency, a direction, and brightness or colour."""
         down, along, across = (bends[self.order[first:]] for bends in self._bends)
-        down, along = down / self.height, along / self.width
-        steps = np.floor(-_STEPS_PER_OCTAVE * np.log2(np.maximum(np.hypot(down, along), 1e-9) / np.sqrt(2)))
-        direction = np.floor(np.arctan2(down, along) / (np.pi / 2 + 1e-9) * _DIRECTIONS)
+        upright, lying = down / self.height, along / self.width
+        steps = np.floor(-_STEPS_PER_OCTAVE * np.log2(np.maximum(np.hypot(upright, lying), 1e-9) / np.sqrt(2)))
+        direction = np.floor(np.arctan2(upright, lying) / (np.pi / 2 + 1e-9) * _DIRECTIONS)
         code = (np.minimum(steps, _STEPS - 1) * _DIRECTIONS + direction) * 2 + (across > 0)
         return np.unique(code, return_inverse=True)[1].astype(np.int64)
 
@@ -63,7 +63,7 @@ class Waves:
                 seen = grid_products(lines.reshape(-1, length), rounded_matrix(cosines(length).T / np.sqrt(length)))
                 values = np.moveaxis(on_grid(seen).reshape(lines.shape), 3, axis)
         flat = np.ascontiguousarray(values).reshape(len(pictures), len(self))
-        return np.take(flat, self.order, axis=1) * np.sqrt(len(self))
+        return np.asarray(np.take(flat, self.order, axis=1) * np.sqrt(len(self)))
 
     def pictures(self, coefficients: NDArray[np.float32], *, side: int | None = None) -> NDArray[np.float32]:
         """Pictures of waves, brought to a `side` by leaving out what it cannot show: (picture, height, width, channel)."""

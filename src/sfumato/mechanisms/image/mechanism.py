@@ -120,8 +120,9 @@ class ThreeAImage:
 
     def _density(self, schema: Schema, budget: Budget) -> ImageDensity:
         """With what was asked for, and the rest by formula."""
-        asked = {"coefficients": self.coefficients, "clusters": self.clusters, "rounds": self.rounds}
-        return replace(density_for(schema, budget), **{key: value for key, value in asked.items() if value is not None})
+        fitting = density_for(schema, budget)
+        coefficients, clusters = self.coefficients or fitting.coefficients, self.clusters or fitting.clusters
+        return replace(fitting, coefficients=coefficients, clusters=clusters, rounds=self.rounds)
 
     def _teacher(self, schema: Schema) -> LinearTeacher:
         practice = min(self.practice, max(_LEAST_PRACTICE, round(_PRACTICE_FOR_EACH * declared_rows(schema))))

@@ -74,12 +74,13 @@ class ScarceStage:
         again = [self.view.noisy_sum("teacher", counts)["bins"] for _ in range(self.uses)]
         mean = np.mean([one.values for one in again], axis=0).reshape(self.plan.n_sets, width) / weight
         stddev = again[0].stddev / weight / math.sqrt(self.uses)
-        precision = [binned.cell_stddev**-2, float(tables[0].stddev[0]) ** -2 if self.plan.centred else 0.0]
-        before = sum(precision)
+        before = binned.cell_stddev**-2 + (float(tables[0].stddev[0]) ** -2 if self.plan.centred else 0.0)
         counted = (before * per_class + stddev**-2 * mean[: len(per_class), -1]) / (before + stddev**-2)
         per_class = np.where(scarce, np.maximum(counted, 0.0), per_class)
         per_class = rows_of_scarce(per_class, scarce, stddev=(before + stddev**-2) ** -0.5)
-        return per_class, [Exceptions(c, mean[c, layout.starts], stddev, exceptional) for c in np.flatnonzero(scarce)]
+        return per_class, [
+            Exceptions(c, mean[c, layout.starts], stddev, exceptional) for c in np.flatnonzero(scarce).tolist()
+        ]
 
     def expected(
         self,
