@@ -44,6 +44,7 @@ CASES = {
     "persons": (replace(PERSONS, rows=20_000), MUCH),
     "replace one": (replace(REPLACE, rows=300), BUDGET),
     "number": (Schema(columns=TABLE.columns[:4], target="pressure", rows=20_000), MUCH),
+    "a number of persons": (replace(PERSONS, target="pressure", rows=20_000), MUCH),
     "classes and groups": (ONE_HOT, BUDGET),
     "differences": (ALIKE, MUCH),
     "all columns whole": (Schema(columns=(LEVEL, *FLAGS[:4]), target="d", rows=20_000), MUCH),
@@ -94,6 +95,7 @@ def test_the_cases_reach_every_stage() -> None:
     assert "whole" in reached["a group of columns"]
     assert {"group", "whole"} <= reached["groups to choose from"]
     assert "rules" in reached["rules"]
+    assert {"teacher", "residuals"} <= reached["number"] & reached["a number of persons"]
     assert reached["replace one"] == {"coarse", "fine", "classes"}
     assert reached["small"] == {"coarse", "fine", "classes"}
     assert all(reached[case] <= STAGES for case in SAME_MAPS)
@@ -127,6 +129,7 @@ def test_broken_twins_are_caught(mechanism, clause: str) -> None:
         (twins.TableChoosesItself(settings=TINY), "groups to choose from"),
         (twins.TableCountsOneStepExactly(settings=TINY, step="whole"), "all columns whole"),
         (twins.TableCountsOneStepExactly(settings=TINY, step="rules"), "rules"),
+        (twins.TableCountsOneStepExactly(settings=TINY, step="teacher"), "number"),
     ],
 )
 def test_twins_that_look_past_a_new_door_are_caught(mechanism, case: str) -> None:
