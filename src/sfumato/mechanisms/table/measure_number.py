@@ -22,7 +22,7 @@ from sfumato.mechanisms.table.settings.target import TargetSettings
 from sfumato.mechanisms.table.target.effects import Effects, column_parts, pair_cells
 from sfumato.mechanisms.table.target.maps import EffectBlock, number_errors, predicted_number, squared_errors
 from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, NumberRule
-from sfumato.mechanisms.table.target.residuals import ResidualSums, StandIns, learn_effects
+from sfumato.mechanisms.table.target.residuals import ErrorRows, ResidualSums, learn_effects
 from sfumato.public.plan.doors import Doors
 
 
@@ -61,7 +61,7 @@ class NumberStage:
             effects = Effects(columns, cells)
             sums = self._ask(number, effects, is_long, total=total)
             spread = rule.spread_of(sums.squares / total, unit=number.unit, largest=settings.most_spread)
-            rows = StandIns(rule.cells[some], deviations, spread * rule.errors[some] / number.unit, total)
+            rows = ErrorRows(rule.cells[some], deviations, spread * rule.errors[some] / number.unit, total)
             scale = number.farthest / number.unit
             kept: Sequence[int] = range(len(effects.pairs))
             if pairs and not close:
@@ -117,7 +117,7 @@ class NumberStage:
 
 
 def _standing_out(
-    effects: Effects, sums: ResidualSums, rows: StandIns, settings: TargetSettings, *, most: int
+    effects: Effects, sums: ResidualSums, rows: ErrorRows, settings: TargetSettings, *, most: int
 ) -> list[int]:
     """The pairs whose sums depart by more than chance from those of rows that are right but for pairs; the farthest first."""
     expected, by_chance = rows.sums(effects)

@@ -9,7 +9,7 @@ from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.point_masses import PointMasses
 from sfumato.mechanisms.table.target.effects import ColumnParts, Effects, PairCells, column_parts
-from sfumato.mechanisms.table.target.residuals import ResidualSums, StandIns, learn_effects
+from sfumato.mechanisms.table.target.residuals import ErrorRows, ResidualSums, learn_effects
 
 LEVELS = np.arange(6)
 PAIR = PairCells(0, 1, LEVELS, LEVELS)
@@ -17,11 +17,11 @@ EFFECTS = Effects((ColumnParts(LEVELS, 6), ColumnParts(LEVELS, 6)), (PAIR,))
 ROWS = 20_000
 
 
-def rows_like(cells, said, errors) -> StandIns:
-    return StandIns(cells, said, errors, total=len(cells))
+def rows_like(cells, said, errors) -> ErrorRows:
+    return ErrorRows(cells, said, errors, total=len(cells))
 
 
-def noisy_sums(effects: Effects, rows: StandIns, *, stddev: float, rng: np.random.Generator) -> ResidualSums:
+def noisy_sums(effects: Effects, rows: ErrorRows, *, stddev: float, rng: np.random.Generator) -> ResidualSums:
     """What a door would say of such rows."""
     sums, _ = rows.sums(effects)
     cut = np.clip(rows.errors, -1, 1)
@@ -79,7 +79,7 @@ def test_a_rule_that_says_too_much_is_flattened() -> None:
 
 
 def test_sums_are_those_of_errors_that_are_cut() -> None:
-    rows = StandIns(np.array([[0, 0], [0, 1]]), np.zeros(2), np.array([3.0, -0.5]), total=20.0)
+    rows = ErrorRows(np.array([[0, 0], [0, 1]]), np.zeros(2), np.array([3.0, -0.5]), total=20.0)
     sums, by_chance = rows.sums(EFFECTS)
     assert (sums[0], by_chance[0]) == pytest.approx((10 * (1 - 0.5), 10 * (1 + 0.25)))
     shifts = rows.response(EFFECTS)

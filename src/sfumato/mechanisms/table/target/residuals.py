@@ -47,7 +47,7 @@ class LearnedEffects:
 
 
 @dataclass(frozen=True)
-class StandIns:
+class ErrorRows:
     """Rows of the generator that stand for all private ones, a `total`: their cells, and of each what the rule says and misses.
 
     `deviations` are what the rule says less its mean, within [-1, 1]; `errors` are in units of the cut.
@@ -58,7 +58,7 @@ class StandIns:
     errors: Floats
     total: float
 
-    def shifted(self, learned: LearnedEffects) -> "StandIns":
+    def shifted(self, learned: LearnedEffects) -> "ErrorRows":
         """The same rows, if what was learned is what the rule misses."""
         return replace(self, errors=self.errors + learned.added(self.cells, self.deviations))
 
@@ -80,7 +80,7 @@ class StandIns:
 
 
 def learn_effects(
-    effects: Effects, sums: ResidualSums, rows: StandIns, settings: TargetSettings, *, scale: float
+    effects: Effects, sums: ResidualSums, rows: ErrorRows, settings: TargetSettings, *, scale: float
 ) -> LearnedEffects:
     """The posterior mean of what may be added, in units of the cut; `scale` is the largest deviation in these units."""
     unshifted, by_chance = rows.sums(effects)
