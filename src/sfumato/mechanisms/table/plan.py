@@ -316,11 +316,11 @@ class TablePlan:
             n_pairs = len(all_pairs(self.k))
             width = self._pair_cells(self.sizes.pair_levels)
             blocks["pairs"] = (self._counts("pairs", width=width, n_hot=n_pairs),)
-            if self.n_classes > 1:
+            if self.n_classes > 1 and not self.number_target:
                 blocks["contrasts"] = (Hot(name="contrasts", width=width, n_hot=n_pairs, weighted=True),)
             most = max(self._bins(feature) for feature in every)
             blocks["links"] = (Hot(name="links", width=(self.k - 1) * most**2, n_hot=self.k - 1, weighted=True),)
-        if 3 <= self.k <= self.sizes.triple_columns and self.n_classes > 1:
+        if 3 <= self.k <= self.sizes.triple_columns and self.n_classes > 1 and not self.number_target:
             blocks["triples"] = (Outer(name="triples", shape=(len(all_pairs(self.k)), self.k), l2_bound=1.0),)
             most = self.sizes.most_cubes
             cubes = most * 2 * self.sizes.cube_levels**3
