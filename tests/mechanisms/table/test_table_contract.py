@@ -47,6 +47,7 @@ CASES = {
     "persons": (replace(PERSONS, rows=20_000), MUCH),
     "replace one": (replace(REPLACE, rows=300), BUDGET),
     "number": (Schema(columns=TABLE.columns[:4], target="pressure", rows=20_000), MUCH),
+    "a number of persons": (replace(PERSONS, target="pressure", rows=20_000), MUCH),
     "classes and groups": (ONE_HOT, BUDGET),
     "differences": (ALIKE, MUCH),
     "all columns whole": (Schema(columns=(LEVEL, *FLAGS[:4]), target="d", rows=20_000), MUCH),
@@ -104,6 +105,7 @@ def test_the_cases_reach_every_stage() -> None:
     assert "whole" in reached["a group of columns"]
     assert {"group", "whole"} <= reached["groups to choose from"]
     assert "rules" in reached["rules"]
+    assert {"teacher", "residuals"} <= reached["number"] & reached["a number of persons"]
     assert reached["replace one"] == {"coarse", "fine", "classes"}
     assert reached["small"] == {"coarse", "fine", "classes"}
     assert all(reached[case] <= STAGES for case in SAME_MAPS)
@@ -147,6 +149,7 @@ def test_broken_twins_are_caught(mechanism, clause: str) -> None:
         (twins.TableCountsOneStepExactly(settings=TINY, step="whole"), "all columns whole"),
         (twins.TableCountsOneStepExactly(settings=TINY, step="rules"), "rules"),
         (twins.TableCountsOneStepExactly(settings=SCARCE, step="teacher"), "scarce classes"),
+        (twins.TableCountsOneStepExactly(settings=TINY, step="teacher"), "number"),
     ],
 )
 def test_twins_that_look_past_a_new_door_are_caught(mechanism, case: str) -> None:
