@@ -1,6 +1,6 @@
 """Numbers as target that were weakest on tables that nobody had chosen the default by, and a mixed table; two of each shape.
 
-The first of two was there to choose by, the second, drawn in another way, to confirm the choice.
+Two of each shape, drawn in different ways. Settings were chosen by both, so neither confirms them.
 """
 
 import numpy as np
