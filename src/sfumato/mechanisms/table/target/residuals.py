@@ -90,7 +90,7 @@ def learn_effects(
     by_chance = np.append(by_chance, each * (cut**2 @ rows.deviations**2))
     gram = rows.response(effects)
     spread_out, prior = effects.prior(settings)
-    gram = np.asarray(gram @ linalg.block_diag(spread_out, [[1.0]]))
+    gram = np.asarray(gram @ linalg.block_diag(spread_out, np.ones((1, 1))))
     trust = 1 / (np.append(sums.stddevs, sums.along_stddev) ** 2 + by_chance)
     known = (gram.T * trust) @ gram
     pull = gram.T @ (trust * (np.append(sums.values, sums.along) - unshifted))
