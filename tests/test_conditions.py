@@ -76,6 +76,7 @@ def test_given_values_balanced_classes_and_rows_to_fill(fitted: sf.Fitted) -> No
     assert (rows["ward"] == "main").all()
     assert (rows["weight"] == 81.5).all()
     assert (rows["age"] == 40).all()
+    assert (fitted.sample(5, given={"weight": 79.9}, where="weight <= 80").table["weight"] == 79.9).all()
     even = fitted.sample(300, balance="ward", where="age > 30").table
     assert set(even["ward"].value_counts()) == {100}
     asked = pd.DataFrame({"ward": ["icu", None, "day"], "age": [50, 60, np.nan], "seen": [None, "2020-05-05", None]})
@@ -97,6 +98,12 @@ def test_given_values_balanced_classes_and_rows_to_fill(fitted: sf.Fitted) -> No
 def test_what_cannot_be_is_refused(fitted: sf.Fitted, text: str, sentence: str) -> None:
     with pytest.raises(SchemaError, match=sentence):
         fitted.sample(10, where=text)
+
+
+def test_what_is_given_must_fulfil_the_condition_itself(fitted: sf.Fitted, monkeypatch) -> None:
+    monkeypatch.setattr(conditions, "MOST_IN_VAIN", 20_000)
+    with pytest.raises(ModelError, match="0 rows that fulfil the condition"):
+        fitted.sample(5, given={"weight": 79.9}, where="weight > 80")
 
 
 def test_given_values_are_checked(fitted: sf.Fitted) -> None:
