@@ -129,13 +129,15 @@ class Conditioned:
     def _fulfilling(self, piece: Synthetic) -> Synthetic:
         if piece.table is None:
             raise ModelError("conditions are for tables, and this release holds images.")
-        some = piece
-        if self.where is not None:
-            holds = self.where.holds(encoded(piece.table, self.schema, self.where.columns))
-            some = piece.take(np.flatnonzero(holds))
-        some = with_given(some, self.given, self.schema)
+        some = self._holding(with_given(self._holding(piece), self.given, self.schema))
         self.found += len(some)
         return some
+
+    def _holding(self, piece: Synthetic) -> Synthetic:
+        if self.where is None or piece.table is None:
+            return piece
+        holds = self.where.holds(encoded(piece.table, self.schema, self.where.columns))
+        return piece if holds.all() else piece.take(np.flatnonzero(holds))
 
 
 def encoded(table: pd.DataFrame, schema: Schema, names: Sequence[str]) -> dict[str, NDArray[Any]]:

@@ -174,6 +174,25 @@ def test_release_sample_verify(place):
     assert "verified out" in plain.stdout
 
 
+def test_sample_under_a_condition(place):
+    answer_of(release_it("--json", "--rows", 77, "--seed", 5))
+    drawn = answer_of(
+        run("sample", "out", "-n", 30, "--where", "age >= 50 and ill", "--out", "old.csv", "--seed", 1, "--json")
+    )
+    assert (drawn["rows"], "real ones by noisy counts" in drawn["behind"]) == (30, True)
+    assert (pd.read_csv("old.csv")["age"] >= 50).all()
+    pd.DataFrame({"age": [30, 40], "weight": [None, 70]}).to_csv("begun.csv", index=False)
+    assert run("sample", "out", "--given", "begun.csv", "--out", "done.csv").exit_code == 0
+    assert pd.read_csv("done.csv")["age"].tolist() == [30, 40]
+    assert run("sample", "out", "-n", 20, "--balance", "ill", "--out", "even.csv").exit_code == 0
+    assert set(pd.read_csv("even.csv")["ill"].value_counts()) == {10}
+    mistake = run("sample", "out", "--where", "aage > 3", "--out", "none.csv")
+    assert (mistake.exit_code, mistake.stderr.rstrip().endswith("aage > 3\n    ^^^^")) == (1, True)
+    assert "no row can be so" in refused(run("sample", "out", "--where", "age > 1000", "--out", "none.csv"))
+    assert "there is no file" in refused(run("sample", "out", "--given", "none.csv", "--out", "x.csv"))
+    assert not Path("none.csv").exists()
+
+
 @pytest.fixture
 def pictures(place):
     """An npz of small pictures of two classes, and its schema."""

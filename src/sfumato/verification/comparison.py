@@ -113,7 +113,7 @@ def _table_pairs(a: Synthetic, b: Synthetic, schema: Schema) -> list[_Pair] | No
     """Columns side by side; None if they are not the same columns."""
     if a.table is None or b.table is None or len(a) != len(b) or list(a.table.columns) != list(b.table.columns):
         return None
-    ranges = {column.name: column.high - column.low for column in schema.columns if column.is_number}
+    ranges = {column.name: column.high - column.low for column in schema.released if column.is_number}
     pairs = []
     for name in a.table.columns:
         x, y = _plain(a.table[name]), _plain(b.table[name])

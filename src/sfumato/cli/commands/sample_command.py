@@ -109,7 +109,7 @@ def _show(console: Console, what: str, out: Path, told: str = "") -> None:
 def _public_rows(path: Path) -> pd.DataFrame:
     """Rows that a person has filled in part. Empty cells are to be drawn."""
     try:
-        return pd.read_parquet(path) if path.suffix.lower() == ".parquet" else pd.read_csv(path)
+        return pd.read_parquet(path) if path.suffix.lower() == ".parquet" else pd.read_csv(path, dtype=str)
     except FileNotFoundError:
         raise ReleaseError(f"there is no file {path} of given rows.") from None
     except DAMAGED as error:
