@@ -31,7 +31,7 @@ class ScoreRecord:
     def in_words(self) -> str:
         """A sentence, made of the numbers."""
         return (
-            f"{self.learner}, trained on {self.rows:,} synthetic rows of this release, has an {self.metric} of "
+            f"{self.learner}, trained on {self.rows:,} synthetic rows by the model of this release, has an {self.metric} of "
             f"{self.value:.3f} on private rows (95 % interval {self.low:.3f} to {self.high:.3f}). These rows, a share of {self.share:g} "
             "drawn by a secret coin, were measured for nothing else."
         )
