@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event, exc
@@ -19,6 +19,7 @@ from sfumato.errors import LedgerError, MissingLibraryError, VerificationError
 from sfumato.ledger.chain import Line
 
 VERSION = 1
+T = TypeVar("T")
 #: How long a ledger that does not answer is asked again: while it is opened, and once it has answered.
 _SECONDS_TO_OPEN, _SECONDS = 5.0, 60.0
 
@@ -170,7 +171,7 @@ class Store:
         with self._engine.connect().execution_options(writes=writes) as connection, connection.begin():
             yield connection
 
-    def _persistently(self, once: Callable[[], Any], *, seconds: float = _SECONDS) -> Any:
+    def _persistently(self, once: Callable[[], T], *, seconds: float = _SECONDS) -> T:
         """Try again where somebody else was first, or a connection was lost."""
         end = time.monotonic() + seconds
         while True:
