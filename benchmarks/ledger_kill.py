@@ -53,8 +53,11 @@ def run(database, url, kills):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--kills", type=int, default=1000)
+parser.add_argument("--databases", nargs="+", default=["sqlite", "postgresql"])
 asked = parser.parse_args()
-with tempfile.TemporaryDirectory() as place:
-    run("sqlite", f"sqlite:///{place}/ledger.db", asked.kills)
-with running(programs()) as (server, _):
-    run("postgresql", server, asked.kills)
+if "sqlite" in asked.databases:
+    with tempfile.TemporaryDirectory() as place:
+        run("sqlite", f"sqlite:///{place}/ledger.db", asked.kills)
+if "postgresql" in asked.databases:
+    with running(programs()) as (server, _):
+        run("postgresql", server, asked.kills)

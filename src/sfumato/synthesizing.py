@@ -133,6 +133,15 @@ def synthesize(
     mechanism = as_mechanism(method, private.schema)
     refuse_learner(mechanism)
     budget = budget_of(epsilon, rows=private.schema.rows, delta=delta)
-    charged = {"ledger": ledger, "dataset": dataset}
-    fitted = fit(mechanism, private, budget, seed=seed, source=source, engine=engine, on_step=on_step, **charged)
+    fitted = fit(
+        mechanism,
+        private,
+        budget,
+        seed=seed,
+        source=source,
+        engine=engine,
+        ledger=ledger,
+        dataset=dataset,
+        on_step=on_step,
+    )
     return Synthesis(fitted, kind_of(data), rows)

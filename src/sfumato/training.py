@@ -85,9 +85,17 @@ def train(
     chosen = learner_for(learner) if isinstance(learner, str) else learner
     if not isinstance(chosen, Learner):
         raise ModelError(f"{chosen.name} releases rows and trains no model. Use sfumato.fit.")
-    charged = {"ledger": ledger, "dataset": dataset}
     fitted = fit(
-        chosen, data, budget, schema=schema, seed=seed, source=source, engine=engine, on_step=on_step, **charged
+        chosen,
+        data,
+        budget,
+        schema=schema,
+        seed=seed,
+        source=source,
+        engine=engine,
+        ledger=ledger,
+        dataset=dataset,
+        on_step=on_step,
     )
     if not isinstance(fitted.model, Classifier):
         raise ModelError(f"{chosen.name} has built no classifier, though it is a learner.")

@@ -24,19 +24,22 @@ def rows():
     return pd.DataFrame({"age": rng.integers(0, 99, 300), "ill": rng.random(300) < 0.3})
 
 
+class Marked(Account):
+    """An account that touches a file before it is charged."""
+
+    def __init__(self, ledger: Ledger, mark: Path) -> None:
+        super().__init__(ledger._book, "patients", recipient=None, purpose=None, periods=(), sign=None)
+        self._mark = mark
+
+    def charge(self, asked):
+        self._mark.touch()
+        return super().charge(asked)
+
+
 def release(url: str, folder: Path) -> None:
     """One release, as a command makes it. It leaves a mark at the moment at which it asks for its charge."""
-    charge = Account.charge
-
-    def marked(self, asked):
-        folder.with_suffix(".asked").touch()
-        return charge(self, asked)
-
-    Account.charge = marked
-    made = sf.synthesize(
-        rows(), SCHEMA, epsilon=EPSILON, method="independent-histograms", ledger=Ledger(url), dataset="patients"
-    )
-    made.save(folder)
+    account = Marked(Ledger(url), folder.with_suffix(".asked"))
+    sf.synthesize(rows(), SCHEMA, epsilon=EPSILON, method="independent-histograms", ledger=account).save(folder)
 
 
 def kill_at(url: str, folder: Path, seconds: float) -> bool:

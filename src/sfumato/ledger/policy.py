@@ -166,11 +166,12 @@ class Policy:
             raise LedgerError(f"{file}: {error}") from None
 
 
-_SECTIONS = {
+#: What a policy.toml may hold. Names of recipients and purposes are free.
+_SECTIONS: dict[str, set[str]] = {
     "total": {"epsilon", "delta", "failures"},
     "release": {"largest", "keys", "until", "non_private", "periods"},
-    "recipients": None,
-    "purposes": None,
+    "recipients": set(),
+    "purposes": set(),
     "approval": {"above", "signatures", "keys"},
     "change": {"signatures", "keys"},
 }
@@ -178,10 +179,10 @@ _SECTIONS = {
 
 def _from_toml(body: dict[str, Any], *, folder: Path) -> Policy:
     for name, section in body.items():
-        known = _SECTIONS.get(name, set())
         if name not in _SECTIONS or not isinstance(section, dict):
             raise LedgerError(f"there is no section [{name}]. Known: {', '.join(_SECTIONS)}.")
-        for key in section if known is not None else ():
+        known = _SECTIONS[name] or {*section}
+        for key in section:
             if key not in known:
                 raise LedgerError(f"[{name}] has no key {key!r}. Known: {', '.join(sorted(known))}.")
     total, release, approval, change = (body.get(name, {}) for name in ("total", "release", "approval", "change"))

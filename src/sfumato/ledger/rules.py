@@ -84,9 +84,9 @@ class Request:
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, float(getattr(self, name)))
         Budget(epsilon=self.epsilon, delta=self.delta)
-        for name in (self.recipient, self.purpose, *self.periods):
-            if name is not None:
-                check_name(name, what="the name of a recipient, a purpose or a period")
+        for named in (self.recipient, self.purpose, *self.periods):
+            if named is not None:
+                check_name(named, what="the name of a recipient, a purpose or a period")
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

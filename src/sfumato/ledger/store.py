@@ -6,10 +6,12 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.pool import NullPool
 
@@ -17,6 +19,7 @@ from sfumato.errors import LedgerError, MissingLibraryError, VerificationError
 from sfumato.ledger.chain import Line
 
 VERSION = 1
+T = TypeVar("T")
 #: How long a ledger that does not answer is asked again: while it is opened, and once it has answered.
 _SECONDS_TO_OPEN, _SECONDS = 5.0, 60.0
 
@@ -85,7 +88,7 @@ class Store:
 
         return self._persistently(once)
 
-    def lines(self, *, after: int = 0) -> Iterator[tuple[int, str, str, str, str, str | None]]:
+    def lines(self, *, after: int = 0) -> Iterator[tuple[Any, ...]]:
         """All rows in their order, as they lie: number, dataset, attempt, body, digest, signature."""
 
         def some(first: int) -> list[Any]:
@@ -93,7 +96,7 @@ class Store:
             with self._transaction(writes=False) as connection:
                 return list(connection.execute(query))
 
-        while rows := self._persistently(lambda first=after: some(first)):
+        while rows := self._persistently(partial(some, after)):
             yield from (tuple(row) for row in rows)
             after = rows[-1].number
 
@@ -168,13 +171,13 @@ class Store:
         with self._engine.connect().execution_options(writes=writes) as connection, connection.begin():
             yield connection
 
-    def _persistently(self, once: Callable[[], Any], *, seconds: float = _SECONDS) -> Any:
+    def _persistently(self, once: Callable[[], T], *, seconds: float = _SECONDS) -> T:
         """Try again where somebody else was first, or a connection was lost."""
         end = time.monotonic() + seconds
         while True:
             try:
                 return once()
-            except sa.exc.DBAPIError as error:
+            except exc.DBAPIError as error:
                 why = _reason(error)
                 if why is not None:
                     raise LedgerError(f"the ledger at {self.shown} {why}. Nothing was charged.") from None
@@ -201,7 +204,7 @@ def _read(row: Any) -> Line:
 def _checked_url(text: str) -> URL:
     try:
         url = make_url(text)
-    except sa.exc.ArgumentError:
+    except exc.ArgumentError:
         raise LedgerError(
             "the ledger's address is no URL. Write sqlite:///ledger.db, or postgresql://host/database."
         ) from None
@@ -221,8 +224,8 @@ def _engine_of(url: URL) -> Engine:
             "a ledger in PostgreSQL needs psycopg: pip install 'sfumato[ledger-postgres]'"
         ) from None
     if url.get_backend_name() == "sqlite":
-        sa.event.listen(engine, "connect", _settle_sqlite)
-        sa.event.listen(engine, "begin", _begin_sqlite)
+        event.listen(engine, "connect", _settle_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
@@ -259,7 +262,7 @@ _LASTING = {
 }
 
 
-def _reason(error: "sa.exc.DBAPIError") -> str | None:
+def _reason(error: exc.DBAPIError) -> str | None:
     """Why it is of no use to try again; None where it may be of use."""
     said = str(error.orig).lower()
     return next((reason for words, reason in _LASTING.items() if words in said), None)

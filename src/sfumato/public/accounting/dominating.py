@@ -136,7 +136,9 @@ def _upper_curve(leaves: Leaves, *, relation: str, failure: float) -> tuple[NDAr
     candidates = np.geomspace(start, max(_FARTHEST, 2 * start), 400)
     enough = np.flatnonzero(deltas(candidates) <= failure)
     top = float(candidates[enough[0]]) if enough.size else _FARTHEST
-    outer = np.geomspace(start, top, math.ceil(math.log(top / start) / _SPACING) + 2) if top > start else [start]
+    outer = (
+        np.geomspace(start, top, math.ceil(math.log(top / start) / _SPACING) + 2) if top > start else np.array([start])
+    )
     epsilons = np.append(np.arange(0.0, 1.0, _SPACING) * start, outer)
     return epsilons, deltas(epsilons)
 
