@@ -181,7 +181,8 @@ class Store:
                 why = _reason(error)
                 if why is not None:
                     raise LedgerError(f"the ledger at {self.shown} {why}. Nothing was charged.") from None
-                if time.monotonic() > end:
+                # Where SQLite says that it is locked, others are at work: that is worth a longer wait than silence.
+                if time.monotonic() > end + ("locked" in str(error.orig)) * 9 * seconds:
                     raise LedgerError(f"the ledger at {self.shown} cannot be reached. No row was read.") from None
             time.sleep(random.uniform(0.001, 0.03))  # by chance, so that all who wait have the same chance
 
