@@ -3,7 +3,7 @@
     PYTHONPATH=tests python benchmarks/ledger_time.py >> benchmarks/results/ledger-time.jsonl
 
 The median of 100 charges, the processor's part of it, and beside it how long the disk takes for one sync, of which SQLite's
-journal needs three or four.
+journal needs three or four. The PostgreSQL of the tests runs without syncs: a real one adds its own.
 """
 
 import json
