@@ -69,6 +69,14 @@ def test_what_fails_before_a_row_is_read_is_not_charged(sqlite, tmp_path):
     assert ledger.state("patients").releases == 0
 
 
+def test_a_score_is_refused_where_a_ledger_would_have_to_be_charged_for_it(sqlite):
+    """What the rows set apart cost is not booked yet, so nothing is released past the ledger."""
+    ledger, target = new_ledger(sqlite), sf.Schema(columns=SCHEMA.columns, target="ill", rows=300)
+    with pytest.raises(PlanError, match="cannot be charged for a private score yet"):
+        sf.fit(METHOD, rows(), 1.0, schema=target, ledger=ledger, dataset="patients", score=True)
+    assert ledger.state("patients").releases == 0
+
+
 def test_what_fails_afterwards_stays_charged(sqlite, monkeypatch):
     ledger = new_ledger(sqlite)
 
@@ -81,7 +89,7 @@ def test_what_fails_afterwards_stays_charged(sqlite, monkeypatch):
     assert ledger.state("patients").releases == 1
 
 
-@pytest.mark.parametrize("way", ["open_batches", "open_persons", "open_parts", "count_rows"])
+@pytest.mark.parametrize("way", ["open_batches", "open_persons", "open_parts", "open_stretches", "count_rows"])
 def test_every_way_to_the_rows_charges_first(way):
     schema = sf.Schema(columns=SCHEMA.columns, unit=sf.PrivacyUnit("replace_one"), rows=300)
     noted = []
@@ -99,7 +107,9 @@ def test_every_way_to_the_rows_charges_first(way):
 
     private = sensitive.charged_first(sensitive.Sensitive(Source(), schema=schema), refused)
     private = sensitive.with_schema(sensitive.with_key(private, b"k" * 32), schema)
+    private = sensitive.resourced(private, lambda source: source)
     ways = {"open_batches": {}, "open_persons": {"rows": 10}, "open_parts": {}, "count_rows": {}}
+    ways["open_stretches"] = {"stretches": 2, "least": 1}
     with pytest.raises(LedgerError, match="no"):
         list([getattr(sensitive, way)(private, **ways[way])][0] or ())
     assert noted == ["charge"]
@@ -118,7 +128,10 @@ def test_no_other_function_takes_the_source_for_its_rows():
         for node in ast.walk(function)
         if isinstance(node, ast.Name) and node.id == "_source_of"
     }
-    assert users == {"_rows_of", "charged_first", "with_schema", "with_key", "follows_values"}
+    assert users == {"_rows_of", "charged_first", "with_schema", "with_key", "resourced"} | {
+        "follows_values",
+        "require_same_files",
+    }
 
 
 # ------------------------------------------------------------------------------------------------------ what is booked

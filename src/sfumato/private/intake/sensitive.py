@@ -201,7 +201,7 @@ def open_stretches(sensitive: Sensitive, *, stretches: int, least: int) -> list[
 
     Persons are told apart by all of their rows, so where they are the unit one process reads. For engines alone.
     """
-    return stretches_of(_source_of(sensitive), stretches=stretches, least=least)
+    return stretches_of(_rows_of(sensitive), stretches=stretches, least=least)
 
 
 def require_same_files(sensitive: Sensitive) -> None:
