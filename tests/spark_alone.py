@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
+import pytest
 
 import travelling
 from sfumato import Budget, Sensitive
@@ -23,6 +22,8 @@ from sfumato.private.engines.spark_session import _SETTINGS
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.view import View
 from sfumato.public.plan.plan import make_plan
+
+pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed: make test-spark runs these")
 
 #: A value that no other number in a log is likely to look like.
 SECRET = 3.123456789
@@ -69,6 +70,8 @@ def executor(folder: Path) -> None:
     import spark_alone  # by its name, under which an executor finds the class
 
     (folder / "events").mkdir()
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.master("local-cluster[2,1,700]").config("spark.executor.memory", "600m")
     events = {"enabled": "true", "compress": "false", "dir": f"file://{folder}/events"}
     for name, value in {**_SETTINGS, **{f"spark.eventLog.{name}": value for name, value in events.items()}}.items():
@@ -92,7 +95,7 @@ def executor(folder: Path) -> None:
 def own(folder: Path) -> None:
     """A session that the engine makes, which ends with the release."""
     assert measured(rows(), engine_of("spark:local[2]")) == measured(rows(), HERE)
-    assert SparkContext._active_spark_context is None, "it was stopped"
+    assert pyspark.SparkContext._active_spark_context is None, "it was stopped"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from sfumato.public.schema.schema import Column
 def cells_within(cells: Cells, domain: Domain, *, decimals: int | None = None) -> Flags:
     """True for every cell from which a released value of the domain can come, and perhaps for a neighbour of one.
 
+    >>> from sfumato.public.expressions.domains import Span
     >>> ages = Cells(Column(name="age", kind="integer", bounds=(0, 5), missing=True))
     >>> cells_within(ages, Span(2, 3)).tolist()
     [False, False, True, True, False, False, False]

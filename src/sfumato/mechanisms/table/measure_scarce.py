@@ -88,7 +88,7 @@ class ScarceStage:
         tables: Sequence[ClassTable],
         margins: Sequence[Floats],
         per_class: Floats,
-        found: Sequence[Exceptions],
+        exceptions: Sequence[Exceptions],
     ) -> list[Floats]:
         """What to expect of every class in each column."""
-        return expected_shares(joints, tables, margins, per_class, found, self.plan.settings.joint)
+        return expected_shares(joints, tables, margins, per_class, exceptions, self.plan.settings.joint)

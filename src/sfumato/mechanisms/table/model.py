@@ -40,7 +40,7 @@ class TableModel(CountedRows):
 
     def narrowed(self, domains: Mapping[str, Domain]) -> tuple["TableModel", float]:
         """The model of the rows that some domains allow, or nearly so, and the share of all rows that they are."""
-        fitted, share = narrowed_table(self.fitted, self.scores, domains)
+        fitted, share = narrowed_table(self.fitted, self.scores, domains, self.settings)
         return replace(self, fitted=fitted), share
 
     @cached_property

@@ -12,14 +12,12 @@ from sfumato.mechanisms.common.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import code_scores
 from sfumato.mechanisms.table.fitted_table import FittedTable
+from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.public.expressions.domains import Domain
-
-#: Rows that show which intercepts keep the rates of the classes in all rows.
-_ROWS_FOR_RATES = 50_000
 
 
 def narrowed_table(
-    fitted: FittedTable, scores: Floats | None, domains: Mapping[str, Domain]
+    fitted: FittedTable, scores: Floats | None, domains: Mapping[str, Domain], settings: SamplingSettings
 ) -> tuple[FittedTable, float]:
     """The table with weights and cells for what the domains allow, and the share of the rows that these were.
 
@@ -42,7 +40,7 @@ def narrowed_table(
     if target is not None and target.cells.column.is_coded and target.cells.column.name in domains:
         target, of_class = _within(target, cells_within(target.cells, domains[target.cells.column.name]))
     if target is not None and target.cells.column.is_coded:
-        chances = np.eye(len(rates))[population.labels] if scores is None else _chances(fitted, scores)
+        chances = np.eye(len(rates))[population.labels] if scores is None else _chances(fitted, scores, settings)
         joint = weights[:, None] * chances * of_class
         share, rates = float(joint.sum()), joint.sum(axis=0)
         weights = joint.sum(axis=1)
@@ -67,7 +65,7 @@ def _within(binning: Binning, allowed: Flags) -> tuple[Binning, Floats]:
     return replace(binning, mass=mass * allowed), np.asarray(inside / np.maximum(whole, 1e-300))
 
 
-def _chances(fitted: FittedTable, scores: Floats) -> Floats:
+def _chances(fitted: FittedTable, scores: Floats, settings: SamplingSettings) -> Floats:
     """The chance of every class for each row of the population, at the rates that the classes have in all rows."""
     population, labels = fitted.population, fitted.labels
     if population is None or labels is None:
@@ -79,5 +77,5 @@ def _chances(fitted: FittedTable, scores: Floats) -> Floats:
     ]
     every = np.asarray(scores + code_scores(labels.codes, cells))
     every = every if every.shape[1] > 1 else np.concatenate([np.zeros_like(every), every], axis=1)
-    drawn = population.draw(_ROWS_FOR_RATES, rng)
+    drawn = population.draw(settings.rate_rows, rng)
     return of_all_classes(probabilities(every + class_shift(every[drawn], fitted.rates)))

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.budget_split import Evidence
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.public.budget import PrivacyUnit
@@ -22,7 +21,8 @@ class NumberPlan:
     columns: tuple[tuple[Feature, ...], ...]
     bins: tuple[tuple[int, ...], ...]
     pair_cells: int
-    evidence: Evidence
+    rows_over_noise: float  #: all rows, over the noise of a count that has the whole budget
+    is_small: bool  #: too little is known of the table for pairs
     share: float
     unit: PrivacyUnit
     settings: TableSettings
@@ -67,11 +67,11 @@ class NumberPlan:
     def n_pairs(self) -> int:
         """Of how many pairs of columns it is asked what they add; none where noise would hide that."""
         sizes, k = self.settings.sizes, len(self.columns[0])
-        if not 2 <= k <= sizes.most_paired or self.evidence.is_small:
+        if not 2 <= k <= sizes.most_paired or self.is_small:
             return 0
         most = min(k * (k - 1) // 2, sizes.number_pairs)
         share = self.share * self.settings.budget.pairs_of_number / sizes.number_looks
-        visible = self.evidence.rows * self.evidence.mu * math.sqrt(share / most) / sizes.pair_levels**2
+        visible = self.rows_over_noise * math.sqrt(share / most) / sizes.pair_levels**2
         return most if visible >= sizes.pair_visible else 0
 
     def blocks(self) -> tuple[Block, ...]:
@@ -94,7 +94,7 @@ class NumberPlan:
         What noise of one size does to a rule with p parts grows like p squared, so precision as p leaves the least error; but
         no more of them are reckoned with than the rows can distinguish.
         """
-        most = self.evidence.rows * self.evidence.mu / self.settings.sizes.rows_per_part
+        most = self.rows_over_noise / self.settings.sizes.rows_per_part
         blocks, needs = [], []
         for name, is_long in ((PARTS, False), (LONG_PARTS, True)):
             sizes = [

@@ -22,8 +22,8 @@ def charge_for(
 
     >>> import dp_accounting as dpa
     >>> row = PrivacyUnit()
-    >>> charge_for(dpa.GaussianDpEvent(2.0), unit=row, counted=row, delta=1e-6).mu
-    0.5000000000036
+    >>> round(charge_for(dpa.GaussianDpEvent(2.0), unit=row, counted=row, delta=1e-6).mu, 9)
+    0.5
     """
     factor = unit_factor(unit, counted=counted, periods=periods)
     failure = 0.0 if factor > 1 else float(delta * SAMPLING_SHARE)

@@ -17,8 +17,6 @@ from sfumato.mechanisms.common.arrays import Flags, Floats
 from sfumato.mechanisms.table.joint.class_tables import ClassTable
 from sfumato.mechanisms.table.settings.joint import JointSettings
 
-_GRID = (np.arange(50) + 0.5) / 50  # parts of a class's rows that may be exceptions in a column
-
 
 @dataclass(frozen=True)
 class Exceptions:
@@ -60,15 +58,15 @@ def expected_shares(
     tables: Sequence[ClassTable],
     margins: Sequence[Floats],
     per_class: Floats,
-    found: Sequence[Exceptions],
+    exceptions: Sequence[Exceptions],
     settings: JointSettings,
 ) -> list[Floats]:
     """What to expect of every class in each column before its own counts are looked at: (class, bin)."""
     plenty = np.ones(len(per_class), dtype=np.bool_)
-    plenty[[one.c for one in found]] = False
+    plenty[[one.c for one in exceptions]] = False
     others = [joint[plenty] / joint[plenty].sum(axis=1, keepdims=True) for joint in joints]
     expected = [np.tile(margin, (len(per_class), 1)) for margin in margins]
-    for one in found:
+    for one in exceptions:
         kin = _kin(one.c, others, tables, per_class, plenty)
         shares = [np.maximum(kin @ share, 1e-9) for share in others]
         usual = np.array([float(share[bins].sum()) for share, bins in zip(shares, one.bins, strict=True)])
@@ -84,12 +82,13 @@ def expected_shares(
 def _parts(one: Exceptions, usual: Floats, *, rows: float, settings: JointSettings) -> Floats:
     """In each column the part of the class's rows that are exceptions: the usual one of its kind, or any, whichever is likelier."""
     like_kin = norm.pdf(one.rows, rows * usual, one.stddev)
-    likely = norm.pdf(one.rows[:, None], rows * _GRID, one.stddev)
+    steps = (np.arange(settings.scarce_steps) + 0.5) / settings.scarce_steps
+    likely = norm.pdf(one.rows[:, None], rows * steps, one.stddev)
     is_own = settings.scarce_own
     for _ in range(settings.ratio_rounds):
         own = is_own * likely.mean(axis=1) / (is_own * likely.mean(axis=1) + (1 - is_own) * like_kin + 1e-300)
         is_own = (own.sum() + settings.scarce_own) / (len(own) + 1)  # as if one more column had said what is usual
-    mean = (likely @ _GRID) / (likely.sum(axis=1) + 1e-300)
+    mean = (likely @ steps) / (likely.sum(axis=1) + 1e-300)
     return np.asarray(own * mean + (1 - own) * usual)
 
 

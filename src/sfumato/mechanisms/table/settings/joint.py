@@ -35,6 +35,7 @@ class JointSettings:
     scarce_below: float = 2.5  #: one of several classes is scarce below so many deviations of a bin's count (zoo)
     scarce_part: float = 0.005  #: part of the rows that exceptional bins of a column have (zoo: .05, .02, .005)
     scarce_exceptions: float = 3.0  #: columns in which a row is an exception before it counts for less (judgement)
+    scarce_steps: int = 50  #: parts of its rows among which those that are exceptions are looked for (fine enough)
     scarce_own: float = 0.15  #: part of the columns in which a scarce class is thought to be an exception (judgement)
 
     score_clip: float = 1.5  #: rows beyond so many mean squares are shortened (less noise against bias)
