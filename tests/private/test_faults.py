@@ -47,7 +47,7 @@ began, real = [], local._Process.answer
 
 def answer(self):
     if began:
-        Path("workers").write_text(str([process._process.pid for process in rows._workers[1:]]))
+        Path("workers").write_text(str([process.program.pid for process in rows._workers[1:]]))
         os.kill(os.getpid(), signal.SIGKILL)  # with a question on its way to the other
     began.append(self)
     return real(self)

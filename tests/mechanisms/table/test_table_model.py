@@ -12,9 +12,8 @@ from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.mechanisms.table.columns.point_masses import PointMasses
-from sfumato.mechanisms.table.fitted_table import FittedTable
 from sfumato.mechanisms.table.joint.population import Population
-from sfumato.mechanisms.table.model import TableModel
+from sfumato.mechanisms.table.model import FittedTable, TableModel
 from sfumato.mechanisms.table.target.effects import Effects, column_parts
 from sfumato.mechanisms.table.target.labels import ClassLabels
 from sfumato.mechanisms.table.target.number_rule import CorrectedNumber

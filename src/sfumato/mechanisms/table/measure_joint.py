@@ -104,11 +104,11 @@ class JointStage:
         few = ScarceStage(self.plan, self.view)
         scarce = few.scarce(binned, tables, per_class)
         if scarce.any():
-            per_class, found = few.rows(binned, tables, margins, per_class, scarce)
+            per_class, exceptions = few.rows(binned, tables, margins, per_class, scarce)
         of_classes = partial(joint_tables, tables, binned.binnings, margins, per_class, self._settings, ordered=ordered)
         joints = of_classes()
         if scarce.any():
-            joints = of_classes(expected=few.expected(joints, tables, margins, per_class, found))
+            joints = of_classes(expected=few.expected(joints, tables, margins, per_class, exceptions))
         return per_class, joints, rare_stddev, few.uses if scarce.any() else 0
 
     def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], Floats]:

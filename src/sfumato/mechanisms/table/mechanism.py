@@ -12,13 +12,12 @@ from sfumato.errors import SchemaError
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.alpha import check_alpha
 from sfumato.mechanisms.table.explain import outline_table, table_readings
-from sfumato.mechanisms.table.fitted_table import FittedTable
 from sfumato.mechanisms.table.measure_classes import ClassStage
 from sfumato.mechanisms.table.measure_columns import ColumnStage
 from sfumato.mechanisms.table.measure_joint import JointStage
 from sfumato.mechanisms.table.measure_number import NumberStage
 from sfumato.mechanisms.table.measure_whole import WholeStage
-from sfumato.mechanisms.table.model import TableModel
+from sfumato.mechanisms.table.model import FittedTable, TableModel
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.model import Model
