@@ -7,6 +7,7 @@ of its parts, `or` the greatest, `not` the negative (Kleene's logic, and SQL's).
 import itertools
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ SECONDS_OF_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
-class Node:
+class Node(ABC):
     """A part of an expression."""
 
     @property
@@ -40,13 +41,13 @@ class Node:
         """The list that its words are places of."""
         return ()
 
+    @abstractmethod
     def of(self, rows: Rows, n_rows: int) -> NDArray[Any]:
         """Its value in each row: numbers and dates as float64, words as places (-1: missing), truths as int8."""
-        raise NotImplementedError
 
+    @abstractmethod
     def over(self, domains: Domains) -> Domain:
         """Everything that it can be; perhaps more, never less."""
-        raise NotImplementedError
 
     def walk(self) -> "Iterator[Node]":
         """It and all that it is made of."""
