@@ -5,7 +5,7 @@ distinguish it from the others, and from few labels that look like chance a lear
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -64,8 +64,10 @@ def draw_labels(
     else:
         alike = np.stack([_parts(codes, weight, int(rarest / n_columns)) for codes in alike.T], axis=1, dtype=np.int32)
         interval = _parts(place, weight, min(settings.score_intervals, int(rarest)))
-    more = (codes.astype(np.int32) for codes in (same, interval))
-    return balanced_walk(p, np.column_stack([alike, *more, *in_pairs]), rng, settings)
+    alone = np.column_stack([alike, *(codes.astype(np.int32) for codes in (same, interval))])
+    # Pairs come on top: single columns are balanced as firmly as without them.
+    firmly = replace(settings, balance=settings.balance * (1 + len(in_pairs) / alone.shape[1]))
+    return balanced_walk(p, np.column_stack([alone, *in_pairs]), rng, firmly)
 
 
 def _pairs_of(
@@ -76,11 +78,11 @@ def _pairs_of(
     if size < 2:
         return []
     parts = [_parts(codes, weight, size).astype(np.int32) for codes in alike.T]
-    most = sorted(parts, key=lambda part: -_said(part, p))[: settings.pair_columns]
+    most = sorted(parts, key=lambda part: -_spread(part, p))[: settings.pair_columns]
     return [left * size + right for left, right in combinations(most, 2)]
 
 
-def _said(part: Integers, p: Floats) -> float:
+def _spread(part: Integers, p: Floats) -> float:
     """How far the chances of the classes differ from part to part: the mean square, each class in its own rate."""
     rows, mean = np.maximum(np.bincount(part), 1), p.mean(axis=0)
     sums = np.stack([np.bincount(part, weights=of_class) for of_class in p.T], axis=1)
