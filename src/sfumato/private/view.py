@@ -90,7 +90,7 @@ class View:
 
         A second column of the same name is computed from the first, and takes its place.
         """
-        if name in {column.name for column in self.__schema.columns}:
+        if name in {slot.name for slot in self.__schema.slots}:
             raise PlanError(f"the schema has a column {name!r} already. Give the prepared column another name.")
         with silence():
             self.__rows.prepare(name, per_record)

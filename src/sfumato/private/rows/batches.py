@@ -51,7 +51,7 @@ def batch_rows(schema: Schema) -> int:
     >>> batch_rows(Schema(columns=(Column(name="photo", kind="image", shape=(28, 28)),)))
     512
     """
-    width = sum(math.prod(column.shape) for column in schema.columns)
+    width = sum(math.prod(slot.column.shape) * math.prod(slot.places) for slot in schema.slots)
     return int(min(_MOST_ROWS, max(_LEAST_ROWS, 2 ** math.floor(math.log2(_CELLS / width)))))
 
 
@@ -67,7 +67,7 @@ class Batches:
         self.maps: list[tuple[str, RowMap]] = []
         #: Sentences about how rows are kept, for whoever called the door.
         self.remarks = list[str]()
-        self._small = {column.name: kind for column in schema.columns if (kind := _smallest(column)) is not None}
+        self._small = {slot.name: kind for slot in schema.slots if (kind := _smallest(slot.column)) is not None}
 
     def row_map(self, per_record: PerRecord, *, most_rows: int = _MOST_ROWS) -> RowMap:
         """A map, tried on public rows."""

@@ -3,25 +3,26 @@
 This knows columns but not schemas, so that a schema can read and write itself.
 """
 
-import csv
-import json
-import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
-from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
-from sfumato.public.schema.faults import Faults
+from sfumato.public.schema.column import Column
+from sfumato.public.schema.faults import Faults, Place
 from sfumato.public.schema.one_of import Groups, groups_declared
 from sfumato.public.schema.spelling import did_you_mean
+from sfumato.public.schema.tables import EventTable, parent_fault
+from sfumato.public.schema.toml_columns import column_entries, list_of, listed, note_unknown_keys, quoted, read_column
 from sfumato.public.schema.whole import contradictions
 
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
-_SECTIONS = (*_KEYS, "columns")
+_SECTIONS = (*_KEYS, "columns", "tables")
+_OF_PERSONS = ("key", "columns")
+_OF_EVENTS = ("parent", "parent_key", "max_rows", "order", "kind", "last", "columns")
 #: The longest schema file that is read.
 MOST_BYTES = 16 << 20
 
@@ -35,6 +36,8 @@ class Declared(NamedTuple):
     unit: PrivacyUnit
     one_of: Groups = ()
     at_most_one_of: Groups = ()
+    persons: str | None = None
+    tables: tuple[EventTable, ...] = ()
 
 
 def read_schema_file(path: str | Path) -> str:
@@ -73,7 +76,7 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
             near, known = did_you_mean(section, _SECTIONS), ", ".join(_SECTIONS)
             faults.add(f"the schema has an unknown section [{section}].{near} Known: {known}.", section)
         elif not isinstance(body, dict):
-            example = "columns.NAME" if section == "columns" else section
+            example = f"{section}.NAME" if section in ("columns", "tables") else section
             faults.add(f"{section} must be a section: [{example}].", section)
     declared = _declared(tree, faults, folder)
     faults.refuse(text, name=name)
@@ -82,9 +85,11 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
 
 def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> Declared:
     """Everything that can be read; what cannot is among the faults."""
-    dataset, privacy, entries = (body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS)
+    dataset, privacy, entries, tables = (
+        body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS
+    )
     for section, body in (("dataset", dataset), ("privacy", privacy)):
-        _note_unknown_keys(body, _KEYS[section], faults, section, what=f"[{section}]")
+        note_unknown_keys(body, _KEYS[section], faults, section, what=f"[{section}]")
     target, rows, unit = None, dataset.get("rows"), None
     with faults.at("dataset", "target"):
         target = _name(dataset, "target")
@@ -99,18 +104,88 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     for key in groups:
         with faults.at("dataset", key):
             groups[key] = groups_declared(dataset.get(key, []), key=key)
-    columns = [_column(name, entry, faults, folder) for name, entry in entries.items()]
+    persons, events = None, tuple[EventTable, ...]()
+    if tables and not entries:
+        persons, key, entries, events = _tables(tables, faults, folder)
+        within: Place = ("tables", str(persons), "columns")
+        if unit is not None and (unit.person is not None or unit.max_rows != 1):
+            faults.add("who the persons are is said by the key of their table. Remove person and max_rows.", "privacy")
+        elif unit is not None:
+            unit = replace(unit, person=key, tables=tuple((event.name, event.max_rows) for event in events if key))
+    else:
+        within = ("columns",)
+        if tables:
+            faults.add("columns belong to one of the tables. Write [tables.NAME.columns.COLUMN].", "columns")
+    columns = [read_column(name, entry, faults, folder, within=within) for name, entry in entries.items()]
     good = tuple(column for column in columns if column is not None)
     unread = [name for name, column in zip(entries, columns, strict=True) if column is None]
-    faults.entries += contradictions(good, target=target, rows=rows, unit=unit, groups=groups, unread=unread)
-    return Declared(good, target, rows, unit or PrivacyUnit(), groups["one_of"], groups["at_most_one_of"])
+    if not faults.entries or not tables:
+        faults.entries += contradictions(
+            good, target=target, rows=rows, unit=unit, groups=groups, unread=unread, persons=persons, tables=events
+        )
+    both = groups["one_of"], groups["at_most_one_of"]
+    return Declared(good, target, rows, unit or PrivacyUnit(), *both, persons, events)
 
 
-def _note_unknown_keys(body: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
-    for key in body:
-        if key not in known:
-            near, listed = did_you_mean(key, known), ", ".join(sorted(known))
-            faults.add(f"{what} has an unknown key {key!r}.{near} Known: {listed}.", *place, key)
+def _tables(
+    tables: Mapping[str, Any], faults: Faults, folder: Path | None
+) -> tuple[str | None, str | None, dict[str, Any], tuple[EventTable, ...]]:
+    """The persons' table by its name, its key and what it says of its columns; and the tables of events."""
+    bodies = {name: body if isinstance(body, dict) else {} for name, body in tables.items()}
+    parents: dict[str, str | None] = {}
+    for name, body in bodies.items():
+        with faults.at("tables", name, "parent"):
+            parents[name] = _name(body, "parent")
+    wrong = {name: fault for name in parents if (fault := parent_fault(name, parents)) is not None}
+    for name, fault in wrong.items():
+        faults.add(fault, "tables", name, "parent")
+    persons = next((name for name, parent in parents.items() if parent is None), None)
+    if wrong or persons is None:
+        return None, None, {}, ()
+    note_unknown_keys(bodies[persons], _OF_PERSONS, faults, "tables", persons, what=f"table {persons!r}, of persons,")
+    key = None
+    with faults.at("tables", persons, "key"):
+        key = _name(bodies[persons], "key")
+    events = [_events(name, bodies[name], key, faults, folder) for name in bodies if name != persons]
+    if not events:
+        faults.add("one table alone needs no [tables]. Declare its columns under [columns.NAME].", "tables", persons)
+    columns = bodies[persons].get("columns", {})
+    read = tuple(event for event in events if event is not None)
+    return persons, key, columns if isinstance(columns, dict) else {}, read
+
+
+def _events(
+    name: str, body: Mapping[str, Any], key: str | None, faults: Faults, folder: Path | None
+) -> EventTable | None:
+    """A table of events, or None where it has faults, which are noted."""
+    n_faults, within = len(faults.entries), ("tables", name, "columns")
+    note_unknown_keys(body, _OF_EVENTS, faults, "tables", name, what=f"table {name!r}")
+    if "max_rows" not in body:
+        faults.add(
+            f"table {name!r} does not say how many rows of a person count. Give max_rows = 20, say.", "tables", name
+        )
+    entries = body.get("columns", {})
+    columns = [
+        read_column(column, entry, faults, folder, within=within)
+        for column, entry in (entries.items() if isinstance(entries, dict) else ())
+    ]
+    last = body.get("last", [])
+    if not (isinstance(last, list) and all(isinstance(category, str) for category in last)):
+        faults.add(f"table {name!r}: last must be a list of texts.", "tables", name, "last")
+    table = None
+    with faults.at("tables", name):
+        named = {word: _name(body, word) for word in ("order", "kind", "parent_key")}
+        if len(faults.entries) == n_faults:
+            table = EventTable(
+                name=name,
+                columns=tuple(column for column in columns if column is not None),
+                key=named["parent_key"] or key or "",
+                max_rows=body["max_rows"],
+                order=named["order"],
+                kind=named["kind"],
+                last=tuple(last),
+            )
+    return table
 
 
 def _name(section: Mapping[str, Any], key: str) -> str | None:
@@ -120,192 +195,34 @@ def _name(section: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Column | None:
-    """The column, or None where it has faults, which are noted."""
-    n_faults = len(faults.entries)
-    if not isinstance(entry, dict) or "type" not in entry:
-        remedy = f'Write [columns.{name}] and type = "numeric" (or another type).'
-        faults.add(f"column {name!r} has no type. {remedy}", "columns", name)
-    if not isinstance(entry, dict):
-        return None
-    _note_unknown_keys(entry, _COLUMN_KEYS, faults, "columns", name, what=f"column {name!r}")
-    read: dict[str, Any] = {}
-    for key, reader in _READERS.items():
-        if key in entry:
-            if reader.fits(entry[key]):
-                read[reader.argument] = reader.read(entry[key])
-            else:
-                faults.add(f"column {name!r}: {key} must be {reader.must_be}.", "columns", name, key)
-    if "bounds" in read:
-        with faults.at("columns", name, "bounds"):
-            read["bounds"] = bounds_of(name, str(entry.get("type")), read["bounds"])
-    if "categories_file" in entry:
-        with faults.at("columns", name, "categories_file"):
-            read["categories"] = _categories_of_file(name, entry, folder)
-    if "depends_on_file" in entry:
-        with faults.at("columns", name, "depends_on_file"):
-            read["depends_on_map"] = _map_of_file(name, entry, folder)
-    column = None
-    if len(faults.entries) == n_faults:
-        with faults.at("columns", name):
-            column = Column(name=name, kind=entry["type"], **read)
-    return column
-
-
-def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[str, ...]:
-    """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
-    if "categories" in entry or entry.get("discover"):
-        raise SchemaError(f"column {name!r} has categories_file beside categories or discover. Keep one of them.")
-    path, lines = _lines_of_file(name, entry, folder, key="categories_file", what="categories")
-    named = [line[0] for line in lines if line[0]]
-    if named and named[0].casefold() == name.strip().casefold():
-        named = named[1:]
-    if not named:
-        raise SchemaError(f"{path} holds no categories. Write one in each line.")
-    return tuple(named)
-
-
-def _map_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[tuple[str, ...], ...]:
-    """Every line: the reasons and what follows; a first one that ends with the column's own name is a heading."""
-    if "depends_on_map" in entry or "depends_on" not in entry:
-        raise SchemaError(f"column {name!r}: depends_on_file goes with depends_on, in the place of depends_on_map.")
-    path, lines = _lines_of_file(name, entry, folder, key="depends_on_file", what="reasons")
-    if lines and lines[0][-1].casefold() == name.strip().casefold():
-        lines = lines[1:]
-    if not lines:
-        raise SchemaError(f"{path} holds no reasons. Write them in each line, and what follows as its last cell.")
-    return tuple(map(tuple, lines))
-
-
-def _lines_of_file(
-    name: str, entry: Mapping[str, Any], folder: Path | None, *, key: str, what: str
-) -> tuple[Path, list[list[str]]]:
-    """The cells of every line of a CSV file that a column names; empty lines are none."""
-    value = entry[key]
-    if not isinstance(value, str):
-        raise SchemaError(f'column {name!r}: {key} must be the name of a file, such as "zip.csv".')
-    if folder is None:
-        raise SchemaError(
-            f"column {name!r}: {key} is looked for beside the schema file, and this schema was read from a text. "
-            f"Load the file, or list the {what}."
-        )
-    path = folder / value
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return path, [[cell.strip() for cell in line] for line in csv.reader(file) if line]
-    except FileNotFoundError:
-        raise SchemaError(f"there is no file {path} of {what}. It is looked for beside the schema file.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SchemaError(
-            f"the {what} in {path} cannot be read ({type(error).__name__}). Give a text file in UTF-8, one in each line."
-        ) from None
-
-
-class _Reader(NamedTuple):
-    """How a key is read: the argument that it becomes, whether a value fits, what it must be else, what becomes of it."""
-
-    argument: str
-    fits: Callable[[Any], bool]
-    must_be: str
-    read: Callable[[Any], Any] = tuple
-
-
-def _are(values: Any, *types: type) -> bool:
-    return isinstance(values, list) and all(type(value) in types for value in values)
-
-
-_FLAG = (lambda v: isinstance(v, bool), "true or false", bool)
-_TEXTS = (
-    lambda v: _are(v, str, int, float, bool),
-    'a list of texts or numbers, such as ["a", "b"]',
-    lambda v: tuple(str(text).lower() if isinstance(text, bool) else str(text) for text in v),
-)
-_READERS = {
-    "bounds": _Reader(
-        "bounds", lambda v: isinstance(v, list) and len(v) == 2 and bool not in map(type, v), "[low, high]"
-    ),
-    "categories": _Reader("categories", *_TEXTS),
-    "missing": _Reader("missing", *_FLAG),
-    "special": _Reader(
-        "special",
-        lambda v: v != [] and _are(v, int, float) and not any(abs(code) > sys.float_info.max for code in v),
-        "a list of finite numbers, such as [999, -1]",
-        lambda v: tuple(map(float, v)),
-    ),
-    "decimals": _Reader("decimals", lambda v: type(v) is int, "a whole number", int),
-    "depends_on": _Reader(
-        "depends_on",
-        lambda v: isinstance(v, str) or (v != [] and _are(v, str)),
-        'a list of columns, such as ["education"]',
-        lambda v: (v,) if isinstance(v, str) else tuple(v),
-    ),
-    "depends_on_map": _Reader(
-        "depends_on_map",
-        lambda v: isinstance(v, list) and v != [] and all(_are(entry, str, int, float, bool) for entry in v),
-        'a list of reasons and what follows, such as [["school", 12], ["college", 16]]',
-        lambda v: tuple(map(_TEXTS[2], v)),
-    ),
-    "shape": _Reader("shape", lambda v: _are(v, int), "a list of whole numbers, such as [28, 28]"),
-    "sound": _Reader("sound", lambda v: _are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
-    "discover": _Reader("discover", *_FLAG),
-    "true": _Reader("true_words", *_TEXTS),
-    "false": _Reader("false_words", *_TEXTS),
-}
-_COLUMN_KEYS = ("type", "categories_file", "depends_on_file", *_READERS)
-
-
 def to_toml(declared: Declared) -> str:
     """Write a schema file; reading it back gives the same declarations."""
     unit, groups = declared.unit, {"one_of": declared.one_of, "at_most_one_of": declared.at_most_one_of}
     dataset = {
-        "target": "" if declared.target is None else _text(declared.target),
+        "target": "" if declared.target is None else quoted(declared.target),
         "rows": "" if declared.rows is None else str(declared.rows),
-        **{key: _listed(map(_list_of, each)) for key, each in groups.items()},
+        **{key: listed(map(list_of, each)) for key, each in groups.items()},
     }
-    person = {} if unit.person is None else {"person": _text(unit.person), "max_rows": str(unit.max_rows)}
+    person = {} if unit.person is None else {"person": quoted(unit.person), "max_rows": str(unit.max_rows)}
+    if declared.tables:
+        person = {}
     sections = [("dataset", dataset), ("privacy", {"relation": f'"{unit.relation}"', **person})]
-    sections += [(f"columns.{_text(column.name)}", _column_entries(column)) for column in declared.columns]
+    within = "" if declared.persons is None else f"tables.{quoted(declared.persons)}."
+    if declared.persons is not None:
+        sections.append((within.rstrip("."), {"key": quoted(unit.person or "")}))
+    sections += [(f"{within}columns.{quoted(column.name)}", column_entries(column)) for column in declared.columns]
+    for table in declared.tables:
+        sections += _event_sections(table, parent=declared.persons or "")
     return "\n".join(
         f"[{section}]\n" + "".join(f"{key} = {text}\n" for key, text in entries.items() if text)
         for section, entries in sections
     )
 
 
-def _column_entries(column: Column) -> dict[str, str]:
-    named = column.categories if column.kind in CODED_KINDS and column.kind != "boolean" else ()
-    return {
-        "type": f'"{column.kind}"',
-        "shape": _listed(map(str, column.shape)),
-        "sound": _listed(_number(column, side) for side in column.sound),
-        "bounds": _listed(_number(column, side) for side in column.bounds or ()),
-        "categories": _list_of(named),
-        "true": _list_of(column.true_words),
-        "false": _list_of(column.false_words),
-        "missing": "true" if column.missing and column.special_as is None else "",
-        "special": _listed(_number(column, code) for code in column.special),
-        "decimals": "" if column.decimals is None else str(column.decimals),
-        "depends_on": _list_of(column.depends_on),
-        "depends_on_map": _listed(map(_list_of, column.depends_on_map)),
-        "discover": "true" if column.discover else "",
-    }
-
-
-def _listed(texts: Iterable[str]) -> str:
-    """Nothing where there are none."""
-    joined = ", ".join(texts)
-    return f"[{joined}]" if joined else ""
-
-
-def _list_of(values: Iterable[str]) -> str:
-    return _listed(map(_text, values))
-
-
-def _number(column: Column, value: float) -> str:
-    if column.kind == "datetime" and float(value).is_integer():
-        return datetime.fromtimestamp(value, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
-
-
-def _text(value: str) -> str:
-    # A JSON string is a TOML string, but for the delete character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _event_sections(table: EventTable, *, parent: str) -> Iterator[tuple[str, dict[str, str]]]:
+    section = f"tables.{quoted(table.name)}"
+    named = {"parent": parent, "parent_key": table.key, "order": table.order, "kind": table.kind}
+    texts = {key: "" if value is None else quoted(value) for key, value in named.items()}
+    yield section, {**texts, "last": list_of(table.last), "max_rows": str(table.max_rows)}
+    for column in table.columns:
+        yield f"{section}.columns.{quoted(column.name)}", column_entries(column)

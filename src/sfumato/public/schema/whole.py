@@ -8,6 +8,7 @@ from sfumato.public.schema.faults import Fault
 from sfumato.public.schema.following import dependence_faults
 from sfumato.public.schema.one_of import Groups, group_faults
 from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.schema.tables import EventTable, table_faults
 
 
 def contradictions(
@@ -18,12 +19,15 @@ def contradictions(
     unit: PrivacyUnit | None,
     groups: Mapping[str, Groups],
     unread: Sequence[str] = (),
+    persons: str | None = None,
+    tables: Sequence[EventTable] = (),
 ) -> Iterator[Fault]:
     """Everything that does not fit, of what is right by itself; `groups` are one-hot groups by their key.
 
     `unread` columns have faults of their own: they are there, and nothing more is known of them.
     """
     names = [*(column.name for column in columns), *unread]
+    yield from table_faults(columns, persons=persons, tables=tables, key=None if unit is None else unit.person)
     if not names:
         yield Fault((), "the schema has no columns. Declare at least one under [columns.NAME].")
     if len(set(names)) != len(names):

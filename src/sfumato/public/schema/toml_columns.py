@@ -1,0 +1,201 @@
+"""How one column is written in schema.toml: its keys, what each must be, and the files that they may name."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sfumato.errors import SchemaError
+from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
+from sfumato.public.schema.faults import Faults, Place
+from sfumato.public.schema.spelling import did_you_mean
+
+
+def note_unknown_keys(body: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
+    """Keys that nobody reads are misspelt, and are said to be."""
+    for key in body:
+        if key not in known:
+            near, all_known = did_you_mean(key, known), ", ".join(sorted(known))
+            faults.add(f"{what} has an unknown key {key!r}.{near} Known: {all_known}.", *place, key)
+
+
+def read_column(
+    name: str, entry: Any, faults: Faults, folder: Path | None, *, within: Place = ("columns",)
+) -> Column | None:
+    """The column, or None where it has faults, which are noted; `within` is the section that it stands in."""
+    n_faults = len(faults.entries)
+    if not isinstance(entry, dict) or "type" not in entry:
+        remedy = f'Write [{".".join(within)}.{name}] and type = "numeric" (or another type).'
+        faults.add(f"column {name!r} has no type. {remedy}", *within, name)
+    if not isinstance(entry, dict):
+        return None
+    note_unknown_keys(entry, _COLUMN_KEYS, faults, *within, name, what=f"column {name!r}")
+    read: dict[str, Any] = {}
+    for key, reader in _READERS.items():
+        if key in entry:
+            if reader.fits(entry[key]):
+                read[reader.argument] = reader.read(entry[key])
+            else:
+                faults.add(f"column {name!r}: {key} must be {reader.must_be}.", *within, name, key)
+    if "bounds" in read:
+        with faults.at(*within, name, "bounds"):
+            read["bounds"] = bounds_of(name, str(entry.get("type")), read["bounds"])
+    if "categories_file" in entry:
+        with faults.at(*within, name, "categories_file"):
+            read["categories"] = _categories_of_file(name, entry, folder)
+    if "depends_on_file" in entry:
+        with faults.at(*within, name, "depends_on_file"):
+            read["depends_on_map"] = _map_of_file(name, entry, folder)
+    column = None
+    if len(faults.entries) == n_faults:
+        with faults.at(*within, name):
+            column = Column(name=name, kind=entry["type"], **read)
+    return column
+
+
+def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[str, ...]:
+    """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
+    if "categories" in entry or entry.get("discover"):
+        raise SchemaError(f"column {name!r} has categories_file beside categories or discover. Keep one of them.")
+    path, lines = _lines_of_file(name, entry, folder, key="categories_file", what="categories")
+    named = [line[0] for line in lines if line[0]]
+    if named and named[0].casefold() == name.strip().casefold():
+        named = named[1:]
+    if not named:
+        raise SchemaError(f"{path} holds no categories. Write one in each line.")
+    return tuple(named)
+
+
+def _map_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[tuple[str, ...], ...]:
+    """Every line: the reasons and what follows; a first one that ends with the column's own name is a heading."""
+    if "depends_on_map" in entry or "depends_on" not in entry:
+        raise SchemaError(f"column {name!r}: depends_on_file goes with depends_on, in the place of depends_on_map.")
+    path, lines = _lines_of_file(name, entry, folder, key="depends_on_file", what="reasons")
+    if lines and lines[0][-1].casefold() == name.strip().casefold():
+        lines = lines[1:]
+    if not lines:
+        raise SchemaError(f"{path} holds no reasons. Write them in each line, and what follows as its last cell.")
+    return tuple(map(tuple, lines))
+
+
+def _lines_of_file(
+    name: str, entry: Mapping[str, Any], folder: Path | None, *, key: str, what: str
+) -> tuple[Path, list[list[str]]]:
+    """The cells of every line of a CSV file that a column names; empty lines are none."""
+    value = entry[key]
+    if not isinstance(value, str):
+        raise SchemaError(f'column {name!r}: {key} must be the name of a file, such as "zip.csv".')
+    if folder is None:
+        raise SchemaError(
+            f"column {name!r}: {key} is looked for beside the schema file, and this schema was read from a text. "
+            f"Load the file, or list the {what}."
+        )
+    path = folder / value
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return path, [[cell.strip() for cell in line] for line in csv.reader(file) if line]
+    except FileNotFoundError:
+        raise SchemaError(f"there is no file {path} of {what}. It is looked for beside the schema file.") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SchemaError(
+            f"the {what} in {path} cannot be read ({type(error).__name__}). Give a text file in UTF-8, one in each line."
+        ) from None
+
+
+class _Reader(NamedTuple):
+    """How a key is read: the argument that it becomes, whether a value fits, what it must be else, what becomes of it."""
+
+    argument: str
+    fits: Callable[[Any], bool]
+    must_be: str
+    read: Callable[[Any], Any] = tuple
+
+
+def _are(values: Any, *types: type) -> bool:
+    return isinstance(values, list) and all(type(value) in types for value in values)
+
+
+_FLAG = (lambda v: isinstance(v, bool), "true or false", bool)
+_TEXTS = (
+    lambda v: _are(v, str, int, float, bool),
+    'a list of texts or numbers, such as ["a", "b"]',
+    lambda v: tuple(str(text).lower() if isinstance(text, bool) else str(text) for text in v),
+)
+_READERS = {
+    "bounds": _Reader(
+        "bounds", lambda v: isinstance(v, list) and len(v) == 2 and bool not in map(type, v), "[low, high]"
+    ),
+    "categories": _Reader("categories", *_TEXTS),
+    "missing": _Reader("missing", *_FLAG),
+    "special": _Reader(
+        "special",
+        lambda v: v != [] and _are(v, int, float) and not any(abs(code) > sys.float_info.max for code in v),
+        "a list of finite numbers, such as [999, -1]",
+        lambda v: tuple(map(float, v)),
+    ),
+    "decimals": _Reader("decimals", lambda v: type(v) is int, "a whole number", int),
+    "depends_on": _Reader(
+        "depends_on",
+        lambda v: isinstance(v, str) or (v != [] and _are(v, str)),
+        'a list of columns, such as ["education"]',
+        lambda v: (v,) if isinstance(v, str) else tuple(v),
+    ),
+    "depends_on_map": _Reader(
+        "depends_on_map",
+        lambda v: isinstance(v, list) and v != [] and all(_are(entry, str, int, float, bool) for entry in v),
+        'a list of reasons and what follows, such as [["school", 12], ["college", 16]]',
+        lambda v: tuple(map(_TEXTS[2], v)),
+    ),
+    "shape": _Reader("shape", lambda v: _are(v, int), "a list of whole numbers, such as [28, 28]"),
+    "sound": _Reader("sound", lambda v: _are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
+    "discover": _Reader("discover", *_FLAG),
+    "true": _Reader("true_words", *_TEXTS),
+    "false": _Reader("false_words", *_TEXTS),
+}
+_COLUMN_KEYS = ("type", "categories_file", "depends_on_file", *_READERS)
+
+
+def column_entries(column: Column) -> dict[str, str]:
+    """The keys of a column, and the text of each; an empty one is left out."""
+    named = column.categories if column.kind in CODED_KINDS and column.kind != "boolean" else ()
+    return {
+        "type": f'"{column.kind}"',
+        "shape": listed(map(str, column.shape)),
+        "sound": listed(_number(column, side) for side in column.sound),
+        "bounds": listed(_number(column, side) for side in column.bounds or ()),
+        "categories": list_of(named),
+        "true": list_of(column.true_words),
+        "false": list_of(column.false_words),
+        "missing": "true" if column.missing and column.special_as is None else "",
+        "special": listed(_number(column, code) for code in column.special),
+        "decimals": "" if column.decimals is None else str(column.decimals),
+        "depends_on": list_of(column.depends_on),
+        "depends_on_map": listed(map(list_of, column.depends_on_map)),
+        "discover": "true" if column.discover else "",
+    }
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Nothing where there are none."""
+    joined = ", ".join(texts)
+    return f"[{joined}]" if joined else ""
+
+
+def list_of(values: Iterable[str]) -> str:
+    """A list of texts."""
+    return listed(map(quoted, values))
+
+
+def _number(column: Column, value: float) -> str:
+    if column.kind == "datetime" and float(value).is_integer():
+        return datetime.fromtimestamp(value, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
+
+
+def quoted(value: str) -> str:
+    """A text in quotes."""
+    # A JSON string is a TOML string, but for the delete character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
