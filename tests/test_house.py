@@ -16,7 +16,7 @@ MOST_LINES = 450
 ROOMS = {
     *("public", "public/accounting", "public/schema", "public/plan", "public/certificate", "public/machine"),
     *("outlook", "private", "private/kernel", "private/doors", "private/intake", "private/rows", "folder"),
-    *("mechanisms", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
+    *("mechanisms", "mechanisms/histories", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
     *("mechanisms/table/settings", "mechanisms/table/columns", "mechanisms/table/joint", "mechanisms/table/target"),
     *("mechanisms/mixing", "mechanisms/kernels", "mechanisms/generators", "mechanisms/local", "mechanisms/latent"),
     *("mechanisms/marginals", "mechanisms/learners", "mechanisms/common", "learn"),

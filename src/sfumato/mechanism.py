@@ -79,14 +79,19 @@ def mechanism_for(name: str, schema: Schema | str | Path) -> Mechanism:
     if name == "auto":
         declared = schema_of(schema)
         by_moments = is_wide(declared) or has_few_rows_each(declared)
-        name = "3a-image" if declared.images else "moments" if by_moments else "3a-table"
+        alone = "3a-image" if declared.images else "moments" if by_moments else "3a-table"
+        name = "3a-tables" if declared.tables else alone
     return registered(name)()
 
 
 def as_mechanism(asked: Mechanism | str, schema: Schema) -> Mechanism:
     """A mechanism as people ask for one: itself, or its name. Anything else is answered with what to give."""
     if isinstance(asked, str):
-        return mechanism_for(asked, schema)
+        asked = mechanism_for(asked, schema)
+    if schema.tables and hasattr(asked, "steps") and not getattr(asked, "takes_tables", False):
+        raise PlanError(
+            f"{asked.name} releases one table, and the schema has several. Use 3a-tables, or release the persons by themselves."
+        )
     if isinstance(asked, type) and hasattr(asked, "steps"):
         raise PlanError(f"{asked.__name__} is a class of mechanisms. Give one of them: {asked.__name__}().")
     if not hasattr(asked, "steps"):

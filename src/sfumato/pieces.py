@@ -44,8 +44,20 @@ def draw_pieces(model: Model, n_rows: int, *, seed: int) -> Iterator[Synthetic]:
         yield from _in_parts(model.sample(n_rows, seed=seed), sizes)
         return
     model = model.sized(n_rows) if isinstance(model, Sized) else model
+    drawn = 0
     for number, size in enumerate(sizes):
-        yield model.sample(size, seed=_seed_of(seed, number))
+        yield _renumbered(model.sample(size, seed=_seed_of(seed, number)), drawn)
+        drawn += size
+
+
+def _renumbered(piece: Synthetic, drawn: int) -> Synthetic:
+    """Keys that go on from those of so many persons before."""
+    if not piece.tables or not drawn:
+        return piece
+    table, *events = (frame.copy() for frame in (piece.table, *piece.tables.values()) if frame is not None)
+    for frame in (table, *events):
+        frame[frame.columns[0]] += drawn
+    return replace(piece, table=table, tables=dict(zip(piece.tables, events, strict=True)))
 
 
 def joined(pieces: Iterable[Synthetic]) -> Synthetic:
@@ -56,7 +68,8 @@ def joined(pieces: Iterable[Synthetic]) -> Synthetic:
     arrays: dict[str, Any] = {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays}
     is_table = parts[0].table is not None
     table = pd.concat([part.table for part in parts], ignore_index=True) if is_table else None
-    return replace(parts[0], table=table, **arrays)
+    tables = {name: pd.concat([part.tables[name] for part in parts], ignore_index=True) for name in parts[0].tables}
+    return replace(parts[0], table=table, tables=tables, **arrays)
 
 
 def _in_parts(rows: Synthetic, sizes: list[int]) -> Iterator[Synthetic]:

@@ -3,6 +3,7 @@
 A folder is written beside its place and moved there in one step, whole or not at all (`folder/disk.py`).
 """
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from sfumato.errors import DAMAGED, ModelError, ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.folder import contents
 from sfumato.folder.disk import NewFolder, whole_folder
-from sfumato.folder.rows import file_name, read_head, read_synthetic, rows_path, rows_writer, settled
+from sfumato.folder.rows import file_names, read_head, read_synthetic, rows_path, rows_writer, settled
 from sfumato.folder.signing import SIGNATURE, SigningKey, load_signing_key
 from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.mechanism import Learner, mechanism_from
@@ -150,10 +151,11 @@ def _put_rows(fitted: Fitted, folder: NewFolder, *, asked: AskedRows) -> tuple[C
 
 
 def put_rows(folder: NewFolder, pieces: Iterator[Synthetic], n_rows: int) -> Synthetic:
-    """Write the file of so many rows. Returns the first piece."""
+    """Write the file of so many rows, and those of what hangs on them. Returns the first piece."""
     first = next(pieces)
-    name = file_name(first)
-    with folder.file(name) as file, rows_writer(name, file, n_rows) as writer:
+    with contextlib.ExitStack() as stack:
+        files = {name: stack.enter_context(folder.file(name)) for name in file_names(first)}
+        writer = stack.enter_context(rows_writer(files, n_rows))
         for piece in itertools.chain([first], pieces):
             writer.add(piece)
     return first

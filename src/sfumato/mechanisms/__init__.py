@@ -3,6 +3,7 @@
 from sfumato.mechanisms.generators.gan.mechanism import DPGan
 from sfumato.mechanisms.generators.gan.pate_gan import PateGan
 from sfumato.mechanisms.generators.merf.mechanism import DPMerf
+from sfumato.mechanisms.histories.mechanism import ThreeATables
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.kernels.dp_kip import DPKip
 from sfumato.mechanisms.kernels.kip import Kip
@@ -22,6 +23,6 @@ from sfumato.mechanisms.mixing.dpmix import DPMix
 from sfumato.mechanisms.moments.mechanism import Moments
 from sfumato.mechanisms.table.mechanism import ThreeATable
 
-__all__ = ["Cnn", "Logistic", "Moments", "Scattering", "ThreeAImage", "ThreeATable"]
+__all__ = ["Cnn", "Logistic", "Moments", "Scattering", "ThreeAImage", "ThreeATable", "ThreeATables"]
 __all__ += ["P3GM", "ClustMix", "DPGan", "DPKip", "DPMerf", "DPMix", "DPPro", "DPSyn", "Kip", "LocalReports", "PateGan"]
 __all__ += ["Aim", "IndependentHistograms", "Mst", "PrivBayes"]

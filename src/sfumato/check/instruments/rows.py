@@ -6,11 +6,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.intake.sensitive import Sensitive, open_batches, open_persons
+from sfumato.private.intake.sensitive import Sensitive, open_batches, open_persons, with_key
 from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import Batch, Column, Schema
 
 Raw = dict[str, NDArray[Any]]
+#: A key that no person has.
+_NOBODY = -77
 #: uniform: anything that the schema allows. low, high: every row at the minima, or maxima. corners: each value at one of the
 #: two. sorted: uniform, in the order of the first number. alike: one row, again and again. repeated: three. nasty: what files hold.
 Kind = Literal["uniform", "low", "high", "corners", "sorted", "alike", "repeated", "nasty"]
@@ -79,19 +81,33 @@ def inserted(raw: Raw, rows: Raw, *, places: Collection[int]) -> Raw:
 
 
 def read(raw: Raw, schema: Schema) -> Sensitive:
-    """The rows as private data; persons with all that hangs on them as the tables that hold it."""
-    return Sensitive.read(tables_of(raw, schema) if schema.tables else raw, schema)
+    """The rows as private data; persons with all that hangs on them as the tables that hold it.
+
+    Which events of a person count is drawn by one key for all datasets: neighbours are compared under the same draw.
+    """
+    if not schema.tables:
+        return Sensitive.read(raw, schema)
+    return with_key(Sensitive.read(tables_of(raw, schema), schema), bytes(32))
 
 
 def tables_of(persons: Raw, schema: Schema) -> dict[str, Raw]:
-    """The tables that rows of persons stand for: of events those places that are filled, behind the key."""
+    """The tables that rows of persons stand for: of events those places that are filled, behind the key.
+
+    Whoever has all places filled has every event twice, so that a window is drawn; and of whoever has all but one filled, there
+    is every event once more that names nobody.
+    """
     key = str(schema.unit.person)
     out = {str(schema.persons): {name: persons[name] for name in (key, *(column.name for column in schema.columns))}}
     for table in schema.tables:
         counts = np.clip(np.nan_to_num(persons[table.count].astype(np.float64)), 0, table.max_rows).astype(np.int64)
-        filled = np.arange(table.max_rows) < counts[:, None]
-        events = {column.name: persons[table.at(column.name)][filled] for column in table.columns}
-        out[table.name] = {table.key: np.repeat(persons[key], counts), **events}
+        person, place = np.nonzero(np.arange(table.max_rows) < counts[:, None])
+        more = counts[person] >= table.max_rows - 1
+        again = np.concatenate([np.arange(len(person)), np.flatnonzero(more)])
+        is_nobody = (np.arange(len(again)) >= len(person)) & (counts[person[again]] < table.max_rows)
+        person, place = person[again], place[again]
+        whose = np.where(is_nobody, _NOBODY, persons[key][person])
+        events = {column.name: persons[table.at(column.name)][person, place] for column in table.columns}
+        out[table.name] = {table.key: whose, **events}
     return out
 
 

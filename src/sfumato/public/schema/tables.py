@@ -4,6 +4,7 @@ The unit of privacy is a person with all that hangs on it. So a person is one ro
 every table of events as many places as there may be events, with the number of those that are filled.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from sfumato.public.schema.spelling import did_you_mean, hidden_character
 
 #: More places of a person would not be filled by what noise leaves of them.
 MOST_EVENTS = 1000
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +96,8 @@ def slots_of(columns: Sequence[Column], tables: Sequence[EventTable]) -> Iterato
 def event_faults(table: EventTable) -> Iterator[str]:
     """What is wrong with one table of events."""
     what, names = f"table {table.name!r}", [column.name for column in table.columns]
-    if not table.name or hidden_character(table.name + table.key):
-        yield f"{what} needs a name and a key without control or direction characters. Rename it."
+    if not _FILE_NAME.fullmatch(table.name) or hidden_character(table.key):
+        yield f"{what}: its name becomes that of a file, so it may have letters, digits, _ and - alone. Rename it."
     if type(table.max_rows) is not int or not 1 <= table.max_rows <= MOST_EVENTS:
         yield f"{what}: max_rows = {table.max_rows!r} must be a whole number from 1 to {MOST_EVENTS}."
     if not names:
