@@ -1,12 +1,11 @@
 """The contract with whole persons as neighbours; and twins of the intake and of the mechanism that break one clause each."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import sklearn.ensemble  # noqa: F401 (it sets variables of the environment when it is imported first)
+from small_histories import SETTINGS, SMALL
 
 import twins
 from schemas import HOSPITAL
@@ -17,17 +16,20 @@ from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import register
 from sfumato.fitting import fit_with
 from sfumato.mechanisms import ThreeATable, ThreeATables
-from sfumato.mechanisms.histories.settings import HistorySettings
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 
-sys.path.append(str(Path(__file__).parents[1] / "table"))
-from small_tables import TINY
-
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
-SETTINGS = replace(HistorySettings(), table=TINY, level_places=16, gap_places=8, gap_classes=3, candidates=2)
-SMALL = ThreeATables(settings=SETTINGS)
+#: The contract measures some fifty times: few columns, and two sorts of events.
+VISITS = HOSPITAL.tables[0]
+SORT = Column(name="test", kind="categorical", categories=("blood", "death"))
+WARD = replace(
+    HOSPITAL,
+    columns=HOSPITAL.columns[1:2],
+    target=None,
+    tables=(replace(VISITS, columns=(VISITS.columns[0], SORT, VISITS.columns[2])), HOSPITAL.tables[1]),
+)
 BOUND = "neighbouring data differ by at most the bound"
 
 
@@ -39,7 +41,7 @@ def run_clause(clause: str, mechanism: ThreeATables = SMALL, primitives: type[Pr
 @pytest.mark.slow
 @pytest.mark.usefixtures("_small_batches")
 def test_keeps_the_contract() -> None:
-    check_mechanism(SMALL, HOSPITAL, n_rows=60, budget=BUDGET)
+    check_mechanism(SMALL, WARD, n_rows=60, budget=BUDGET)
 
 
 @pytest.mark.usefixtures("_small_batches")

@@ -13,8 +13,8 @@ from rich.markup import escape
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
 from sfumato.errors import ModelError, ReleaseError
-from sfumato.folder.disk import check_file_target, whole_file
-from sfumato.folder.releasing import load_release
+from sfumato.folder.disk import check_file_target, whole_file, whole_folder
+from sfumato.folder.releasing import load_release, put_rows
 from sfumato.folder.rows import ArrayWriter, CsvWriter, RowsWriter, Sink, TableWriter
 from sfumato.mechanism import Learner, mechanism_from
 from sfumato.model import Classifier, Synthetic
@@ -30,7 +30,12 @@ _TABLES = (".parquet", ".csv")
 
 def sample(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
-    out: Annotated[Path, typer.Option(help="The file to make: .parquet or .csv for tables, .npz for images.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The file to make: .parquet or .csv for tables, .npz for images; a folder for several tables."
+        ),
+    ],
     rows: RowsOption = None,
     seed: Seed = None,
     force: Force = False,
@@ -39,7 +44,7 @@ def sample(
 ) -> None:
     """Draw rows from the model that the measurements of a release give. No data needed, no budget spent."""
     asked = asked_rows(rows)
-    _check_target(out, (*_TABLES, ".npz"), force=force)
+    _check_target(out, (*_TABLES, ".npz", ""), force=force)
     drawn_seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     with progress(title="sample", stages=_STAGES, quiet=quiet) as step:
         step(_CHECKING)
@@ -54,9 +59,14 @@ def sample(
         pieces = draw_pieces(model, n_rows, seed=drawn_seed)
         first = next(pieces)
         _refuse_other_suffix(first, out)
-        with whole_file(out) as file, _writer(out, file, n_rows) as writer:
-            for piece in itertools.chain([first], pieces):
-                writer.add(piece)
+        pieces = itertools.chain([first], pieces)
+        if first.tables:
+            with whole_folder(out, force=force) as folder:
+                put_rows(folder, pieces, n_rows)
+        else:
+            with whole_file(out) as file, _writer(out, file, n_rows) as writer:
+                for piece in pieces:
+                    writer.add(piece)
     payload = {"out": str(out), "rows": n_rows, "seed": drawn_seed}
     answer(payload, as_json=as_json, show=lambda console: _show(console, f"{n_rows:,} rows", out))
 
@@ -90,11 +100,15 @@ def _show(console: Console, what: str, out: Path) -> None:
 def _check_target(out: Path, suffixes: tuple[str, ...], *, force: bool) -> None:
     check_file_target(out, force=force)
     if out.suffix.lower() not in suffixes:
-        raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(suffixes)}.")
+        raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(filter(None, suffixes))}.")
 
 
 def _refuse_other_suffix(rows: Synthetic, out: Path) -> None:
     """Refuse a format that cannot hold such rows."""
+    if rows.tables and out.suffix:
+        raise ReleaseError(f"the release has several tables, and {out} would hold one. Give the name of a folder.")
+    if not rows.tables and not out.suffix:
+        raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join((*_TABLES, '.npz'))}.")
     is_archive = out.suffix.lower() == ".npz"
     if rows.table is not None and is_archive:
         raise ReleaseError(f"the release is a table, and {out} would hold arrays. Use .parquet or .csv.")

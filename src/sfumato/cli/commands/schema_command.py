@@ -25,7 +25,8 @@ from sfumato.cli.refusals import FAULTS_FOUND
 from sfumato.cli.written import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding
-from sfumato.lab.dry_run.reading import DryRun, dry_run
+from sfumato.lab.dry_run.reading import DryRun
+from sfumato.lab.dry_run.several_tables import dry_run_tables
 from sfumato.mechanism import learner_for
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
@@ -77,7 +78,7 @@ def check(
     schema = Schema.load(schema_file)
     with progress(title="check", quiet=quiet) as step:
         step("reading all rows, without privacy")
-        checked = dry_run(asked_data(data, table, sql, None), schema)
+        checked = dry_run_tables(asked_data(data, table, sql, None), schema)
     payload = {"data": without_password(data), "schema": str(schema_file), **checked.to_json()}
     answer(payload, as_json=as_json, show=lambda console: _show(console, checked))
     if checked.faults:

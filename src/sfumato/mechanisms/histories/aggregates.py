@@ -38,8 +38,12 @@ def names_of(facts: EventFacts) -> Names:
         f"{name}: number",
         tuple(f"{name}: number {at}" for at in slots) if facts.n_slots > 1 else (),
         tuple(tuple(f"{name}: mean {column.name} {at}" for at in slots) for column in facts.numbers),
-        *(f"{name}: {word}" for word in ("first", "last", "gap", "first kind", "last kind")),
-        tuple(f"{name}: last {column.name}" for column in facts.codes),
+        first=f"{name}: first",
+        last=f"{name}: last",
+        gap=f"{name}: gap",
+        first_kind=f"{name}: first kind",
+        last_kind=f"{name}: last kind",
+        last_codes=tuple(f"{name}: last {column.name}" for column in facts.codes),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
-from sfumato.mechanisms.common.simplex import draw_each
+from sfumato.mechanisms.common.simplex import draw_each, fit_margins
 from sfumato.mechanisms.histories.aggregates import Names, names_of
 from sfumato.mechanisms.histories.event_tables import EventTables, Path
 from sfumato.mechanisms.histories.facts import Clock
@@ -62,7 +62,9 @@ def _moments(
 ) -> tuple[Floats, Flags]:
     """Several lists of gaps for every person, of which that is kept which comes nearest to the person's span of time."""
     order, cells = clock.order, clock.gap
-    first, last = (np.nan_to_num(persons[name], nan=order.centre) for name in (names.first, names.last))
+    first, last = (
+        np.nan_to_num(persons[name].astype(np.float64), nan=order.centre) for name in (names.first, names.last)
+    )
     cell = np.clip(np.nan_to_num(persons[names.gap], nan=0.0), 0, cells.inner - 1).astype(np.int64)
     usual = cells.middles()[cell]
     classes = clock.class_of(usual)
@@ -104,7 +106,7 @@ def _kinds(
     )
     first, last = (persons[name].astype(np.int64) for name in (names.first_kind, names.last_kind))
     is_end = np.append(ends, False)[np.clip(last, 0, n_kinds)] & (number > 0)
-    left = _left(persons, names.of_slots, number - is_end, ends)
+    left = _left(persons, names.of_slots, number - is_end, np.where(ends, 0.0, tables.usual))
     if left is None:
         left = np.broadcast_to(np.where(ends, 0.0, 1.0), (len(number), n_kinds))
     follows = tables.kinds
@@ -128,13 +130,14 @@ def _kinds(
     return out
 
 
-def _left(persons: Drawn, names: tuple[str, ...], number: Integers, ends: Flags) -> Floats | None:
-    """How many events of each sort a person is to have: whole numbers that add up to all of them."""
+def _left(persons: Drawn, names: tuple[str, ...], number: Integers, usual: Floats) -> Floats | None:
+    """How many events of each sort a person is to have: whole numbers that add up to all of them, of all persons as usual."""
     if not names:
         return None
-    wanted = np.stack([np.nan_to_num(persons[name].astype(np.float64)) for name in names], axis=1) * ~ends
-    wanted = np.where(wanted.sum(axis=1, keepdims=True) > 0, wanted, 1.0 * ~ends)
-    exact = wanted / np.maximum(wanted.sum(axis=1, keepdims=True), 1e-9) * number[:, None]
+    wanted = np.stack([np.nan_to_num(persons[name].astype(np.float64)) for name in names], axis=1) * (usual > 0)
+    wanted = np.where(wanted.sum(axis=1, keepdims=True) > 0, wanted, usual)
+    exact = fit_margins(wanted, number.astype(np.float64), usual / max(usual.sum(), 1e-9) * number.sum(), rounds=5)
+    exact = exact * (number / np.maximum(exact.sum(axis=1), 1e-9))[:, None]
     whole = np.floor(exact)
     rest = (number - whole.sum(axis=1)).astype(np.int64)
     order = np.argsort(np.argsort(-(exact - whole), axis=1, kind="stable"), axis=1, kind="stable")
@@ -159,7 +162,7 @@ def _values(
     steps = np.stack([path.steps for path in paths])
     for place in range(most):
         slot = slots[:, place]
-        fresh = rng.standard_normal(n) * np.sqrt([paths[s].variance for s in range(n_slots)])[slot]
+        fresh = rng.standard_normal(n) * np.sqrt([path.variance for path in paths])[slot]
         moved = keep[slot] * state[rows, slot] + spread[slot] * _innovation(steps, slot, facts.settings.most_ranks, rng)
         stays = rng.random(n) < same[slot]
         value = np.where(begun[rows, slot], np.where(stays, state[rows, slot], moved), fresh)
@@ -168,14 +171,14 @@ def _values(
         state[rows[here], slot[here]] = value[here]
         begun[rows[here], slot[here]] = True
     out, levels = np.full((n, most), np.nan), tables.levels[at]
-    for slot in range(n_slots):
-        mine = filled & (slots == slot)
+    for sort in range(n_slots):
+        mine = filled & (slots == sort)
         number = np.maximum(mine.sum(axis=1), 1)
         centred = walk - (np.where(mine, walk, 0.0).sum(axis=1) / number)[:, None]
-        mean = persons[names.means[at][slot]].astype(np.float64)
+        mean = persons[names.means[at][sort]].astype(np.float64)
         ranks = (centred + np.where(np.isnan(mean), 0.0, mean)[:, None])[mine]
-        out[mine] = levels.at(slot, _parts(ranks), rng)
-        absent = mine & (rng.random(mine.shape) < levels.missing[slot])
+        out[mine] = levels.at(sort, _parts(ranks))
+        absent = mine & (rng.random(mine.shape) < levels.missing[sort])
         out[absent] = np.nan
     column = facts.numbers[at]
     return np.round(out) if column.kind == "integer" else out
@@ -193,9 +196,9 @@ def _facts_of(path: Path, most: float) -> tuple[float, float, float]:
 def _innovation(steps: Floats, slot: Integers, most: float, rng: np.random.Generator) -> Floats:
     """A change, drawn from those that were counted, about their mean and in parts of the largest."""
     parts = steps.shape[1]
-    at = draw_each(steps, slot, rng.random(len(slot))) + rng.random(len(slot))
+    at = draw_each(steps, slot, np.asarray(rng.random(len(slot)))) + rng.random(len(slot))
     middles = np.arange(parts) + 0.5
-    return np.asarray(at - (steps @ middles)[slot]) * (2 * most / parts)
+    return np.asarray((at - (steps @ middles)[slot]) * (2 * most / parts))
 
 
 def _parts(ranks: Floats) -> Floats:
@@ -223,7 +226,7 @@ def _codes(
     own = persons[names.last_codes[at]].astype(np.int64)
     for place in range(most):
         slot = slots[:, place]
-        drawn = draw_each(flat, slot * (size + 1) + last[rows, slot], rng.random(n))
+        drawn = draw_each(flat, slot * (size + 1) + last[rows, slot], np.asarray(rng.random(n)))
         drawn = np.where((place == number - 1) & (own < size), np.minimum(own, size - 1), drawn)
         out[:, place] = drawn
         last[rows, slot] = drawn

@@ -97,8 +97,8 @@ def _follow(facts: EventFacts, batch: Batch, events: Events, name: str) -> Float
     """Codes given the last one of their slot."""
     size = facts.table[name].size
     codes = batch[facts.table.at(name)]
-    last = before(np.where(events.filled, codes, np.nan), events.slots, facts.n_slots)
-    last = np.where(np.isnan(last), size, np.nan_to_num(last)).astype(np.int64)
+    known = before(np.where(events.filled, codes, np.nan), events.slots, facts.n_slots)
+    last: Integers = np.where(np.isnan(known), size, np.nan_to_num(known)).astype(np.int64)
     return counted((events.slots * (size + 1) + last) * size + codes, events.filled, facts.n_slots * (size + 1) * size)
 
 

@@ -56,4 +56,4 @@ class ThreeATables:
         """Persons and histories from noisy numbers: no row is read."""
         plan, fitted = HistoryPlan(schema, measurements["budget"], self.settings), measurements["fitted"]
         persons = TableModel(plan.persons, fitted.persons, self.alpha, self.settings.table.sampling)
-        return HistoryModel(plan, fitted, persons)
+        return HistoryModel(plan, fitted, persons, fitted.events).without_clip(seed=seed)

@@ -101,4 +101,4 @@ def _counts(name: str, width: int, clip: float) -> Dense:
 
 def _step(name: str, blocks: tuple[tuple[Block, float], ...]) -> Step:
     total = sum(share for _, share in blocks)
-    return Step(name=name, blocks=tuple(replace(b, share=share / total) for b, share in blocks), share=total)  # type: ignore[arg-type,type-var]
+    return Step(name=name, blocks=tuple(replace(b, share=share / total) for b, share in blocks), share=total)  # type: ignore[arg-type]

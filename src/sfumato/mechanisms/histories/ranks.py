@@ -37,7 +37,7 @@ class Levels:
         share = upto / known.sum(axis=1, keepdims=True)
         return np.asarray(np.clip(ndtri(np.clip(share, 1e-9, 1 - 1e-9)), -most, most))
 
-    def at(self, slot: int, parts: Floats, rng: np.random.Generator) -> Floats:
+    def at(self, slot: int, parts: Floats) -> Floats:
         """The values at these parts of a slot's distribution; equal parts have equal values."""
         known = self.known[slot]
         upto = np.cumsum(known) / known.sum()

@@ -46,3 +46,4 @@ class HistorySettings:
     kept: float = 2.0  # differences between halves of a histogram below so many standard deviations are noise
     candidates: int = 8  # histories that are drawn for a person, of which the one that fits is kept
     persons_at_once: int = 20_000  # whose histories are drawn together
+    persons_seen: int = 20_000  # synthetic ones on whom it is seen what the clip does

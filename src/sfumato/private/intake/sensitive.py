@@ -63,7 +63,7 @@ class Sensitive:
         """
         schema = schema_of(schema)
         if schema.tables:
-            return cls(_open_histories(data, schema), schema=schema)
+            return cls(open_histories(data, schema), schema=schema)
         private_source = _open_unchanging(data, schema)
         if schema.unit.person is not None:
             private_source = LimitedSource(private_source, person=schema.unit.person, max_rows=schema.unit.max_rows)
@@ -110,7 +110,7 @@ def _open_unchanging(data: Any, schema: Schema) -> Source:
     return private_source
 
 
-def _open_histories(data: Any, schema: Schema) -> HistorySource:
+def open_histories(data: Any, schema: Schema) -> HistorySource:
     """A source for every table of a schema, each opened by itself."""
     places = table_places(data, [str(schema.persons), *(table.name for table in schema.tables)])
     private_persons = _open_unchanging(places[str(schema.persons)], person_schema(schema))
@@ -206,8 +206,9 @@ def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:
 def with_key(sensitive: Sensitive, key: bytes) -> Sensitive:
     """The same data; where persons have more rows than they may, which of them count is drawn by this key."""
     source = _source_of(sensitive)
-    is_drawn = isinstance(source, LimitedSource | HistorySource)
-    return Sensitive(source.keyed(key), schema=sensitive.schema) if is_drawn else sensitive
+    if not isinstance(source, LimitedSource | HistorySource):
+        return sensitive
+    return Sensitive(source.keyed(key), schema=sensitive.schema)
 
 
 def follows_values(sensitive: Sensitive) -> bool:

@@ -169,7 +169,8 @@ def parent_fault(name: str, parents: dict[str, str | None]) -> str | None:
         return (
             f"table {name!r}: there is no table {parent!r}.{did_you_mean(parent, parents)} Name the table of persons."
         )
-    seen, above = [name], parent
+    seen = [name]
+    above: str | None = parent
     while above is not None and above not in seen and above in parents:
         seen.append(above)
         above = parents[above]

@@ -104,14 +104,15 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     for key in groups:
         with faults.at("dataset", key):
             groups[key] = groups_declared(dataset.get(key, []), key=key)
-    persons, events = None, tuple[EventTable, ...]()
+    persons: str | None = None
+    events: tuple[EventTable, ...] = ()
     if tables and not entries:
-        persons, key, entries, events = _tables(tables, faults, folder)
+        persons, own_key, entries, events = _tables(tables, faults, folder)
         within: Place = ("tables", str(persons), "columns")
         if unit is not None and (unit.person is not None or unit.max_rows != 1):
             faults.add("who the persons are is said by the key of their table. Remove person and max_rows.", "privacy")
         elif unit is not None:
-            unit = replace(unit, person=key, tables=tuple((event.name, event.max_rows) for event in events if key))
+            unit = replace(unit, person=own_key, tables=tuple((e.name, e.max_rows) for e in events if own_key))
     else:
         within = ("columns",)
         if tables:
@@ -133,9 +134,9 @@ def _tables(
     """The persons' table by its name, its key and what it says of its columns; and the tables of events."""
     bodies = {name: body if isinstance(body, dict) else {} for name, body in tables.items()}
     parents: dict[str, str | None] = {}
-    for name, body in bodies.items():
-        with faults.at("tables", name, "parent"):
-            parents[name] = _name(body, "parent")
+    for table, body in bodies.items():
+        with faults.at("tables", table, "parent"):
+            parents[table] = _name(body, "parent")
     wrong = {name: fault for name in parents if (fault := parent_fault(name, parents)) is not None}
     for name, fault in wrong.items():
         faults.add(fault, "tables", name, "parent")
