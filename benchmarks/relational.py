@@ -255,6 +255,7 @@ class Binned:
                     self.edges[table, column.name] = np.unique(np.quantile(values, np.arange(1, parts) / parts))
 
     def __call__(self, table: str, name: str, values: pd.Series) -> pd.Series:
+        """The code of every value, as a text."""
         if (table, name) not in self.edges:
             return values.astype(str).str.lower()
         numbers = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)

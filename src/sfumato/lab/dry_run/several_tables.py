@@ -6,8 +6,8 @@ from typing import Any
 from sfumato.lab.dry_run.finding import Finding, found
 from sfumato.lab.dry_run.reading import DryRun, dry_run
 from sfumato.private.intake.histories import Draw
+from sfumato.private.intake.places_of_tables import table_places
 from sfumato.private.intake.sensitive import open_histories
-from sfumato.private.intake.table_places import table_places
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.schema import Schema
 

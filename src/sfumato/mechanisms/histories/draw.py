@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
-from sfumato.mechanisms.common.simplex import draw_each, fit_margins
+from sfumato.mechanisms.common.simplex import draw_each
 from sfumato.mechanisms.histories.aggregates import Names, names_of
 from sfumato.mechanisms.histories.event_tables import EventTables, Path
 from sfumato.mechanisms.histories.facts import Clock
@@ -131,13 +131,12 @@ def _kinds(
 
 
 def _left(persons: Drawn, names: tuple[str, ...], number: Integers, usual: Floats) -> Floats | None:
-    """How many events of each sort a person is to have: whole numbers that add up to all of them, of all persons as usual."""
+    """How many events of each sort a person is to have: whole numbers that add up to all of them."""
     if not names:
         return None
     wanted = np.stack([np.nan_to_num(persons[name].astype(np.float64)) for name in names], axis=1) * (usual > 0)
     wanted = np.where(wanted.sum(axis=1, keepdims=True) > 0, wanted, usual)
-    exact = fit_margins(wanted, number.astype(np.float64), usual / max(usual.sum(), 1e-9) * number.sum(), rounds=5)
-    exact = exact * (number / np.maximum(exact.sum(axis=1), 1e-9))[:, None]
+    exact = wanted * (number / np.maximum(wanted.sum(axis=1), 1e-9))[:, None]
     whole = np.floor(exact)
     rest = (number - whole.sum(axis=1)).astype(np.int64)
     order = np.argsort(np.argsort(-(exact - whole), axis=1, kind="stable"), axis=1, kind="stable")

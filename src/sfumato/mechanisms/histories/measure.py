@@ -6,8 +6,8 @@ from typing import cast
 
 from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.histories.aggregates import PREPARED, Aggregates, prepared_aggregates
+from sfumato.mechanisms.histories.counts_and_levels import first_counts, levels_of
 from sfumato.mechanisms.histories.event_tables import EventTables, events_of, tables_from
-from sfumato.mechanisms.histories.first_counts import first_counts, levels_of
 from sfumato.mechanisms.histories.inner_doors import InnerDoors
 from sfumato.mechanisms.histories.plan import FIRST, SECOND, HistoryPlan
 from sfumato.mechanisms.histories.ranks import smoothed

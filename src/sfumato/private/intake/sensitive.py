@@ -13,9 +13,9 @@ from sfumato.private.intake.histories import HistorySource, person_schema, table
 from sfumato.private.intake.many_files import FilesSource
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.places import local_path
+from sfumato.private.intake.places_of_tables import table_places
 from sfumato.private.intake.source import Source
 from sfumato.private.intake.sources import open_source
-from sfumato.private.intake.table_places import table_places
 from sfumato.private.intake.together import brought_together
 from sfumato.private.intake.unchanged import Unchanged, fingerprint
 from sfumato.public.schema.schema import Batch, Schema, schema_of
