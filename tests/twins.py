@@ -593,7 +593,7 @@ class KeepsTheOrderOfTheData(ThreeATables):
         class Spy(Through):
             def noisy_sum(self, step, per_record):
                 def spying(batch):
-                    seen.append(np.argsort(batch["age"], kind="stable"))
+                    seen.append(np.argsort(batch["visits.#"], kind="stable"))
                     return per_record(batch)
 
                 return self.view.noisy_sum(step, spying)

@@ -10,11 +10,12 @@ import pytest
 from small_histories import SETTINGS, SMALL, ward
 
 import sfumato as sf
-from command_line import run
-from schemas import HOSPITAL
+from command_line import answer_of, run
+from schemas import HOSPITAL, HOSPITAL_TOML
 from sfumato import pieces
-from sfumato.errors import ModelError
+from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder.rows import read_synthetic
+from sfumato.lab.assess.assessing import assess
 from sfumato.mechanisms import ThreeATables
 from sfumato.mechanisms.histories.ranks import evenly
 
@@ -74,18 +75,6 @@ def test_with_much_budget_histories_are_near_the_truth(made: sf.Synthesis) -> No
     assert np.abs(truth - found).max() < 0.15, (truth.round(2), found.round(2))
 
 
-def test_with_no_budget_nothing_is_known() -> None:
-    drawn = sf.synthesize(ward(N), replace(HOSPITAL, rows=N), epsilon=0.01, method=SMALL, seed=1)
-    visits = drawn.tables["visits"]
-    pairs = visits.assign(then=visits.groupby("patient")["value"].shift(-1)).dropna()
-    real = ward(N)["visits"].sort_values(["patient", "day"], kind="stable")
-    truth = real.assign(then=real.groupby("patient")["value"].shift(-1)).dropna()
-    assert truth["value"].corr(truth["then"]) > 0.7
-    sizes = np.bincount(visits.groupby("patient").size(), minlength=7)[:7] / N
-    really = np.bincount(real.groupby("patient").size(), minlength=7)[:7] / N
-    assert np.abs(sizes - really).sum() > 0.1 or abs(pairs["value"].corr(pairs["then"]) - 0.8) > 0.1
-
-
 def test_a_folder_has_a_file_for_each_table_and_verifies(made: sf.Synthesis, folder: Path) -> None:
     names = {"synthetic.parquet", "synthetic.visits.parquet", "synthetic.bills.parquet"}
     assert names <= {path.name for path in folder.iterdir()}
@@ -136,6 +125,25 @@ def test_the_command_line_draws_more_into_a_folder(folder: Path, tmp_path: Path)
     assert "several tables" in shown.stderr
     assert run("sample", folder, "--rows", "30", "--out", tmp_path / "more").exit_code == 0
     assert len(pd.read_parquet(tmp_path / "more" / "synthetic.parquet")) == 30
+
+
+def test_check_counts_rows_that_belong_to_nobody(tmp_path: Path) -> None:
+    data = ward(60)
+    lost = data["visits"].iloc[:9].assign(patient="nobody")
+    twice = data["patients"].iloc[:2]
+    data |= {"visits": pd.concat([data["visits"], lost]), "patients": pd.concat([data["patients"], twice])}
+    for name, table in data.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    (tmp_path / "schema.toml").write_text(HOSPITAL_TOML)
+    findings = answer_of(run("check", tmp_path, "--schema", tmp_path / "schema.toml", "--json"))["findings"]
+    rows = {(found["column"], found["what"].split(":")[0][:21]): found["rows"] for found in findings}
+    assert rows["visits.patient", "rows that name nobody"] == 9
+    assert rows["patients.patient", "rows that do not coun"] == 2
+
+
+def test_one_table_is_assessed(folder: Path) -> None:
+    with pytest.raises(ReleaseError, match="holds several tables"):
+        assess(folder, private="nowhere", test="nowhere")
 
 
 def test_a_table_is_not_what_there_is(made: sf.Synthesis) -> None:
