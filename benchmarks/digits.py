@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import sfumato as sf
-from sfumato.lab.boosted_trees import need_lightgbm
+from sfumato.learn.boosted_trees import need_lightgbm
 
 TEST, MANY, EPSILONS = 540, 8_000, (1.0, 4.0)
 

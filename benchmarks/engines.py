@@ -5,31 +5,38 @@
     python benchmarks/engines.py --rows 10000000 --columns 20 --files 16 --engines local dask spark
 
 Each release is made by a process of its own, and the engines take turns. What is timed is `fit`, from the first row read to the
-built model; the start of a cluster is timed apart. Prints JSON lines, then the ratios to the first engine.
+built model, and within it the doors; the start of a cluster is timed apart. Memory and processor seconds are those of all
+processes. Prints JSON lines, then the ratios to the first engine.
 """
 
 import argparse
 import hashlib
 import json
 import os
-import resource
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from timing import Watch
 
 import sfumato as sf
 from sfumato.extending import NoiseSource
+from sfumato.private.view import View
 
 CATEGORIES = tuple("abcdefgh")
 _ROWS_AT_ONCE = 250_000
+_FEW = 20_000
 
 
 def schema_of(rows: int, columns: int) -> sf.Schema:
@@ -41,14 +48,20 @@ def schema_of(rows: int, columns: int) -> sf.Schema:
 
 
 def write_rows(folder: Path, *, rows: int, columns: int, files: int) -> None:
-    """A table drawn piece by piece, in so many files."""
-    names, start = [column.name for column in schema_of(rows, columns).columns], 0
-    for file, end in enumerate(rows * (at + 1) // files for at in range(files)):
-        with pq.ParquetWriter(folder / f"{file:04d}.parquet", _arrow(0, 0, names).schema) as writer:
-            while start < end:
-                size = min(_ROWS_AT_ONCE, end - start)
-                writer.write_table(_arrow(start, size, names))
-                start += size
+    """A table drawn piece by piece, in so many files, several at a time."""
+    ends = [rows * at // files for at in range(files + 1)]
+    places = [folder / f"{at:04d}.parquet" for at in range(files)]
+    with ProcessPoolExecutor(min(files, len(os.sched_getaffinity(0)))) as pool:
+        list(pool.map(partial(_write_file, columns), places, ends, ends[1:]))
+
+
+def _write_file(columns: int, place: Path, start: int, end: int) -> None:
+    names = [column.name for column in schema_of(1, columns).columns]
+    with pq.ParquetWriter(place, _arrow(0, 0, names).schema) as writer:
+        while start < end:
+            size = min(_ROWS_AT_ONCE, end - start)
+            writer.write_table(_arrow(start, size, names))
+            start += size
 
 
 def _arrow(start: int, size: int, names: list[str]) -> pa.Table:
@@ -69,31 +82,52 @@ def child(asked: dict[str, Any]) -> dict[str, Any]:
         from sfumato.lab.benchmark import load
 
         loaded = load(asked["dataset"])
-        data, schema = loaded.train, loaded.schema
+        data, schema = {name: values[: asked.get("few")] for name, values in loaded.train.items()}, loaded.schema
     else:
         data, schema = asked["folder"], schema_of(asked["rows"], asked["columns"])
     begun = time.perf_counter()
     engine, close = connected(asked["engine"])
-    started, busy = time.perf_counter(), time.process_time()
-    fitted = sf.fit("auto", data, 1.0, schema=schema, seed=1, source=NoiseSource(research_seed=1), engine=engine)
-    ended = time.perf_counter()
+    started, busy, doors = time.perf_counter(), time.process_time(), DoorsClock()
+    with Watch() as watch:
+        fitted = sf.fit("auto", data, 1.0, schema=schema, seed=1, source=NoiseSource(research_seed=1), engine=engine)
+    busy = time.process_time() - busy
     close()
+    return {
+        "engine": asked["engine"],
+        **watch.told,
+        "doors": doors.seconds,
+        "start": started - begun,
+        "processor_here": busy,
+        "digest": digest_of(fitted),
+    }
+
+
+def digest_of(fitted: sf.Fitted) -> str:
+    """Of all that came out of the doors."""
     digest = hashlib.sha256()
     for name, values in sorted(fitted.answers.integers.items()):
         digest.update(name.encode() + values.tobytes())
-    unit = 1 if sys.platform == "darwin" else 1024
-    own, others = (
-        resource.getrusage(who).ru_maxrss * unit / 1e6 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return {
-        "engine": asked["engine"],
-        "seconds": ended - started,
-        "start": started - begun,
-        "processor_here": time.process_time() - busy,
-        "peak_mb_here": own,
-        "peak_mb_of_a_worker": others,
-        "digest": digest.hexdigest()[:16],
-    }
+    return digest.hexdigest()[:16]
+
+
+class DoorsClock:
+    """Seconds of the clock within doors, from the first row read on; what lies between two doors is public work."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        for name in ("prepare", "noisy_sum", "noisy_mixtures", "noisy_choice"):
+            setattr(View, name, self._timed(getattr(View, name)))
+
+    def _timed(self, door: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(door)
+        def timed(*arguments: Any, **options: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return door(*arguments, **options)
+            finally:
+                self.seconds += time.perf_counter() - start
+
+        return timed
 
 
 def connected(name: str) -> tuple[Any, Any]:
@@ -127,6 +161,8 @@ def main() -> None:
     parser.add_argument("--dataset", default="")
     parser.add_argument("--engines", nargs="+", default=["local:1", "local:2"])
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--warm", action="store_true", help="the loops are compiled: leave out the round that does it")
+    parser.add_argument("--cores", default="", help="which cores releases may use, as taskset names them: 0-7")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -136,20 +172,38 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if not options.dataset:
             write_rows(Path(folder), rows=options.rows, columns=options.columns, files=options.files)
+        if not options.warm:
+            _warm_up(Path(folder, "warm"), options)
         for _ in range(options.rounds):
             for engine in options.engines:
                 made = {"rows": options.rows, "columns": options.columns}
                 shape = {"dataset": options.dataset} if options.dataset else {**made, "dataset": ""}
-                asked = json.dumps({**shape, "folder": folder, "engine": engine})
-                done = subprocess.run(
-                    [sys.executable, __file__, "--child", asked], stdout=subprocess.PIPE, text=True, check=True
-                )
-                runs[engine].append(json.loads(done.stdout.splitlines()[-1]))
+                runs[engine].append(_run({**shape, "folder": folder, "engine": engine}, cores=options.cores))
                 print(json.dumps({**shape, **runs[engine][-1]}), flush=True)
-    seconds = {engine: statistics.median(run["seconds"] for run in of) for engine, of in runs.items()}
-    first = seconds[options.engines[0]]
-    same = len({run["digest"] for of in runs.values() for run in of}) == 1
-    print(json.dumps({"times as fast": {e: first / s for e, s in seconds.items()}, "same measurements": same}))
+    told = {"same measurements": len({run["digest"] for of in runs.values() for run in of}) == 1}
+    for name, what in (("times as fast", "seconds"), ("doors, times as fast", "doors")):
+        seconds = {engine: statistics.median(run[what] for run in of) for engine, of in runs.items()}
+        told[name] = {engine: seconds[options.engines[0]] / s for engine, s in seconds.items()}
+    print(json.dumps(told))
+
+
+def _warm_up(folder: Path, options: argparse.Namespace) -> None:
+    """A round that is not counted: it compiles the loops, those of workers too, so it has as many cells as these ask for."""
+    folder.mkdir()
+    rows = _FEW if options.dataset else 7_000_000 // options.columns
+    if not options.dataset:
+        write_rows(folder, rows=rows, columns=options.columns, files=1)
+    made = {"rows": rows, "columns": options.columns, "dataset": options.dataset, "few": rows}
+    _run({**made, "folder": str(folder), "engine": "local:2"}, cores=options.cores)
+    shutil.rmtree(folder)
+
+
+def _run(asked: dict[str, Any], *, cores: str) -> dict[str, Any]:
+    """One release by a process of its own."""
+    command = ["taskset", "-c", cores] if cores else []
+    command += [sys.executable, __file__, "--child", json.dumps(asked)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":

@@ -108,12 +108,13 @@ def watched_release(out: str, command: list[str]) -> None:
     Path(out).write_text(json.dumps(profile()))
 
 
-def run(checkout: Path, table: Path, schema: Path, scratch: Path) -> dict[str, Any]:
+def run(checkout: Path, table: Path, schema: Path, scratch: Path, *, engine: str) -> dict[str, Any]:
     """One release by one version: seconds and peak memory as the system counts them, and the profile."""
     paths = [str(checkout / "src"), str(ROOT / "benchmarks")]
     environment = {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": os.pathsep.join(paths)}
     told, out = scratch / "profile.json", scratch / "release"
     command = ["release", table, "--schema", schema, "--epsilon", 1, "--delta", "1e-7", "--out", out, "--force"]
+    command += ["--engine", engine] if engine else []
     code = "import sys, profile_release as p; p.watched_release(sys.argv[1], sys.argv[2:])"
     arguments = [sys.executable, "-c", code, told, *command, "--seed", 1, "--quiet", "--json"]
     child = subprocess.Popen([str(a) for a in arguments], env=environment, cwd=scratch, stdout=subprocess.DEVNULL)
@@ -131,6 +132,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=1)
     options.add_argument("--before", type=Path, help="a checkout of another version, to measure in turns with this one")
     options.add_argument("--functions", type=int, default=0, help="how many functions and steps to list")
+    options.add_argument("--engine", default="local:1", help="what the doors run on; only this process is watched")
     chosen = options.parse_args()
     sides = {**({"before": chosen.before.resolve()} if chosen.before else {}), "now": ROOT}
     best: dict[str, dict[str, Any]] = {}
@@ -141,7 +143,7 @@ def main() -> None:
             in_child(make_table, str(table), rows, each)
         for rows in (20_000, *[chosen.rows] * chosen.rounds):
             for side, checkout in sides.items():
-                one = run(checkout, tables[rows], tables[rows].with_suffix(".toml"), scratch)
+                one = run(checkout, tables[rows], tables[rows].with_suffix(".toml"), scratch, engine=chosen.engine)
                 if rows == chosen.rows and one["processor_seconds"] < best.get(side, one)["processor_seconds"] + 1e-9:
                     best[side] = one
     for one in best.values():

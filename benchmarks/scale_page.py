@@ -18,6 +18,7 @@ from scale_model import (
 )
 
 ENGINES = Path(__file__).parent / "results" / "engines.jsonl"
+LOCAL = Path(__file__).parent / "results" / "local.jsonl"
 WIDTHS, FITTED = (20, 50, 200), (20, 50)
 FAN_IN = 32
 
@@ -141,6 +142,26 @@ def engines() -> Iterator[str]:
         yield f"| {name} | {times[0]:.1f} s | {times[1]:.1f} s | {times[0] / times[1]:.2f} | {said} | {same} |"
 
 
+def processes() -> Iterator[str]:
+    """The same release with one process, two and eight, and what all processes hold together."""
+    yield "| | one process | two | eight | two against one | eight against two | memory of one, two, eight |"
+    yield f"|{'---|' * 7}"
+    shapes: dict[str, dict[str, Any]] = {}
+    for run in _runs(LOCAL):
+        name = "MNIST" if run.get("dataset") == "mnist" else f"{run['rows']:,} x {run['columns']}"
+        shapes.setdefault(name, {})[run["engine"]] = run
+    for name, runs in shapes.items():
+        for what in ("seconds", "doors"):
+            one, two, eight = (runs.get(f"local:{n}", {}).get(what) for n in (1, 2, 8))
+            held = ", ".join(
+                f"{runs[e]['peak_mb']:,.0f} MB" if e in runs else "-" for e in ("local:1", "local:2", "local:8")
+            )
+            times = [f"{value:.1f} s" if value else "-" for value in (one, two, eight)]
+            ratios = [f"{a / b:.2f}" if a and b else "-" for a, b in ((one, two), (two, eight))]
+            label = f"{name}: fit" if what == "seconds" else "its doors alone"
+            yield f"| {label} | {' | '.join([*times, *ratios])} | {held if what == 'seconds' else ''} |"
+
+
 def _runs(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
@@ -155,6 +176,7 @@ TABLES = {
     "scale-answers": answers,
     "scale-limits": limits,
     "engines": engines,
+    "local-processes": processes,
 }
 FIGURES = {
     "scale-line-gap": lambda: f"{max(costs_of(columns).gap for columns in FITTED):.0%}",

@@ -33,7 +33,7 @@ from sklearn.metrics import roc_auc_score
 import sfumato as sf
 from sfumato.lab.benchmark.examples import Examples, real_examples, synthetic_examples
 from sfumato.lab.benchmark.metrics import class_rate_error, distances
-from sfumato.lab.boosted_trees import need_lightgbm
+from sfumato.learn.boosted_trees import need_lightgbm
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.table.mechanism import ThreeATable
 from sfumato.outlook.constants import constants_digest

@@ -5,6 +5,7 @@ import json
 import math
 import multiprocessing
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -65,6 +66,58 @@ def _peak_mb() -> float:
 
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+class Watch:
+    """What a piece of work takes, all processes counted: seconds, processor seconds, and memory at its peak.
+
+    Memory is asked for once a second. What processes share is divided among them, where the system says (PSS).
+    """
+
+    def __init__(self, *, every: float = 1.0) -> None:
+        self._every, self._ended, self._peak = every, threading.Event(), 0.0
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> "Watch":
+        self._start, self._busy = time.perf_counter(), _processor_seconds()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self.seconds, self.processor = time.perf_counter() - self._start, _processor_seconds() - self._busy
+
+    @property
+    def told(self) -> dict[str, float]:
+        """All three."""
+        return {"seconds": self.seconds, "processor": self.processor, "peak_mb": self._peak}
+
+    def _look(self) -> None:
+        import psutil
+
+        own = psutil.Process()
+        while not self._ended.wait(self._every):
+            total = 0.0
+            for process in (own, *own.children(recursive=True)):
+                with contextlib.suppress(psutil.Error, OSError):  # it has ended meanwhile
+                    total += _shared_fairly(process.pid) or process.memory_info().rss
+            self._peak = max(self._peak, total / 1e6)
+
+
+def _shared_fairly(pid: int) -> int:
+    rollup = Path(f"/proc/{pid}/smaps_rollup")
+    if not rollup.exists():
+        return 0
+    return 1024 * sum(int(line.split()[1]) for line in rollup.read_text().splitlines() if line.startswith("Pss:"))
+
+
+def _processor_seconds() -> float:
+    """Of this process and of all that it has waited for."""
+    import resource
+
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def slope(sizes: Sequence[float], values: Sequence[float]) -> float:

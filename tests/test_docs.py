@@ -6,10 +6,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from postgres_server import programs, running
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").rglob("*.md"))]
@@ -56,10 +60,17 @@ def run_console(text: str, *, folder: Path, sfumato: Path) -> None:
     assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
 
 
+@pytest.fixture
+def servers() -> Iterator[ExitStack]:
+    """What a page needs for as long as it runs."""
+    with ExitStack() as stack:
+        yield stack
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_blocks_of_a_page_run_in_order(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sfumato_command: Path
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sfumato_command: Path, servers: ExitStack
 ) -> None:
     if "sfumato[deep]" in page.read_text(encoding="utf-8") and page.parent.name == "mechanisms":
         pytest.importorskip("torch", reason="torch is not installed: pages of mechanisms that need it are skipped")
@@ -72,6 +83,15 @@ def test_the_blocks_of_a_page_run_in_order(
         pytest.importorskip("pyspark", reason="Spark is not installed: make test-spark runs the page on Spark")
         if shutil.which("java") is None:
             pytest.skip("Java is not installed: the page on Spark is skipped")
+    if "adbc_driver_postgresql" in page.read_text(encoding="utf-8"):
+        pytest.importorskip(
+            "adbc_driver_postgresql", reason="the extra adbc is not installed: PostgreSQL's page is skipped"
+        )
+        if programs() is None:
+            pytest.skip("no PostgreSQL is installed here: its page is skipped")
+        url, _ = servers.enter_context(running(programs()))
+        monkeypatch.setenv("PGHOST", url.partition("?host=")[2])
+        monkeypatch.setenv("PGUSER", "sfumato")
     monkeypatch.chdir(tmp_path)
     module = ModuleType(f"page_{page.stem.replace('-', '_')}")
     monkeypatch.setitem(sys.modules, module.__name__, module)  # dataclasses and pickles look it up by name

@@ -15,7 +15,19 @@ MOST_LINES = 450
 
 ROOMS = {
     *("public", "public/accounting", "public/schema", "public/plan", "public/certificate", "public/machine"),
-    *("outlook", "private", "private/kernel", "private/doors", "private/intake", "private/rows", "folder"),
+    *("public/expressions",),
+    *(
+        "outlook",
+        "asking",
+        "scoring",
+        "private",
+        "private/kernel",
+        "private/doors",
+        "private/intake",
+        "private/rows",
+        "folder",
+        "ledger",
+    ),
     *("mechanisms", "mechanisms/histories", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
     *("mechanisms/table/settings", "mechanisms/table/columns", "mechanisms/table/joint", "mechanisms/table/target"),
     *("mechanisms/mixing", "mechanisms/kernels", "mechanisms/generators", "mechanisms/local", "mechanisms/latent"),
@@ -25,7 +37,18 @@ ROOMS = {
     *("lab/dry_run", "lab/audit", "lab/attacks", "lab/doctor"),
 }
 STRAIGHT_LINE = {
-    *("errors", "mechanism", "model", "fitting", "fitted", "training", "synthesizing", "estimator", "extending"),
+    *(
+        "errors",
+        "mechanism",
+        "model",
+        "fitting",
+        "fitted",
+        "training",
+        "synthesizing",
+        "estimator",
+        "extending",
+        "obeying",
+    ),
 }
 
 

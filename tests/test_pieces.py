@@ -79,17 +79,17 @@ def test_pieces_are_even_and_none_is_too_large(few: None, n_rows: int) -> None:
 
 def test_no_rows_are_refused(histograms: sf.Fitted) -> None:
     with pytest.raises(ModelError, match="0 rows were asked for"):
-        joined(draw_pieces(histograms.sampled, 0, seed=0))
+        joined(draw_pieces(histograms.sampled, 0, schema=histograms.schema, seed=0))
 
 
 def test_each_piece_has_randomness_of_its_own_and_the_first_is_the_models(few: None, histograms: sf.Fitted) -> None:
     model = histograms.sampled
-    some = list(draw_pieces(model, 1_000, seed=5))
+    some = list(draw_pieces(model, 1_000, schema=model.schema, seed=5))
     assert same(some[0], model.sample(100, seed=5))
     for at, piece in enumerate(some):
         assert not any(same(piece, other) for other in some[:at])
-    assert same(joined(some), joined(draw_pieces(model, 1_000, seed=5)))
-    assert not same(some[1], list(draw_pieces(model, 1_000, seed=6))[1])
+    assert same(joined(some), joined(draw_pieces(model, 1_000, schema=model.schema, seed=5)))
+    assert not same(some[1], list(draw_pieces(model, 1_000, schema=model.schema, seed=6))[1])
 
 
 @pytest.mark.parametrize("kind", ["histograms", "table", "clusters", "mixtures"])
@@ -149,7 +149,7 @@ def test_sampled_files_hold_all_pieces(few: None, histograms: sf.Fitted, tmp_pat
         run("sample", str(release.path), "--out", str(out), "--rows", "1000", "--seed", "3", "--json").stdout
     )
     assert told["rows"] == 1_000
-    drawn, whole = joined(draw_pieces(histograms.sampled, 1_000, seed=3)).table, io.BytesIO()
+    drawn, whole = joined(draw_pieces(histograms.sampled, 1_000, schema=histograms.schema, seed=3)).table, io.BytesIO()
     if suffix == "csv":
         drawn.to_csv(whole, index=False)
         assert out.read_bytes() == whole.getvalue()
@@ -161,7 +161,7 @@ def test_sampled_pictures_hold_all_pieces(few: None, clusters: sf.Fitted, tmp_pa
     release = sf.release(clusters, to=tmp_path / "release", rows=150)
     out = tmp_path / "more.npz"
     run("sample", str(release.path), "--out", str(out), "--rows", "450", "--seed", "3")
-    drawn = joined(draw_pieces(clusters.sampled, 450, seed=3))
+    drawn = joined(draw_pieces(clusters.sampled, 450, schema=clusters.schema, seed=3))
     with np.load(out) as arrays:
         assert all(np.array_equal(arrays[name], values) for name, values in drawn.arrays.items())
         assert tuple(arrays["classes"]) == drawn.classes
@@ -425,14 +425,14 @@ def test_whether_rows_are_drawn_several_times_does_not_depend_on_the_pieces(tabl
 
     monkeypatch.setattr(TableModel, "sample", sample)
     monkeypatch.setattr(pieces, "PIECE", 3_000)
-    joined(draw_pieces(table.sampled, 6_000, seed=0))
+    joined(draw_pieces(table.sampled, 6_000, schema=table.schema, seed=0))
     assert asked == [(6_000, 3_000)] * 2
 
 
 def test_pieces_are_balanced_like_the_whole(table: sf.Fitted, monkeypatch) -> None:
     """Of every class about as many as its rate, in ten pieces as in one: chance alone would be off by dozens of rows."""
     model = table.sampled
-    one = joined(draw_pieces(model, 20_000, seed=0)).table["ill"].value_counts()
+    one = joined(draw_pieces(model, 20_000, schema=model.schema, seed=0)).table["ill"].value_counts()
     monkeypatch.setattr(pieces, "PIECE", 2_000)
-    ten = joined(draw_pieces(model, 20_000, seed=0)).table["ill"].value_counts()
+    ten = joined(draw_pieces(model, 20_000, schema=model.schema, seed=0)).table["ill"].value_counts()
     assert abs(one["yes"] - ten["yes"]) <= 20

@@ -40,8 +40,8 @@ from sfumato.public.schema.faults import lines_of
 from sfumato.public.schema.one_of import OneOf, groups_declared
 from sfumato.public.schema.proposals import propose
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.spelling import did_you_mean, hidden_character, words_of
 from sfumato.public.schema.toml_text import from_toml
+from sfumato.public.spelling import did_you_mean, hidden_character, words_of
 from sfumato.public.strict_json import parse_json, read_fields
 
 AGES = Hot(name="age", width=20)

@@ -99,4 +99,38 @@ ENGINES = (
         ),
         tests=(*_ENGINES, "-k", "sentence or nothing_of"),
     ),
+    _mutant(
+        "maps are tried aloud",
+        "a map says at its next use what it has seen",
+        (
+            "private/view.py",
+            "        with silence():\n            row_map =",
+            "        if True:\n            row_map =",
+        ),
+        tests=(*_ENGINES, "-k", "tried_again"),
+    ),
+    _mutant(
+        "a map may leave by what is no Exception",
+        "a traceback quotes a row",
+        ("private/rows/row_alone.py", "        except BaseException:  # noqa", "        except Exception:  # noqa"),
+        tests=("tests/private/test_row_alone.py", "-k", "stumbles_counts"),
+    ),
+    _mutant(
+        "an interrupt keeps what it was raised with",
+        "a traceback quotes a row",
+        ("private/rows/row_alone.py", "            is_interrupted = True\n", "            raise\n"),
+        tests=("tests/private/test_row_alone.py", "-k", "interrupt"),
+    ),
+    _mutant(
+        "what a frame of Dask raises comes through",
+        "its message quotes a row",
+        ("private/intake/dask_frame.py", "with withheld(_UNREADABLE, (Exception,)), silence():", "with silence():"),
+        tests=("tests/private/test_dask.py", "-k", "fails_over and here"),
+    ),
+    _mutant(
+        "objects of a bucket have no tags",
+        "two datasets in one release",
+        ("private/intake/remote.py", '"tag": self._tag()', '"tag": None'),
+        tests=("tests/private/test_buckets.py", "-k", "tag"),
+    ),
 )

@@ -176,12 +176,24 @@ KERNEL = (
         tests=("tests/private/test_doors.py", "-k", "past_the_largest"),
     ),
     _mutant(
+        "codes of whole types that stand still pass for rising",
+        "a row that repeats a code counts twice there",
+        (_CLIP, "rises &= values[i, j] > values[i, j - 1]", "rises &= values[i, j] >= values[i, j - 1]"),
+        tests=("tests/private/test_doors.py", "-k", "whole_types"),
+    ),
+    _mutant(
+        "of codes that rise the last is not looked at",
+        "a row counts in somebody else's memory",
+        (_CLIP, "(values[i, 0] >= 0 and values[i, -1] < width)", "(values[i, 0] >= 0 and values[i, 0] < width)"),
+        tests=("tests/private/test_doors.py", "-k", "whole_types"),
+    ),
+    _mutant(
         "weights twice as large",
         "a weighted row is too long",
         (
             _CLIP,
-            "return tuple(math.isqrt(n_hot * units**2 // max(codes, 1))",
-            "return tuple(2 * math.isqrt(n_hot * units**2 // max(codes, 1))",
+            "return np.array([math.isqrt(n_hot * units**2 // max(codes, 1))",
+            "return np.array([2 * math.isqrt(n_hot * units**2 // max(codes, 1))",
         ),
         tests=("tests/private/test_doors.py", "-k", "weight"),
     ),
@@ -410,8 +422,8 @@ KERNEL = (
         "a library's complaint tells of a row",
         (
             "private/intake/quiet.py",
-            "with _ONE_AT_A_TIME, nullcontext() if _depth else _all_silent():",
-            "with _ONE_AT_A_TIME, nullcontext():",
+            "            _SHARED.enter_context(_all_silent())\n",
+            "            pass\n",
         ),
         tests=("tests/private/test_row_alone.py", "-k", "says"),
         probes=("histograms",),
@@ -431,8 +443,8 @@ KERNEL = (
         "a message holds a private value",
         (
             "private/rows/row_alone.py",
-            "            values = self._values(batch)\n        except (Exception, SystemExit):  # noqa: BLE001 - whatever a map raises over private rows would be an output\n            return None\n",
-            "            values = self._values(batch)\n        except MemoryError:\n            return None\n",
+            "        except BaseException:  # noqa: BLE001 - whatever a map raises over private rows would be an output\n            return None\n",
+            "        except MemoryError:\n            return None\n",
         ),
         tests=("tests/private/test_row_alone.py", "-k", "stumbles"),
     ),

@@ -85,7 +85,7 @@ READING = (
     _mutant(
         "changed files are read on",
         "a person gets the rows of others, past max_rows",
-        (_UNCHANGED, "if fingerprint(self._path) != self._seen:", "if not self._seen:"),
+        (_UNCHANGED, "if fingerprint(self.path) != self._seen:", "if not self._seen:"),
         *("tests/private/test_unchanged.py",),
     ),
     _mutant(
@@ -93,7 +93,7 @@ READING = (
         "half a pass reads another dataset",
         (
             _UNCHANGED,
-            "rows=rows)\n        self._require_unchanged()\n",
+            "rows=rows)\n        self.require_unchanged()\n",
             "rows=rows)\n",
         ),
         *("tests/private/test_unchanged.py", "-k", "within_a_pass"),

@@ -121,7 +121,7 @@ VERIFY = (
     _mutant(
         "the first piece alone is looked at",
         "names stand in the last of many rows",
-        ("verification/product_checks.py", "odd |= dict.fromkeys([] if schema is None", "odd |= dict.fromkeys([] if schema is None or number"),
+        ("verification/product_checks.py", "odd |= dict.fromkeys(strange)", "odd |= dict.fromkeys([] if number else strange)"),
         tests=("tests/test_pieces.py", "-k", "last_piece"),
     ),
     _mutant(

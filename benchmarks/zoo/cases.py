@@ -1,6 +1,20 @@
 """All cases by name, in the order in which they are run."""
 
-from . import categories, classes, fresh, interactions, persons, rare, shapes, signals, sizes, structure, tables, unseen  # noqa: F401 (each registers its cases)
+from . import (  # noqa: F401 (each registers its cases)  # noqa: F401
+    categories,
+    classes,
+    fresh,
+    interactions,
+    numbers,
+    persons,
+    rare,
+    shapes,
+    signals,
+    sizes,
+    structure,
+    tables,
+    unseen,
+)
 from .case import CASES, Case
 
 __all__ = ["CASES", "Case"]

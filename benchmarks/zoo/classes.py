@@ -1,12 +1,14 @@
 """Targets of more than two classes: several, many, rare and ordered ones, and counts."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 import sfumato as sf
 
 from .case import made
 from .drawing import (
     Drawn,
+    Floats,
     Rng,
     category,
     classes_at,
@@ -161,3 +163,66 @@ def counts(n: int, rng: Rng) -> Drawn:
     values |= {"kind": coded("kind", kind, 4), "visits": rng.poisson(rate * rng.gamma(3, 1 / 3, n))}
     columns = [*(number(f"x{j}", -10, 10) for j in range(6)), category("kind", 4), whole("visits", 0, 200)]
     return table(values, columns, "visits")
+
+
+@made(
+    "intrusions",
+    200_000,
+    "five kinds of visits to a server, 41 columns; one kind has 30 rows",
+    train=200_000,
+    rarest=30,
+)
+def intrusions(n: int, rng: Rng, *, train: int, rarest: int) -> Drawn:
+    """The rarest kind looks like an ordinary visit but in six columns, each of which another kind has too.
+
+    It is rare among the rows that are released; of the others every hundredth is of it, so that scores do not hang on three.
+    """
+    kind = rng.choice(4, size=n, p=(0.285, 0.7, 0.01, 0.005))  # ordinary, flood, scan, guess
+    kind[rng.choice(train, rarest, replace=False)] = 4
+    kind[train:][rng.random(n - train) < 0.01] = 4
+    like = np.where(kind == 4, 0, kind)  # what it looks like but for what it does
+    odds = {  # of each kind, the codes that most of its rows have
+        "protocol": ((0.7, 0.25, 0.05), (0.3, 0.05, 0.65), (0.6, 0.3, 0.1), (0.97, 0.02, 0.01)),
+        "state": ((0.94, 0.04, 0.02), (0.3, 0.68, 0.02), (0.3, 0.4, 0.3), (0.9, 0.05, 0.05)),
+    }
+    values = {
+        name: coded(name, np.array([rng.choice(3, size=n, p=p) for p in of])[like, np.arange(n)], 3)
+        for name, of in odds.items()
+    }
+    service = np.where(rng.random(n) < 0.8, np.array([2, 0, 5, 9])[like], zipf(rng, n, 30))
+    values["service"] = coded("service", np.where((kind == 4) & (rng.random(n) < 0.6), 9, service), 30)
+    flags = {"login": (0.7, 0.0, 0.0, 0.2), "guest": (0.02, 0.0, 0.0, 0.5), "shell": (0.001, 0.0, 0.0, 0.02)}
+    own = {"login": 0.95, "shell": 0.6}  # of the rarest kind
+    for name, rates in flags.items():
+        chance = np.where(kind == 4, own.get(name, rates[0]), np.array(rates)[like])
+        values[name] = rng.random(n) < chance
+
+    def amounts(often: tuple[float, ...], middle: tuple[float, ...], spread: float, of: NDArray[np.int64]) -> Floats:
+        """Mostly nothing, or else about a middle of the kind's own."""
+        there = rng.random(n) < np.array(often)[of]
+        return np.where(there, np.exp(np.array(middle)[of] + spread * rng.normal(size=n)), 0)
+
+    whole_numbers = {
+        "seconds": amounts((0.3, 0.0, 0.1, 0.6, 0.9), (3, 0, 2, 4, 4.5), 1.2, kind),
+        "sent": amounts((0.95, 0.7, 0.3, 0.95), (5.6, 6.9, 2, 5), 0.8, like),
+        "received": amounts((0.85, 0.02, 0.2, 0.9), (7, 5, 2, 6), 1.2, like),
+        "alerts": amounts((0.01, 0.01, 0.0, 0.6, 0.7), (0.5, 0.5, 0, 1, 1), 0.5, kind),
+        "files": amounts((0.01, 0.0, 0.0, 0.05, 0.6), (0.3, 0, 0, 0.3, 0.6), 0.5, kind),
+        "failures": amounts((0.005, 0.0, 0.0, 0.5, 0.1), (0, 0, 0, 0.5, 0.2), 0.4, kind),
+    }
+    for j in range(8):
+        middle = np.array([2.0, 5.5, 4.0, 1.0]) + 0.5 * rng.normal(size=4)
+        whole_numbers[f"count{j}"] = amounts((0.95, 0.99, 0.9, 0.9), tuple(middle), 0.8, like)
+    values |= {name: np.round(x) for name, x in whole_numbers.items()}
+    most = {"seconds": 60_000, "sent": 100_000, "received": 100_000, "alerts": 30, "files": 30, "failures": 5}
+    for j in range(21):
+        ends = rng.beta(0.3, 0.3, size=4)[like]  # a share of earlier visits, at one end for most of a kind
+        strength = np.array([6.0, 40.0, 3.0, 4.0])[like]
+        values[f"share{j}"] = np.round(rng.beta(strength * ends + 0.05, strength * (1 - ends) + 0.05), 2)
+    values["kind"] = coded("kind", kind, 5)
+    columns = [
+        category("protocol", 3), category("state", 3), category("service", 30), *(flag(name) for name in flags),
+        *(whole(name, 0, most.get(name, 511)) for name in whole_numbers), *(number(f"share{j}", 0, 1) for j in range(21)),
+        category("kind", 5),
+    ]  # fmt: skip
+    return table(values, columns, "kind")

@@ -4,20 +4,6 @@ A message names the thing, the rule it breaks and the remedy. It never holds a p
 private rows or a row number: an exception is an output like any other.
 """
 
-import struct
-import tokenize
-import zipfile
-import zlib
-from lzma import LZMAError
-
-from pyarrow import ArrowException
-
-#: What libraries raise over a file that is not what its name says. Their messages may quote rows.
-DAMAGED = (
-    ArithmeticError, ArrowException, EOFError, LookupError, LZMAError, MemoryError, OSError, RuntimeError, SyntaxError,
-    TypeError, ValueError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-
 
 class SfumatoError(Exception):
     """Base of all errors that are meant for a person to read."""
@@ -69,3 +55,15 @@ class MissingLibraryError(SfumatoError):
 
 class ContractError(SfumatoError):
     """A mechanism breaks the contract that every mechanism must keep."""
+
+
+class LedgerError(SfumatoError):
+    """A ledger is not there, cannot be written, or does not allow what was asked for."""
+
+
+class BudgetExceeded(LedgerError):
+    """A release would cost more than is left. `fits` is the largest epsilon that would fit, at the delta that was asked for."""
+
+    def __init__(self, message: str, *, fits: float) -> None:
+        super().__init__(message)
+        self.fits = fits

@@ -32,6 +32,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         delta: The probability of an exception. By default as on the command line.
         method: A mechanism, or the name of one.
         random_state: Public randomness of the model: a whole number. The noise is never fixed by it.
+        ledger: What every fit is charged to; see `sfumato.fit`.
+        dataset: The name of the rows in the ledger.
 
     Attributes:
         synthesis_: What `sfumato.synthesize` gave: rows, certificate, `save`.
@@ -47,12 +49,16 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         delta: float | None = None,
         method: Mechanism | str = "auto",
         random_state: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.schema = schema
         self.epsilon = epsilon
         self.delta = delta
         self.method = method
         self.random_state = random_state
+        self.ledger = ledger
+        self.dataset = dataset
 
     def fit(self, X: Any, y: Any = None) -> "Synthesizer":
         """Measure private rows within the budget.
@@ -75,6 +81,8 @@ class Synthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
             delta=self.delta,
             method=self.method,
             seed=self.random_state,
+            ledger=self.ledger,
+            dataset=self.dataset,
         )
         self._remember(X)
         return self

@@ -2,27 +2,48 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+from sfumato.errors import PlanError
 from sfumato.fitted import Fitted
+from sfumato.ledger.booking import Booking, Charges, account_of
 from sfumato.mechanism import Mechanism, as_mechanism, record_of
+from sfumato.outlook.row_counts import AskedRows
 from sfumato.private.discovering import discover
 from sfumato.private.doors_only import doors_of
 from sfumato.private.engines.choose import engine_of
 from sfumato.private.engines.engine import Engine
 from sfumato.private.engines.here import HERE
-from sfumato.private.intake.sensitive import Sensitive, opened, with_key
+from sfumato.private.intake.apart import set_apart
+from sfumato.private.intake.sensitive import Sensitive, charged_first, opened, with_key, with_schema
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.rows.freed import give_back
 from sfumato.private.view import View
 from sfumato.public.budget import Budget, budget_of
 from sfumato.public.certificate.certificate import DiscoveryRecord, make_certificate
+from sfumato.public.certificate.score import ScoreRecord
 from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.discovery import event_to_book
 from sfumato.public.plan.plan import make_plan, refuse_sampling
 from sfumato.public.schema.schema import Schema, sketch
+from sfumato.scoring.learner import MOST_ROWS, learned
+from sfumato.scoring.step import (
+    COUNTS,
+    SCORE,
+    SHARE,
+    check_share,
+    refuse_public_counts,
+    score_plan,
+)
+from sfumato.scoring.values import score_of
+
+TRAINING = "training the scored learner"
 
 
 def fit(
@@ -34,6 +55,10 @@ def fit(
     seed: int | None = None,
     source: NoiseSource | None = None,
     engine: Any = None,
+    score: float | bool = False,
+    score_rows: AskedRows = None,
+    ledger: Any = None,
+    dataset: str | None = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
     """Measure private rows within the budget and build a model from what was measured.
@@ -47,13 +72,77 @@ def fit(
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         engine: Where rows are kept and added up: `local` (processes of this machine, the default), `dask`, `spark`, an
             address behind a colon, or a client or session that is open already. The measurements are the same on all.
+        score: Set a share of the rows apart (True: a tenth), measure nothing else of them, and tell, noisily, how well a learner
+            predicts them that was trained on synthetic rows: docs/guide/score.md.
+        score_rows: How many synthetic rows that learner gets: as many as will be released.
+        ledger: What all releases of these rows are charged to, before any row is read: a `Ledger`, its address, or an account
+            of one (`sf.Ledger().dataset("patients", recipient="university")`). By default that of SFUMATO_LEDGER, if it is set.
+        dataset: The name of the rows in the ledger.
         on_step: Told the name of each step as it begins.
     """
     private = opened(data, schema)
     chosen = as_mechanism(mechanism, private.schema)
     asked = budget_of(budget, rows=private.schema.rows)
     primitives = Primitives(source or NoiseSource())
-    return fit_with(primitives, chosen, private, asked, seed=seed, engine=engine_of(engine), on_step=on_step)
+    chosen_engine, share = engine_of(engine), float(score) if type(score) is not bool else SHARE * score
+    account = account_of(ledger, dataset)
+    if not share:
+        return fit_with(
+            primitives, chosen, private, asked, seed=seed, engine=chosen_engine, account=account, on_step=on_step
+        )
+    if account is not None:
+        raise PlanError(
+            "a ledger cannot be charged for a private score yet. Leave out the score, or release without a ledger."
+        )
+    return fit_and_score(
+        primitives,
+        chosen,
+        private,
+        asked,
+        share=share,
+        rows=score_rows,
+        seed=seed,
+        engine=chosen_engine,
+        on_step=on_step,
+    )
+
+
+def fit_and_score(
+    primitives: Primitives,
+    mechanism: Mechanism,
+    data: Sensitive,
+    budget: Budget,
+    *,
+    share: float,
+    rows: AskedRows = None,
+    seed: int | None = None,
+    engine: Engine = HERE,
+    on_step: Callable[[str], None] = lambda name: None,
+) -> Fitted:
+    """Fit to some rows, and score what a learner makes of the synthetic ones on the others, which nothing else has seen.
+
+    Every unit is on one side, by a secret coin, so each side has the whole budget: docs/proofs/private-score.md.
+    """
+    check_share(share)
+    score_plan(sketch(data.schema), budget)  # whatever can be refused is refused before a row is read
+    refuse_public_counts(mechanism.steps(sketch(data.schema), budget))
+    measured, tested = set_apart(data, key=primitives.key(), share=share)
+    fitted = fit_with(primitives, mechanism, measured, budget, seed=seed, engine=engine, on_step=on_step)
+    n_rows = min(fitted.row_count(rows), MOST_ROWS)
+    planned = score_plan(fitted.schema, budget)
+    on_step(TRAINING)
+    score_map = learned(pd.DataFrame(fitted.sample(n_rows).table), fitted.schema)
+    tested, schema = with_key(with_schema(tested, fitted.schema), primitives.key()), fitted.schema
+    view = View(tested, plan=planned, primitives=primitives, schema=schema, on_step=on_step, engine=engine)
+    try:
+        with few_threads():
+            noisy = view.noisy_sum(SCORE, score_map)[COUNTS]
+    finally:
+        view.close()
+    value, low, high = score_of(score_map.metric, noisy, max_rows=schema.unit.max_rows)
+    record = ScoreRecord(share, n_rows, score_map.name, score_map.metric, value, low, high, float(planned.scale))
+    certificate = replace(fitted.certificate, score=record)
+    return replace(fitted, answers=fitted.answers | view.answers, certificate=certificate)
 
 
 def fit_with(
@@ -64,6 +153,7 @@ def fit_with(
     *,
     seed: int | None = None,
     engine: Engine = HERE,
+    account: Charges | None = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
     """The same with other primitives than the package's own: for twins. The certificate then says `non_private`."""
@@ -76,6 +166,9 @@ def fit_with(
 
     if schema.unknown:
         refuse_sampling(chosen.steps(sketch(schema), budget))  # before any row is read
+    booking = None if account is None else _booking(account, chosen, schema, budget)
+    if booking is not None:
+        data = charged_first(data, booking)
     discovered = (
         discover(data, budget=budget, primitives=primitives, on_step=on_step, engine=engine) if schema.unknown else None
     )
@@ -107,5 +200,17 @@ def fit_with(
         randomness=primitives.source.description,
         status=primitives.status,
         discovery=None if discovered is None else DiscoveryRecord(**discovered.plan.published),
+        ledger=None if booking is None else booking.statement(planned.event),
     )
-    return Fitted(chosen, schema, planned, answers, model, certificate)
+    written = None if booking is None else booking.written
+    return Fitted(chosen, schema, planned, answers, model, certificate, written)
+
+
+def _booking(account: Charges, mechanism: Mechanism, schema: Schema, budget: Budget) -> Booking:
+    """What will be charged when the first row is about to be read: the plan, or where it is not known yet, all of the budget."""
+    planned = None
+    if not schema.unknown:
+        steps = mechanism.steps(schema, budget)
+        planned = make_plan(steps, budget=budget, unit=schema.unit, rows=schema.rows)
+    event = event_to_book(planned, schema, budget)
+    return Booking(account, event=event, unit=schema.unit, budget=budget, mechanism=mechanism.name)

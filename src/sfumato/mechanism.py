@@ -4,6 +4,7 @@ import dataclasses
 import json
 import typing
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -53,6 +54,8 @@ class Named(Protocol):
         """The name that it is registered by."""
 
 
+#: Mechanisms that release mixtures of rows, or means of clusters, in the place of rows.
+_MIXING = ("dpmix", "clustmix", "kip", "dp-kip")
 _REGISTRY: dict[str, type[Mechanism]] = {}
 M = TypeVar("M", bound=type[Mechanism])
 
@@ -61,17 +64,23 @@ def register(cls: M) -> M:
     """Make a mechanism known by its name, so that releases made with it can be loaded."""
     if cls.name in BASELINES:
         raise PlanError(why_no_mechanism(cls.name))
-    _REGISTRY[cls.name] = cls
+    _known()[cls.name] = cls
     return cls
+
+
+def _known() -> dict[str, type[Mechanism]]:
+    """All mechanisms by name. The package's own register themselves as they are imported: at the first question."""
+    import_module("sfumato.mechanisms")
+    return _REGISTRY
 
 
 def registered(name: str) -> type[Mechanism]:
     """The mechanism class of that name."""
     if name in BASELINES:
         raise PlanError(why_no_mechanism(name))
-    if name not in _REGISTRY:
-        raise PlanError(f"there is no mechanism {name!r}. Known: {', '.join(sorted(_REGISTRY))}.")
-    return _REGISTRY[name]
+    if name not in _known():
+        raise PlanError(f"there is no mechanism {name!r}. Known: {', '.join(registered_names())}.")
+    return _known()[name]
 
 
 def mechanism_for(name: str, schema: Schema | str | Path) -> Mechanism:
@@ -99,6 +108,11 @@ def as_mechanism(asked: Mechanism | str, schema: Schema) -> Mechanism:
             f"a mechanism of type {type(asked).__name__} is not known. Give one, or its name, such as 'auto', before the data; "
             "or call sf.synthesize(data, schema, epsilon=1), which chooses for you."
         )
+    if schema.rules and asked.name in _MIXING and getattr(asked, "releases", "means") == "means":
+        raise PlanError(
+            f"{asked.name} releases mixtures of rows, in which no rules can hold. Take the rules out of the schema, or use another "
+            "mechanism, such as auto."
+        )
     return asked
 
 
@@ -120,7 +134,7 @@ def refuse_learner(mechanism: Mechanism) -> None:
 
 def learner_names() -> tuple[str, ...]:
     """The names of all learners."""
-    return tuple(name for name in sorted(_REGISTRY) if issubclass(_REGISTRY[name], Learner))
+    return tuple(name for name in registered_names() if issubclass(_known()[name], Learner))
 
 
 def settings_of(mechanism: Named) -> dict[str, Any]:
@@ -177,4 +191,4 @@ def made_from(cls: Any, body: Any, *, what: str, is_group: bool = False) -> Any:
 
 def registered_names() -> tuple[str, ...]:
     """The names of all mechanisms."""
-    return tuple(sorted(_REGISTRY))
+    return tuple(sorted(_known()))

@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 
 from sfumato.model import FixedModel, Model, Synthetic
+from sfumato.obeying import with_rules
+from sfumato.public.schema.schema import Schema
 
 #: The most rows of a piece. So many are what `--rows many` makes at most of a small table, and they come from one draw.
 PIECE = 300_000
@@ -35,8 +37,18 @@ def piece_sizes(n_rows: int) -> list[int]:
     return [n_rows * (at + 1) // n_pieces - n_rows * at // n_pieces for at in range(n_pieces)]
 
 
-def draw_pieces(model: Model, n_rows: int, *, seed: int) -> Iterator[Synthetic]:
-    """The rows of a model. The same seed gives the same rows; the first piece is what the model itself gives for it."""
+def draw_pieces(model: Model, n_rows: int, *, schema: Schema, seed: int) -> Iterator[Synthetic]:
+    """The rows of a model, in which the rules of the schema hold: here every release, sample and rebuild gets its rows from.
+
+    The same seed gives the same rows; the first piece is what the model itself gives for it.
+    """
+    first = 0
+    for number, piece in enumerate(_drawn(model, n_rows, seed=seed)):
+        yield with_rules(piece, schema, seed=_seed_of(seed, number), keys=seed, first=first)
+        first += len(piece)
+
+
+def _drawn(model: Model, n_rows: int, *, seed: int) -> Iterator[Synthetic]:
     sizes = piece_sizes(n_rows)
     if isinstance(model, FixedModel):
         # The one kind that draws all at once: mixtures (dpmix, clustmix with means, kip, dp-kip) and reports (dp-pro). They

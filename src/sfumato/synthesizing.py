@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from sfumato.conditions import Given
 from sfumato.errors import ModelError
 from sfumato.fitted import Fitted
 from sfumato.fitting import fit
@@ -72,9 +73,17 @@ class Synthesis:
         tally.add(self.synthetic)
         return certificate_of(self.fitted, tally)
 
-    def sample(self, rows: AskedRows = None, *, seed: int | None = None) -> Any:
+    def sample(
+        self,
+        rows: AskedRows = None,
+        *,
+        seed: int | None = None,
+        where: str | None = None,
+        given: Given | None = None,
+        balance: str | None = None,
+    ) -> Any:
         """More rows, at no cost, as a frame of the same kind; see `Fitted.sample`."""
-        return self._dressed(self.fitted.sample(rows, seed=seed))
+        return self._dressed(self.fitted.sample(rows, seed=seed, where=where, given=given, balance=balance))
 
     def save(self, to: str | Path, *, force: bool = False, sign: str | Path | SigningKey | None = None) -> Release:
         """Write a release folder of these rows; see `sfumato.release`. Its types follow from the schema alone."""
@@ -112,6 +121,8 @@ def synthesize(
     seed: int | None = None,
     source: NoiseSource | None = None,
     engine: Any = None,
+    ledger: Any = None,
+    dataset: str | None = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Synthesis:
     """Measure private rows within the budget, and draw synthetic ones.
@@ -127,11 +138,23 @@ def synthesize(
         seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         engine: Where rows are kept and added up; see `sfumato.fit`.
+        ledger: What all releases of these rows are charged to; see `sfumato.fit`.
+        dataset: The name of the rows in the ledger.
         on_step: Told the name of each step as it begins.
     """
     private = opened(data, schema)
     mechanism = as_mechanism(method, private.schema)
     refuse_learner(mechanism)
     budget = budget_of(epsilon, rows=private.schema.rows, delta=delta)
-    fitted = fit(mechanism, private, budget, seed=seed, source=source, engine=engine, on_step=on_step)
+    fitted = fit(
+        mechanism,
+        private,
+        budget,
+        seed=seed,
+        source=source,
+        engine=engine,
+        ledger=ledger,
+        dataset=dataset,
+        on_step=on_step,
+    )
     return Synthesis(fitted, kind_of(data), rows)

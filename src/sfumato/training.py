@@ -41,7 +41,7 @@ class TrainedModel:
                 target need not be there, nor a person column. Nobody charges for these rows: they are the caller's own.
         """
         # Whoever predicts may not know the target, and protects nobody from himself.
-        features = replace(self.schema, columns=self.schema.features, target=None, unit=PrivacyUnit())
+        features = replace(self.schema.without_rules(), columns=self.schema.features, target=None, unit=PrivacyUnit())
         chunks = open_source(data, features).chunks([c.name for c in features.columns], rows=_ROWS_AT_ONCE)
         parts = [self.classifier.probabilities(conform(raw, features)) for raw in chunks]
         target = self.schema.require_coded_target()
@@ -73,6 +73,9 @@ def train(
     schema: Schema | str | Path | None = None,
     seed: int | None = None,
     source: NoiseSource | None = None,
+    engine: Any = None,
+    ledger: Any = None,
+    dataset: str | None = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Trained:
     """Train a classifier of the schema's target within the budget.
@@ -82,7 +85,18 @@ def train(
     chosen = learner_for(learner) if isinstance(learner, str) else learner
     if not isinstance(chosen, Learner):
         raise ModelError(f"{chosen.name} releases rows and trains no model. Use sfumato.fit.")
-    fitted = fit(chosen, data, budget, schema=schema, seed=seed, source=source, on_step=on_step)
+    fitted = fit(
+        chosen,
+        data,
+        budget,
+        schema=schema,
+        seed=seed,
+        source=source,
+        engine=engine,
+        ledger=ledger,
+        dataset=dataset,
+        on_step=on_step,
+    )
     if not isinstance(fitted.model, Classifier):
         raise ModelError(f"{chosen.name} has built no classifier, though it is a learner.")
     return Trained(fitted.schema, fitted.model, fitted)

@@ -1,6 +1,7 @@
 """The command line: what each command answers, and that each bad input ends in a sentence with nothing left behind."""
 
 import errno
+import inspect
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from typer.main import get_command
 
 from command_line import SCHEMA, answer_of, patients, release_it, run
 from sfumato.cli import app
+from sfumato.cli.listing import every_command
 from sfumato.cli.refusals import refusing
 from sfumato.errors import SourceError
 from sfumato.lab.benchmark.datasets import CATALOGUE, find
@@ -172,6 +174,25 @@ def test_release_sample_verify(place):
     assert "verified out" in plain.stdout
 
 
+def test_sample_under_a_condition(place):
+    answer_of(release_it("--json", "--rows", 77, "--seed", 5))
+    drawn = answer_of(
+        run("sample", "out", "-n", 30, "--where", "age >= 50 and ill", "--out", "old.csv", "--seed", 1, "--json")
+    )
+    assert (drawn["rows"], "real ones by noisy counts" in drawn["behind"]) == (30, True)
+    assert (pd.read_csv("old.csv")["age"] >= 50).all()
+    pd.DataFrame({"age": [30, 40], "weight": [None, 70]}).to_csv("begun.csv", index=False)
+    assert run("sample", "out", "--given", "begun.csv", "--out", "done.csv").exit_code == 0
+    assert pd.read_csv("done.csv")["age"].tolist() == [30, 40]
+    assert run("sample", "out", "-n", 20, "--balance", "ill", "--out", "even.csv").exit_code == 0
+    assert set(pd.read_csv("even.csv")["ill"].value_counts()) == {10}
+    mistake = run("sample", "out", "--where", "aage > 3", "--out", "none.csv")
+    assert (mistake.exit_code, mistake.stderr.rstrip().endswith("aage > 3\n    ^^^^")) == (1, True)
+    assert "no row can be so" in refused(run("sample", "out", "--where", "age > 1000", "--out", "none.csv"))
+    assert "there is no file" in refused(run("sample", "out", "--given", "none.csv", "--out", "x.csv"))
+    assert not Path("none.csv").exists()
+
+
 @pytest.fixture
 def pictures(place):
     """An npz of small pictures of two classes, and its schema."""
@@ -322,22 +343,45 @@ def test_plan_and_release_refuse_alike(place, options, said):
     assert not left_behind(place)
 
 
-def commands_of(group, above=()):
-    """Every command, with its whole name."""
-    for name, command in group.commands.items():
-        inner = getattr(command, "commands", None)
-        yield from [((*above, name), command)] if inner is None else commands_of(command, (*above, name))
-
-
 def test_every_command_refuses_and_stops_alike():
     """Those of groups, too: a refusal is a sentence, and a stop is no trace."""
-    found = dict(commands_of(get_command(app)))
-    assert {("release",), ("keys", "new"), ("account", "dpmix"), ("data", "list")} <= set(found)
+    found = dict(every_command("sfumato", get_command(app)))
+    assert {"sfumato release", "sfumato keys new", "sfumato account dpmix", "sfumato data list"} <= set(found)
     for name, command in found.items():
         layers = [command.callback]
         while hasattr(layers[-1], "__wrapped__"):
             layers.append(layers[-1].__wrapped__)
         assert refusing(print).__code__ in [layer.__code__ for layer in layers], name
+
+
+def test_words_come_back_as_they_went_in(place):
+    """Code that is written on the release runs on the private file, whatever the format."""
+    rows = pd.read_csv("patients.csv")
+    rows.assign(ill=np.where(rows["ill"], "Yes", "No")).to_csv("patients.csv", index=False)
+    Path("schema.toml").write_text(SCHEMA.replace('"boolean"', '"boolean"\ntrue = ["Yes"]\nfalse = ["No"]'))
+    assert release_it("--method", "independent-histograms").exit_code == 0
+    assert run("verify", "out").exit_code == 0
+    assert run("sample", "out", "-n", 50, "--out", "more.csv").exit_code == 0
+    for table in (pd.read_parquet("out/synthetic.parquet"), pd.read_csv("more.csv")):
+        assert set(table["ill"].dropna()) == {"Yes", "No"}
+
+
+@pytest.mark.parametrize("word", ["--version", "--help"])
+def test_the_first_words_import_nothing_that_takes_seconds(word):
+    """Whoever asks what there is does not wait for accountants, learners and compilers."""
+    slow = ("numpy", "pandas", "pyarrow", "scipy", "dp_accounting", "numba", "sklearn", "torch", "lightgbm")
+    asking = f"import sys; sys.argv = ['sfumato', {word!r}]; from sfumato.cli import main\ntry: main()\nexcept SystemExit: pass"
+    listing = f"{asking}\nprint('imported:', [name for name in {slow} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    assert "imported: []" in done.stdout
+
+
+def test_the_list_of_commands_has_their_own_help():
+    """It is read from the source, so that nothing is imported."""
+    group = get_command(app)
+    for name, listed in group.listed.items():
+        if not listed.group:
+            assert listed.help_of(name) == inspect.cleandoc(group.load(name).callback.__doc__)
 
 
 def test_usage_is_exit_code_two(place):

@@ -14,7 +14,8 @@ from command_line import SCHEMA, patients, release_it
 from sfumato.cli.console import Agenda, progress
 from sfumato.mechanism import mechanism_for, registered, registered_names
 from sfumato.outlook.method_list import KINDS
-from sfumato.outlook.stages import WORDS, fit_stages
+from sfumato.outlook.stage_words import WORDS
+from sfumato.outlook.stages import fit_stages
 
 SPOKEN = """
 import os, sys, time

@@ -30,7 +30,7 @@ def test_from_rows_to_predictions() -> None:
     assert planned["mechanism"] == "logistic"
     assert planned["expectation"] is None
     assert planned["steps"][-1]["step"] == "progress"
-    answer = answer_of(train_it("--json", "--seed", 5))
+    answer = answer_of(train_it("--json", "--seed", 5, "--engine", "local:1"))
     assert answer["status"] == "certified"
     assert answer["seed"] == 5
     assert answer["rows"] is None
@@ -63,6 +63,7 @@ def test_words_for_people() -> None:
         (("train", "--learner", "forest"), "there is no mechanism 'forest'"),
         (("train", "--learner", "cnn"), "cnn is for images"),
         (("train", "--learner", "logistic", "--set", "depth=3"), "logistic has no settings"),
+        (("train", "--learner", "logistic", "--engine", "flink"), "there is no engine 'flink'"),
         (("release", "--method", "logistic"), "Use sfumato train --learner logistic"),
         (("plan", "--learner", "logistic", "--method", "dpmix"), "Give one of them"),
     ],

@@ -14,11 +14,11 @@ import pytest
 
 import sfumato
 from sfumato.errors import MissingLibraryError
-from sfumato.lab import boosted_trees as module
 from sfumato.lab.assess.beside import train_and_score
 from sfumato.lab.benchmark.learners import check_learner
-from sfumato.lab.boosted_trees import boosting, need_lightgbm
 from sfumato.lab.demo.population import demo_schema, holdout_population, make_population
+from sfumato.learn import boosted_trees as module
+from sfumato.learn.boosted_trees import boosting, need_lightgbm
 
 COMMANDS = ("demo", "schema", "plan", "release", "sample", "verify", "bench", "account", "data", "study")
 #: Put before a program: what the import of lightgbm does on a machine without libgomp.

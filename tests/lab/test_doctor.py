@@ -159,3 +159,68 @@ def test_on_the_command_line(tmp_path, monkeypatch):
     assert "no column in common" in refused.stderr
     with pytest.raises(SourceError, match="cannot be read"):
         examine("real.csv", "missing.csv")
+
+
+def spelled(frame, *, yes="Yes", no="No"):
+    return frame.assign(ill=np.where(frame["ill"], yes, no))
+
+
+@pytest.mark.parametrize("words", [("Yes", "No"), ("true", "false"), ("1", "0"), ("ja", "nein")])
+def test_a_copy_is_known_however_yes_and_no_are_spelled(words):
+    yes, no = words
+    leaked = spelled(with_copies(0.05), yes=yes, no=no)
+    assert "copied rows" in alarms(leaked)
+    assert not alarms(spelled(FRESH, yes=yes, no=no))
+
+
+def test_a_copy_is_known_where_numbers_have_blanks():
+    """A blank makes a column of texts in one table, and not in the other."""
+    real, leaked = REAL.copy().astype({"age": object}), with_copies(0.05)
+    real.loc[1_990:, "age"] = " "
+    assert "copied rows" in {finding.check for finding in examine(real, leaked).leaks}
+
+
+def test_a_copy_is_known_by_dates_and_their_texts():
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(2_000) % 900, unit="D")
+    leaked = with_copies(0.05).assign(day=days.strftime("%Y-%m-%d"))
+    assert "copied rows" in {finding.check for finding in examine(REAL.assign(day=days), leaked).leaks}
+
+
+def test_what_shares_no_value_is_not_tested_and_hides_no_copy():
+    """Words of another language: the rest of the row still tells."""
+    found = examine(REAL, with_copies(0.05).assign(ward=lambda rows: "ward " + rows["ward"]))
+    assert found.columns_not_tested == ("ward",)
+    assert next(finding.check for finding in found.findings if finding.verdict == "not tested") == "spelling"
+    assert "copied rows" in {finding.check for finding in found.leaks}
+    with pytest.raises(SourceError, match="no column of the tables shares a value"):
+        examine(REAL[["ward"]], REAL[["ward"]].assign(ward="other"))
+
+
+def test_a_schema_says_what_values_mean():
+    """Words that nobody could know to be yes and no."""
+    own = tuple(
+        sf.Column(name="ill", kind="boolean", true_words=("krank",), false_words=("gesund",)) if c.name == "ill" else c
+        for c in SCHEMA.columns
+    )
+    leaked = spelled(with_copies(0.05), yes="krank", no="gesund")
+    assert examine(REAL, leaked).columns_not_tested == ("ill",)
+    found = examine(REAL, leaked, schema=sf.Schema(columns=own))
+    assert found.columns_not_tested == ()
+    assert "copied rows" in {finding.check for finding in found.leaks}
+
+
+def test_the_command_takes_a_schema(tmp_path):
+    (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
+    REAL.to_csv(tmp_path / "real.csv", index=False)
+    spelled(with_copies(0.05)).to_csv(tmp_path / "synthetic.csv", index=False)
+    asked = (
+        "--real",
+        tmp_path / "real.csv",
+        "--synthetic",
+        tmp_path / "synthetic.csv",
+        "--schema",
+        tmp_path / "schema.toml",
+    )
+    done = run("doctor", *asked, "--json")
+    assert done.exit_code == 4
+    assert not answer_of(done)["columns_not_tested"]

@@ -60,6 +60,18 @@ def test_each_fault_is_found_in_its_column(case):
     assert {finding.column for finding in checked.faults} == {column}
 
 
+def test_words_that_a_release_would_not_give_back_are_noted():
+    checked = dry_run(text_table(ill=half("Yes", "No")), PLAIN)
+    (finding,) = checked.findings
+    assert not finding.is_fault
+    assert "No and Yes: a release writes False and True" in finding.what
+    assert finding.remedy == 'To have your words back: true = ["Yes"], false = ["No"].'
+    told = Schema.parse(
+        SCHEMA.replace("rows = 400", f"rows = {N}").replace('"boolean"', '"boolean"\ntrue = ["Yes"]\nfalse = ["No"]')
+    )
+    assert not dry_run(text_table(ill=half("Yes", "No")), told).findings
+
+
 def test_shares_and_examples_are_those_of_the_rows():
     rows = np.where(np.arange(N) < 30, "x" * 80, np.where(np.arange(N) < 130, "?!", "41"))
     (finding,) = dry_run(text_table(age=rows), PLAIN).findings

@@ -19,6 +19,7 @@ from sfumato.learn.dct import cosine_basis
 from sfumato.learn.gabor import Scale, filter_bank
 from sfumato.learn.oriented import n_features, oriented_features, resized
 from sfumato.learn.oriented_loops import magnitudes
+from sfumato.learn.waves import Waves
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.mechanisms.image import drawing
 from sfumato.mechanisms.image.class_rates import rows_with_rates
@@ -425,7 +426,7 @@ def test_large_images_are_released_in_smaller_numbers() -> None:
     fitted = sf.fit(SMALL, data, sf.Budget(1.0, 1e-6))
     assert fitted.model.default_rows <= 1_000
     assert len(fitted.sample("many")) == SMALL.rows == 60
-    assert len(fitted.sample()) == 40
+    assert len(fitted.sample()) == 60  # 16 for each, were there no limit
     assert ThreeAImage().recommended_rows(photos, 4).rows == 2083
     assert ThreeAImage().recommended_rows(schemas.IMAGES, 300).rows == 300_000
 
@@ -462,6 +463,47 @@ def test_loadings_do_not_follow_the_signs_of_eigenvectors(monkeypatch) -> None:
 
     monkeypatch.setattr(np.linalg, "eigh", another_library)
     assert class_covariances(moment[None], np.array([900.0]), stddev=1.0) == pytest.approx(before, abs=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(9, 7), (8, 8, 3), (12, 12, 2)])
+def test_waves_give_pictures_back_and_stand_alone(shape: tuple[int, ...]) -> None:
+    waves, pictures = Waves.of(shape), np.random.default_rng(0).random((6, *shape)).astype(np.float32)
+    found = waves.coefficients(pictures)
+    assert waves.pictures(found.astype(np.float32)).reshape(pictures.shape) == pytest.approx(pictures, abs=1e-4)
+    assert np.array_equal(waves.coefficients(pictures[2:4]), found[2:4])
+    assert np.linalg.norm(found, axis=1) == pytest.approx(np.linalg.norm(pictures.reshape(6, -1), axis=1), rel=1e-4)
+    bands = waves.bands(10)
+    assert len(bands) == len(waves) - 10
+    assert set(bands.tolist()) == set(range(bands.max() + 1))
+
+
+def test_brightness_is_described_more_finely_than_colour() -> None:
+    across = np.indices((32, 32, 3))[2].ravel()[Waves.of((32, 32, 3)).order[:135]]
+    brightness, *colours = np.bincount(across)
+    assert all(2 * one < brightness for one in colours)
+
+
+def test_grey_waves_are_the_cosine_basis() -> None:
+    pictures = np.random.default_rng(0).random((3, 12, 10)).astype(np.float32)
+    found = Waves.of((12, 10)).coefficients(pictures)[:, :30]
+    assert found == pytest.approx(pictures.reshape(3, -1) @ cosine_basis(12, 10, 30), abs=1e-5)
+
+
+def test_textures_are_drawn_as_strong_as_they_were_measured() -> None:
+    schema = replace(COLOUR, columns=(replace(COLOUR["image"], shape=(16, 16, 3)), COLOUR["label"]))
+    strengths = np.array([[0.02], [0.1], [0.3]], dtype=np.float32) * np.ones((1, 16 * 16 * 3 - 4), dtype=np.float32)
+    density = {
+        "class_counts": np.ones(3),
+        "means": np.tile([8.0, 0.0, 0.0, 0.0], (3, 1)),
+        "centres": np.zeros((3, 1, 4)),
+        "weights": np.ones((3, 1)),
+        "loadings": np.zeros((3, 4, 4), dtype=np.float32),
+        "texture": strengths,
+    }
+    images, label = drawing.draw_images(density, schema, 300, rng=np.random.default_rng(0))
+    spread = [float(images[label == c].std()) for c in range(2)]
+    assert spread == pytest.approx([0.02, 0.1], rel=0.1)
+    assert drawing.most_contrast(density) < drawing.most_contrast({})
 
 
 def test_the_basis_is_orthonormal_and_low_frequencies_come_first() -> None:

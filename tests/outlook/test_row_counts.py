@@ -114,6 +114,15 @@ def test_the_plan_without_a_declaration_and_of_fixed_rows() -> None:
     assert planned_rows(ThreeAImage(), schemas.IMAGES).many.rows == 300_000
 
 
+def test_pictures_are_more_than_declared_and_the_plan_says_so() -> None:
+    planned = sf.plan("auto", replace(schemas.IMAGES, rows=300), BUDGET)
+    assert planned.to_json()["rows"] == {"default": 4_800, "many": 300_000, "held": None}
+    assert "4,800, more than the 300 declared: a student" in " ".join(str(planned).split())
+    assert planned_rows(ThreeAImage(), replace(schemas.IMAGES, rows=10**6)).default == 10**6
+    no_target = replace(schemas.IMAGES, columns=schemas.IMAGES.columns[:1], target=None, rows=300)
+    assert planned_rows(ThreeAImage(), no_target).default == 300
+
+
 def test_a_mechanism_of_fixed_rows_releases_them_all() -> None:
     made = fitted(DPMix(mixtures=30, degree=20))
     assert len(made.sample()) == len(made.sample("many")) == 30

@@ -3,17 +3,25 @@
 import multiprocessing
 import os
 import signal
+import sys
+import traceback
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
 import pandas as pd
 import pytest
-from test_engines import COLUMNS, KINDS, measured, rows_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_engines import COLUMNS, KINDS, measured, numbers, one_sum, rows_of
 
 import sfumato as sf
 from sfumato import Column, Schema, Sensitive
-from sfumato.errors import EngineError, SourceError
+from sfumato.errors import EngineError, SfumatoError, SourceError
+from sfumato.private.engines import dask as dask_engine
 from sfumato.private.engines.choose import engine_of
 from sfumato.private.engines.dask import Dask
 from sfumato.private.engines.here import HERE
@@ -28,6 +36,18 @@ from sfumato.public.plan.step import Step
 pytestmark = pytest.mark.slow
 dd = pytest.importorskip("dask.dataframe", reason="needs Dask: pip install 'sfumato[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'sfumato[dask]'")
+
+
+@pytest.fixture(scope="module")
+def threads():
+    """A cluster within this process: its workers and the driver share one silence."""
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as made,
+    ):
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +73,19 @@ def test_the_answers_are_those_of_one_process(kind, lies, client, tmp_path: Path
     for at, start in enumerate(range(0, 2500, 900)):
         pd.DataFrame({n: v[start : start + 900] for n, v in raw.items()}).to_parquet(tmp_path / f"{at}.parquet")
     assert measured(engine_of(client), data, unit=unit, rows=rows) == measured(HERE, raw, unit=unit, rows=rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(n=st.integers(4, 60), cuts=st.lists(st.integers(0, 60), max_size=4))
+def test_however_a_frame_is_cut_the_answers_are_the_same(kind, n, cuts, threads) -> None:
+    """Some partitions are empty, and some have one row."""
+    raw, rows = pd.DataFrame(rows_of(n)), n if kind == "replaced" else None
+    ends = [0, *sorted(min(cut, n) for cut in cuts), n]
+    frame = dd.from_map(lambda bounds: raw.iloc[slice(*bounds)], list(pairwise(ends)), meta=raw.iloc[:0])
+    whole = measured(HERE, raw, unit=KINDS[kind], rows=rows)
+    frame = rows_of(n) if rows else frame  # the order of a frame is not known to stay when a row is replaced
+    assert measured(Dask(client=threads), frame, unit=KINDS[kind], rows=rows) == whole
 
 
 def dies_once(marker: str, driver: int, batch):
@@ -111,9 +144,26 @@ def test_empty_partitions_and_many_tiny_ones(client) -> None:
     assert measured(Dask(client=client), dd.concat([empty, tiny.repartition(npartitions=2)])) == whole
 
 
-def test_one_that_is_made_here_ends_with_the_release() -> None:
+def test_one_that_is_made_here_ends_with_the_release_shows_no_page_and_lets_nobody_else_in(monkeypatch) -> None:
+    """Otherwise anybody on this machine could read how many rows there are, and the rows themselves."""
     raw, before = rows_of(600), {process.name for process in multiprocessing.active_children()}
+    looked = []
+
+    def looked_at(address, real=dask_engine._connected):
+        client, made = real(address)
+        sockets = made.scheduler.http_server._sockets.values()
+        (place,) = {"http://{}:{}".format(*socket.getsockname()[:2]) for socket in sockets}
+        for page in ("/status", "/info/main/workers.html", "/json/counts.json", "/metrics", "/health"):
+            with pytest.raises(HTTPError, match="404"):
+                urlopen(place + page, timeout=10)
+        with pytest.raises((OSError, TimeoutError)):
+            distributed.Client(made.scheduler_address.replace("tls://", "tcp://"), timeout=2, set_as_default=False)
+        looked.append(made)
+        return client, made
+
+    monkeypatch.setattr(dask_engine, "_connected", looked_at)
     assert measured(Dask(), raw) == measured(HERE, raw)
+    assert len(looked) == 1
     assert not {process.name for process in multiprocessing.active_children()} - before
 
 
@@ -127,6 +177,38 @@ def test_a_frame_without_a_column_of_the_schema_is_a_sentence() -> None:
         Sensitive.read(frame_of({"x": np.zeros(3)}, partitions=1), Schema(columns=COLUMNS))
 
 
+def test_without_dask_the_extra_is_named(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(EngineError, match=r"pip install 'sfumato\[dask\]'"):
+        measured(engine_of("dask"), rows_of(10))
+
+
+def fails_over_a_row(partition):
+    raise ValueError(f"a row holds {partition['x'].tolist()} and 0.55512")
+
+
+@pytest.mark.parametrize("where", ["cluster", "here"])
+def test_a_step_of_the_frame_that_fails_over_a_row_is_not_quoted(where, client, capfd) -> None:
+    """Dask itself raises what the step raised, and logs it on the worker: that step is whoever's frame it is."""
+    frame = frame_of(rows_of(50), partitions=2).map_partitions(fails_over_a_row, meta=pd.DataFrame(rows_of(1)))
+    view = one_sum(engine_of(client) if where == "cluster" else HERE, frame)
+    with pytest.raises(SfumatoError, match=r"withheld.* len\(frame\)") as caught:
+        view.noisy_sum("sum", numbers)
+    view.close()
+    assert "5551" not in "".join(traceback.format_exception(caught.value)) + "".join(capfd.readouterr())
+    assert caught.value.__context__ is None
+
+
+class Leaves(BaseException):
+    """What no `except Exception` catches."""
+
+
+def leaves(driver: int, batch):
+    if os.getpid() != driver:
+        raise Leaves(f"0.987654321 {batch['x'].tolist()}")
+    return {"x": batch["x"]}
+
+
 def says_a_value(driver: int, batch):
     if os.getpid() != driver:
         print("0.987654321")
@@ -134,7 +216,8 @@ def says_a_value(driver: int, batch):
     return {"x": batch["x"]}
 
 
-def test_what_goes_wrong_on_a_worker_names_no_row(client, capfd) -> None:
+@pytest.mark.parametrize("says", [says_a_value, leaves])
+def test_what_goes_wrong_on_a_worker_names_no_row(says, client, capfd) -> None:
     schema = Schema(columns=COLUMNS)
     step = Step(name="sum", blocks=(Dense(name="x", width=1, l2_bound=1.0),))
     plan = make_plan((step,), budget=Budget(50.0, 1e-6), unit=PrivacyUnit(), rows=None)
@@ -146,6 +229,6 @@ def test_what_goes_wrong_on_a_worker_names_no_row(client, capfd) -> None:
         engine=Dask(client=client),
     )
     with pytest.raises(EngineError, match="withheld") as caught:
-        view.noisy_sum("sum", partial(says_a_value, os.getpid()))
+        view.noisy_sum("sum", partial(says, os.getpid()))
     said = repr(caught.getrepr()) + str(client.get_worker_logs()) + "".join(capfd.readouterr())
     assert "987654" not in said

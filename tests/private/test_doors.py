@@ -113,6 +113,43 @@ def test_each_code_of_a_row_counts_once_in_whatever_order(rows: list[list[int]])
         assert sorted(codes[codes >= 0].tolist()) == sorted({code for code in row if 0 <= code < 9})
 
 
+def test_more_rows_than_sums_can_hold_are_refused_by_what_is_declared() -> None:
+    steps, plan = (
+        (Step(name="sum", blocks=(Hot(name="b", width=5),)),),
+        {"budget": Budget(1.0, 1e-12), "unit": PrivacyUnit()},
+    )
+    make_plan(steps, **plan, rows=2**34 - 1)
+    with pytest.raises(PlanError, match=r"rows = 17179869184: .* fewer than 17179869184"):
+        make_plan(steps, **plan, rows=2**34)
+
+
+def test_a_sum_that_passes_64_bits_is_the_exact_one_modulo_these() -> None:
+    """So that data with more rows than are declared are as private as others."""
+    block = Hot(name="b", width=2)
+    private_sum = np.array([2**63 - 1, 7])
+    add_codes(private_sum, np.array([[0]]), np.array([5]))
+    noisy = Primitives(NoiseSource(research_seed=3)).noisy(private_sum, step="s", block=block.name)
+    noise = Primitives(NoiseSource(research_seed=3)).noisy(np.zeros(2, dtype=np.int64), step="s", block=block.name)
+    assert [int(n) % 2**64 for n in noisy] == [(2**63 + 4 + int(noise[0])) % 2**64, (7 + int(noise[1])) % 2**64]
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64", "uint8", "uint64"])
+@given(st.lists(st.lists(st.integers(0, 10), min_size=3, max_size=3, unique=True).map(sorted), max_size=4), st.data())
+def test_codes_of_whole_types_that_rise_are_those_of_the_longer_way(kind: str, rows: list[list[int]], data) -> None:
+    """They are not copied: what a row counts for must not show it, nor whether others beside it rise."""
+    if data.draw(st.booleans()):
+        least = -2 if kind.startswith("i") else 0
+        rows = [*rows, data.draw(st.lists(st.integers(least, 10), min_size=3, max_size=3))]
+    values, block = np.array(rows, dtype=kind).reshape(-1, 3), Hot(name="b", width=9, n_hot=3)
+    counted, n_codes = distinct_codes(values, block=block)
+    expected, private_sum = np.zeros(9, dtype=np.int64), np.zeros(11, dtype=np.int64)
+    for row in rows:
+        expected[[code for code in set(row) if 0 <= code < 9]] += 5
+    add_codes(private_sum, counted, np.full(len(rows), 5))
+    assert private_sum.tolist() == [*expected, 0, 0]
+    assert n_codes.tolist() == [len({code for code in row if 0 <= code < 9}) for row in rows]
+
+
 _ODD_CODES = st.sampled_from([math.nan, math.inf, -math.inf, -1.0, -0.5, 0.5, 1.9, 2.0, 8.999, 9.0, 1e300])
 _RISING = st.lists(st.integers(0, 8), max_size=5, unique=True).map(sorted)
 

@@ -1,12 +1,15 @@
 """Whatever an engine does with the rows, the doors' sums are the same to the last bit, or there is a sentence and no sum."""
 
+import logging
 import os
 import pickle
 import signal
 import threading
+import time
 import warnings
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +21,10 @@ from sfumato import Column, Schema, Sensitive
 from sfumato.errors import ContractError, EngineError, SourceError
 from sfumato.private.engines import cluster, local, part, worker
 from sfumato.private.engines.choose import engine_of
+from sfumato.private.engines.dask import Dask
 from sfumato.private.engines.here import HERE
 from sfumato.private.engines.local import Local, LocalRows
+from sfumato.private.engines.spark import Spark
 from sfumato.private.engines.task import Task
 from sfumato.private.intake import sensitive
 from sfumato.private.intake.tables import ArraySource
@@ -31,7 +36,7 @@ from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.plan.block import Choice, Dense, Hot, Outer
 from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.plan import make_plan
-from sfumato.public.plan.step import KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
+from sfumato.public.plan.step import EachRow, KnownPartition, Poisson, SecretBins, Step, WithoutReplacement
 
 COLUMNS = (
     Column(name="x", kind="numeric", bounds=(-1, 1)),
@@ -239,20 +244,55 @@ def test_processes_give_the_same_answers(kind, monkeypatch) -> None:
     monkeypatch.setattr(local, "_PART", 1)
     raw, unit = rows_of(5000), KINDS[kind]
     rows = 5000 if kind == "replaced" else None
-    started = []
-    monkeypatch.setattr(local, "_Process", _noted(local._Process, started))
+    started = noted(monkeypatch)
     whole = measured(HERE, raw, unit=unit, rows=rows)
     assert measured(Local(2), raw, unit=unit, rows=rows) == whole
-    assert len(started) == 2
-    assert all(process._process.poll() is not None for process in started), "all of them have ended"
+    assert len(started) == 1, "this process is the other one"
+    assert all(process.program.poll() is not None for process in started), "all of them have ended"
 
 
-def _noted(kind, made):
-    def make():
-        made.append(kind())
-        return made[-1]
+def noted(monkeypatch):
+    """The processes that are started from now on."""
+    made, real = [], local.started
 
-    return make
+    def start(n_processes):
+        made.extend(real(n_processes))
+        return made[-n_processes:]
+
+    monkeypatch.setattr(local, "started", start)
+    return made
+
+
+def children_of(program):
+    return Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not worker.DIVIDES, reason="elsewhere each worker is a program of its own")
+@pytest.mark.parametrize("killed", [False, True])
+def test_one_program_divides_and_leaves_nobody_behind(killed, monkeypatch) -> None:
+    monkeypatch.setattr(local, "_MANY_CELLS", 300)
+    monkeypatch.setattr(local, "_PART", 1)
+    raw, started, seen, real = rows_of(5000), noted(monkeypatch), set(), local.LocalRows._ask
+
+    def look_then_ask(self, name, *arguments):
+        while len(children_of(started[0].program)) < 3:
+            time.sleep(0.05)
+        seen.update(children_of(started[0].program))
+        assert len(os.listdir(f"/proc/{started[0].program.pid}/task")) == 1, "who divides has no threads"
+        if killed:
+            os.kill(int(min(seen)), signal.SIGKILL)
+        return real(self, name, *arguments)
+
+    monkeypatch.setattr(local.LocalRows, "_ask", look_then_ask)
+    if killed:
+        with pytest.raises(EngineError, match="nothing is released"):
+            measured(Local(4), raw)
+    else:
+        assert measured(Local(4), raw) == measured(HERE, raw)
+    assert len({process.program.pid for process in started}) == 1
+    assert len(seen) == 3
+    assert not any(Path(f"/proc/{pid}").exists() for pid in (started[0].program.pid, *seen))
 
 
 def test_the_sum_of_neighbours_differs_by_one_row_wherever_it_lands() -> None:
@@ -272,14 +312,27 @@ def test_the_sum_of_neighbours_differs_by_one_row_wherever_it_lands() -> None:
     assert moved[1] == moved.max() >= unit
 
 
-def sums_of(engine, data):
+@settings(max_examples=2, deadline=None)
+@given(places=st.lists(st.integers(0, 1500), min_size=1, max_size=3), cuts=st.lists(st.integers(0, 1505), max_size=5))
+def test_a_person_more_moves_the_sums_by_what_it_gives_alone(places, cuts) -> None:
+    """Wherever its rows lie, in whichever parts, before or behind all others; nobody has more rows than are kept."""
+    raw = {**rows_of(1500), "who": np.arange(1500) % 500}
+    alone = {"x": np.linspace(0.5, 1, len(places)), "c": np.full(len(places), "b"), "who": 10**6}
+    more = {name: np.insert(v, places, alone[name]) for name, v in raw.items()}
+    only = {name: np.broadcast_to(alone[name], len(places)) for name in raw}
+    before, after = (sums_of(Parts(), cut(data, cuts, unit=PERSON), unit=PERSON) for data in (raw, more))
+    moved = after - before
+    np.testing.assert_array_equal(moved, sums_of(HERE, only, unit=PERSON))
+    assert np.count_nonzero(moved) == 2
+
+
+def sums_of(engine, data, *, unit=None):
     """The sums themselves: what the door would add noise to."""
-    schema = Schema(columns=COLUMNS)
-    steps = (
-        Step(name="sum", blocks=(Hot(name="c", width=3, share=0.5), Dense(name="x", width=1, l2_bound=1.0, share=0.5))),
-    )
+    schema = Schema(columns=COLUMNS, unit=unit or PrivacyUnit())
+    blocks = (Hot(name="c", width=3, share=0.5), Dense(name="x", width=1, l2_bound=1.0, share=0.5))
+    steps = (Step(name="sum", blocks=blocks, person_bound=1.5 if unit else None),)
     plan = make_plan(steps, budget=Budget(1.0, 1e-6), unit=schema.unit, rows=None)
-    private = data if isinstance(data, Sensitive) else Sensitive.read(data, schema)
+    private = sensitive.with_key(data if isinstance(data, Sensitive) else Sensitive.read(data, schema), bytes(32))
     rows = engine.open(private, schema=schema, plan=plan, primitives=Primitives(NoiseSource(research_seed=1)))
     row_map = rows.row_map(everything)
     found = rows.reduced(Task(steps[0], plan, everything, row_map.rows, row_map.digest, b""), row_map)
@@ -404,12 +457,11 @@ def test_a_worker_that_fails_says_nothing_of_the_rows() -> None:
 def test_a_process_that_is_killed_ends_the_release(monkeypatch) -> None:
     monkeypatch.setattr(local, "_MANY_CELLS", 300)
     monkeypatch.setattr(local, "_PART", 1)
-    started = []
-    monkeypatch.setattr(local, "_Process", _noted(local._Process, started))
+    started = noted(monkeypatch)
     real = LocalRows._ask
 
     def kill_then_ask(self, name, *arguments):
-        os.kill(started[0]._process.pid, signal.SIGKILL)
+        os.kill(started[0].program.pid, signal.SIGKILL)
         return real(self, name, *arguments)
 
     monkeypatch.setattr(LocalRows, "_ask", kill_then_ask)
@@ -459,6 +511,71 @@ def one_sum(engine, data, *, uses=2):
     )
     private = data if isinstance(data, Sensitive) else Sensitive.read(data, schema)
     return View(private, plan=plan, primitives=Primitives(NoiseSource(research_seed=1)), schema=schema, engine=engine)
+
+
+class Gossip:
+    """A map that says at a later time what it has seen: on an output, in a warning, in a log."""
+
+    def __init__(self) -> None:
+        self._seen = set()
+
+    def __call__(self, batch):
+        seen = "0.987654321" if 0.987654321 in self._seen else ""
+        print(seen)
+        os.write(2, seen.encode())
+        warnings.warn(f"seen: {seen}", stacklevel=1)
+        logging.getLogger("gossip").critical("seen: %s", seen)
+        self._seen.update(batch["x"].tolist())
+        return {"x": batch["x"]}
+
+
+def test_a_map_says_nothing_when_it_is_tried_again_either(capfd, caplog) -> None:
+    """Public rows are all that it is tried on, but it may have seen others before."""
+    view = one_sum(HERE, {name: np.append(v, {"x": 0.987654321}.get(name, "0")) for name, v in rows_of(20).items()})
+    gossip = Gossip()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            view.noisy_sum("sum", gossip)
+    assert "987" in repr(gossip._seen), "it has something to tell"
+    assert not said
+    assert "seen" not in caplog.text
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("engine", [Dask(), Spark()], ids=["dask", "spark"])
+def test_doors_that_need_one_place_say_so(engine) -> None:
+    """And start no cluster: neither needs to be installed."""
+    schema = Schema(columns=COLUMNS, unit=PrivacyUnit(relation="replace_one"), rows=30)
+    step = Step(name="reports", blocks=(X,), sampling=EachRow(), mixtures=30)
+    plan = make_plan((step,), budget=Budget(5.0, 1e-6), unit=schema.unit, rows=30)
+    private = Sensitive.read(rows_of(30), schema)
+    view = View(private, plan=plan, primitives=Primitives(NoiseSource()), schema=schema, engine=engine)
+    with pytest.warns(UserWarning, match="needs all rows in one place"):
+        view.noisy_reports("reports", numbers)
+
+
+def test_gradients_on_a_cluster_say_once_that_they_need_one_place() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    schema = Schema(columns=COLUMNS)
+    step = Step(name="g", blocks=(Dense(name="g", width=1, l2_bound=1.0),), sampling=Poisson(0.5), uses=2)
+    plan = make_plan((step,), budget=Budget(5.0, 1e-6), unit=schema.unit, rows=None)
+    found = []
+    for engine in (Parts(), HERE):
+        private = Sensitive.read(rows_of(30), schema)
+        primitives = Primitives(NoiseSource(research_seed=1))
+        view = View(private, plan=plan, primitives=primitives, schema=schema, engine=engine)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                view.noisy_gradients("g", _loss, {"w": torch.ones(1)}, device="cpu")
+        found.append(({n: v.tolist() for n, v in view.answers.integers.items()}, len(said)))
+    assert found[0][0] == found[1][0]
+    assert [n for _, n in found] == [1, 0]
+
+
+def _loss(parameters, example):
+    return (parameters["w"] * example["x"]).sum()
 
 
 class FailsOnce(ArraySource):
@@ -575,8 +692,8 @@ def test_a_seeded_release_of_persons_repeats() -> None:
 
 def test_a_worker_answers_at_the_next_question_what_went_wrong() -> None:
     asked = pickle.dumps(("begin", (Schema(columns=COLUMNS), 1 << 20)))
-    (kind, _), made = worker._answer(None, asked)
+    (kind, _), made = worker.answered(None, asked)
     assert kind == worker.DONE
     assert isinstance(made, worker.Worker)
-    assert worker._answer(made, b"no pickle")[0][0] == worker.UNREADABLE
-    assert worker._answer(made, pickle.dumps(("keep", (3,))))[0][0] == worker.FAILED
+    assert worker.answered(made, b"no pickle")[0][0] == worker.UNREADABLE
+    assert worker.answered(made, pickle.dumps(("keep", (3,))))[0][0] == worker.FAILED

@@ -23,6 +23,13 @@ HEADERS = [
     "pixel0,pixel1,pixel2,label",
     "income_2020,income_2021,region",
     "carat,cut,color,clarity,depth,table,price,x,y,z",
+    "instant,dteday,season,yr,mnth,hr,holiday,weekday,workingday,weathersit,temp,atemp,hum,windspeed,casual,registered,cnt",
+    "fixed acidity,volatile acidity,citric acid,residual sugar,chlorides,density,pH,sulphates,alcohol,quality",
+    "class,cap-shape,cap-surface,cap-color,bruises,odor,gill-attachment",
+    "tenure_group,phone_lines,online_backup,TechSupport,streaming_tv,churn",
+    "SeniorCitizen,Dependents,PaperlessBilling,MonthlyCharges,TotalCharges,Churn",
+    "MedInc,HouseAge,AveRooms,AveBedrms,AveOccup,Lat",
+    "chlorides,free_sulfur_dioxide,total_sulfur_dioxide,volatile_acidity,citric_acid,quality",
     "name",
 ]
 ROWS = {
@@ -41,6 +48,10 @@ ROWS = {
     "a sentence": "She came back on Monday; no fever,rome,anna",
     "codes": "E11.9,I10,J45.0",
     "a telephone number": "tel 0301234567,anna,rome",
+    "words joined by marks": "self-emp,some-college,never-married,exec-managerial",
+    "two joined words": "self_emp,some_college,never_married",
+    "joined words among others": "never_married,berlin,anna,white,male",
+    "joined words and names": "never_married,Van der Berg,self_emp,some_college",
     "one usual word among others": "education,berlin,divorced,white",
 }
 

@@ -200,12 +200,13 @@ def test_a_server_that_goes_away() -> None:
         pytest.skip("no PostgreSQL is installed here: its tests are skipped")
     with running(bin) as (url, stop):
         with dbapi.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
-            cursor.execute("create table visits as select 1.0 as x, 'north' as ward")
-        data = sf.Sensitive.read(sf.Query(url, table="visits"), SCHEMA)
-        assert len(rows_of(data)) == 1
-        stop()
+            cursor.execute("create table visits as select x, repeat('n', 500) as ward from generate_series(1, 60000) x")
+        data = sf.Sensitive.read(sf.Query(url, table="visits", order_by="x"), SCHEMA)
+        batches = open_batches(data, rows=1000)
+        assert len(next(batches)["x"]) == 1000
+        stop()  # with most of the rows still on their way
         with pytest.raises(SourceError, match="did not give all rows") as gone:
-            rows_of(data)
+            list(batches)
         with pytest.raises(SourceError, match="cannot be reached") as nobody:
             sf.Sensitive.read(sf.Query(url, table="visits"), SCHEMA)
     for refusal in (gone.value, nobody.value):

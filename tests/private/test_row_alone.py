@@ -213,7 +213,14 @@ def test_rounding_that_follows_the_place_is_met_by_smaller_batches() -> None:
     assert np.unique(values["n"]).size == 1
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyError, MemoryError, SystemExit, RecursionError, StopIteration])
+class Leaves(BaseException):
+    """What no `except Exception` catches."""
+
+
+ERRORS = [ValueError, KeyError, MemoryError, SystemExit, RecursionError, StopIteration, GeneratorExit, Leaves]
+
+
+@pytest.mark.parametrize("error", ERRORS)
 def test_a_row_over_which_a_map_stumbles_counts_as_nothing_and_no_other_with_it(error) -> None:
     def fussy(batch):
         if (batch["x"] == 0.625).any():
@@ -226,6 +233,20 @@ def test_a_row_over_which_a_map_stumbles_counts_as_nothing_and_no_other_with_it(
     counts = view.noisy_sum("count", fussy)["n"].values
     good = values[values != 0.625]
     assert counts.tolist() == [(good <= 0.5).sum(), (good > 0.5).sum()]
+
+
+def test_an_interrupt_ends_the_release_and_holds_nothing_of_a_row() -> None:
+    def stops(batch):
+        if (batch["x"] == 0.625).any():
+            raise KeyboardInterrupt("0.625") from ValueError("0.625")
+        return {"n": batch["x"] > 0.5}
+
+    view = open_view(NUMBER, {"x": np.array([0.1, 0.625])}, COUNT)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        view.noisy_sum("count", stops)
+    assert not caught.value.args
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
 
 
 def test_a_shape_or_type_that_follows_a_value_counts_as_nothing() -> None:

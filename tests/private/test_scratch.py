@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from test_engines import HERE, PERSON, measured, rows_of
 
 from sfumato.errors import SourceError
+from sfumato.private.rows import batches
 from sfumato.private.rows.room import Room
 from sfumato.private.rows.scratch import Scratch
 
@@ -98,3 +99,26 @@ def test_the_doors_answer_the_same_from_scratch(unit, monkeypatch) -> None:
     whole = measured(HERE, raw, unit=unit)
     monkeypatch.setattr("sfumato.private.rows.room.MOST_BYTES", 4000)
     assert measured(HERE, raw, unit=unit) == whole
+
+
+def test_a_column_that_takes_the_place_of_another_has_its_room() -> None:
+    room, column = Room(most_bytes=300), np.zeros(100, dtype=np.uint8)
+    kept = room.keep({"x": column, "prepared": column})
+    for _ in range(9):
+        kept = room.joined(kept, "prepared", column)
+    assert all(isinstance(place, np.ndarray) for place in kept.places.values())
+    assert not isinstance(room.joined(kept, "more", np.zeros(101, dtype=np.uint8)).places["more"], np.ndarray)
+
+
+@given(
+    arrays(
+        np.float32,
+        st.tuples(st.integers(1, 5), st.integers(1, 3)),
+        elements=st.floats(width=32) | st.integers(0, 70_000),
+    )
+)
+def test_prepared_columns_come_back_to_the_last_bit(values) -> None:
+    small = batches._in_few_bits(values)
+    assert np.array_equal(small.astype(np.float32).view(np.uint32), values.view(np.uint32))
+    is_whole = not np.signbit(values).any() and (values == np.trunc(values)).all() and values.max() < 2**16
+    assert small.itemsize <= 2 if is_whole else small.dtype == np.float32

@@ -124,7 +124,29 @@ def test_what_c_keeps_back_is_thrown_away_too(capfd):
     assert logging.getLogger("PIL").isEnabledFor(logging.CRITICAL)
 
 
-def test_threads_take_turns_and_an_error_ends_the_silence(capfd):
+def test_threads_share_one_silence_and_the_last_one_ends_it(capfd):
+    """A driver that waited for silence, and a worker in the same process that waited for the driver, would wait forever."""
+    began, may_end = threading.Event(), threading.Event()
+
+    def work():
+        with silence():
+            began.set()
+            may_end.wait(10)
+            os.write(2, b"secret")
+
+    thread = threading.Thread(target=work)
+    with silence():
+        thread.start()
+        assert began.wait(10), "it need not wait for the other one"
+        os.write(1, b"secret")
+    os.write(1, b"secret")  # the other one still wants it
+    may_end.set()
+    thread.join()
+    os.write(1, b"after")
+    assert capfd.readouterr() == ("after", "")
+
+
+def test_threads_and_errors_end_the_silence(capfd):
     def work():
         for _ in range(50):
             try:

@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,6 +37,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="there is no Java: Spark's tests are skipped"),
 ]
 
+ALONE = Path(travelling.__file__).with_name("spark_alone.py")
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 N_ROWS = 3000
@@ -142,6 +145,13 @@ def test_many_tiny_partitions_become_a_few_tasks(session, is_cached) -> None:
     data.unpersist()
 
 
+def test_ten_thousand_partitions_most_of_them_empty(session) -> None:
+    data = session.range(0, 3000, 1, 10_000).selectExpr("id % 7 / 4 x", "'a' c", "'true' y")
+    here = pd.DataFrame({"x": np.arange(3000) % 7 / 4, "c": "a", "y": "true"})
+    assert data.rdd.getNumPartitions() == 10_000
+    assert_same(measured(data, engine_of(session), steps=EVERYONE), measured(here, HERE, steps=EVERYONE))
+
+
 def test_a_spark_frame_is_read_by_one_process_too_whatever_its_columns_are_called(session) -> None:
     names = {"x": "a.b", "c": "A", "y": "a", "who": "`"}
     columns = tuple(replace(column, name=names[column.name]) for column in travelling.COLUMNS)
@@ -233,6 +243,26 @@ def test_a_session_that_is_open_is_used_and_not_stopped(session) -> None:
         view_of(table(), engine_of("spark:local[3]"))
     assert session.conf.get("spark.ui.enabled") == "false"
     assert session.conf.get("spark.io.encryption.enabled") == "true"
+
+
+@pytest.mark.parametrize("what", ["executor", "own"])
+def test_in_a_process_of_its_own(what, tmp_path) -> None:
+    """An executor is killed with tasks in flight, under a log of events; and a session that the engine makes ends with it."""
+    environment = {**os.environ, "PYTHONPATH": str(ALONE.parent), "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(
+        [sys.executable, str(ALONE), what, str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    assert b"3.12345" not in done.stdout + done.stderr
+
+
+def test_a_frame_without_a_column_of_the_schema_is_a_sentence(session) -> None:
+    with pytest.raises(SourceError, match="no column for 'c' of the schema"):
+        view_of(frame(session).drop("c"), engine_of(session))
 
 
 # What is said where there is no Spark to speak of: no session is needed.

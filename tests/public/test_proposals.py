@@ -11,7 +11,7 @@ from sfumato.cli import app
 from sfumato.private.intake.drafts import draft_schema
 from sfumato.public.schema.proposals import propose
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.spelling import words_of
+from sfumato.public.spelling import words_of
 
 GUESSES = {
     "age": ("integer", "[0, 110]"),

@@ -18,7 +18,7 @@ from sfumato.public.plan.probe import random_batch
 from sfumato.public.schema.column import plain_word
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.one_of import is_yes_or_no
-from sfumato.public.schema.spelling import hidden_character
+from sfumato.public.spelling import hidden_character
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=12)
 column_names = names.filter(lambda name: not hidden_character(name))
@@ -214,6 +214,8 @@ def test_words_for_true_and_false_are_read_and_change_no_other_digest() -> None:
     assert told["a"].true_words == ("Y", "ja", "1")
     assert told["a"].false_words == ("N", "false")
     assert told.digest() != plain.digest()
+    assert list(told["a"].decode(np.array([0, 1]))) == ["N", "Y"]
+    assert list(plain["a"].decode(np.array([0, 1]))) == [False, True]
     assert set(plain.to_json()["columns"][0]) == {"name", "kind", "missing", "categories"}
     assert plain.digest() == "f51cbd34f22670d9f5ef81d31bf5be236757d633fece64cadabaf202fcc56504"
     with pytest.raises(SchemaError, match="tuple of texts"):

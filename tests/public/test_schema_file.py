@@ -11,7 +11,7 @@ from sfumato.errors import SchemaError
 from sfumato.public.schema.faults import lines_of
 from sfumato.public.schema.following import followed
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.spelling import did_you_mean
+from sfumato.public.spelling import did_you_mean
 
 FAULTY = """\
 [dataset]

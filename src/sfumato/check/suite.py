@@ -27,6 +27,7 @@ CHECKS: tuple[Check, ...] = (
     Check("steps are public and settled", plan.steps_are_public),
     Check("spending stays within the plan", plan.spends_within_plan),
     Check("a step used too often is refused", plan.overuse_is_refused),
+    Check("a ledger is charged with the whole plan before a row is read", plan.charged_before_reading),
     Check("maps act on each row alone", interference.maps_act_on_each_row_alone),
     Check("what comes out follows from the doors' answers", interference.answers_tell_all),
     Check("neighbouring data cannot be told apart by anything else", interference.neighbours_cannot_be_told_apart),

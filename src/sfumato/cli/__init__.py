@@ -1,30 +1,59 @@
 """The command line: one command for each thing that a person may want to do."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 from typer.main import get_command
 
 from sfumato import __version__
-from sfumato.cli.commands.account_command import account
-from sfumato.cli.commands.assess_command import assess
-from sfumato.cli.commands.audit_command import audit
-from sfumato.cli.commands.bench_command import bench
-from sfumato.cli.commands.demo_command import demo
-from sfumato.cli.commands.doctor_command import doctor
-from sfumato.cli.commands.keys_command import keys, verify
-from sfumato.cli.commands.methods_command import data, methods
-from sfumato.cli.commands.release_command import release, train
-from sfumato.cli.commands.sample_command import predict, sample
-from sfumato.cli.commands.schema_command import check, plan, schema
-from sfumato.cli.commands.study_command import study
-from sfumato.cli.refusals import EXIT_CODES, refusing, stop_cleanly, withhold_details
+from sfumato.cli.listing import Listed, Listing
+from sfumato.cli.refusals import EXIT_CODES, stop_cleanly, withhold_details
 
 __all__ = ["app", "main"]
 
+_COMMANDS = {
+    "demo": Listed("demo_command", "sfumato demo --out demo-release"),
+    "schema": Listed("schema_command", "sfumato schema patients.csv > schema.toml"),
+    "check": Listed("schema_command", "sfumato check patients.csv --schema schema.toml"),
+    "plan": Listed("schema_command", "sfumato plan schema.toml --epsilon 1"),
+    "release": Listed("release_command", "sfumato release patients.csv --schema schema.toml --epsilon 1 --out release"),
+    "sample": Listed("sample_command", "sfumato sample release -n 100000 --out more.parquet"),
+    "ask": Listed("ask_command", "sfumato ask release 'mean(income) by region where age >= 65'"),
+    "train": Listed(
+        "release_command", "sfumato train patients.csv --schema schema.toml --learner logistic --epsilon 1 --out model"
+    ),
+    "predict": Listed("sample_command", "sfumato predict model new-patients.csv --out predictions.csv"),
+    "methods": Listed("methods_command", "sfumato methods --json"),
+    "verify": Listed("keys_command", "sfumato verify release --signer statistics-office.pub"),
+    "assess": Listed(
+        "assess_command", "sfumato assess release --private patients.csv --test other-patients.csv --out assessment"
+    ),
+    "doctor": Listed(
+        "doctor_command",
+        "sfumato doctor --real patients.csv --synthetic theirs.csv --holdout other-patients.csv --tool synthcity",
+    ),
+    "bench": Listed(
+        "bench_command", "SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5"
+    ),
+    "audit": Listed("audit_command", "sfumato audit dpmix --epsilon 1 --plot trade-off.svg"),
+    "study": Listed("study_command", "SFUMATO_DATA=~/datasets sfumato study dpmix-thesis --quick --out study"),
+    "keys": Listed("keys_command", group="Keys to sign releases with."),
+    "account": Listed("account_command", group="Epsilon of a configuration, by every accountant that applies."),
+    "ledger": Listed("ledger_command", group="What all releases of a dataset cost together, and the policy for them."),
+    "data": Listed("methods_command", group="Benchmark datasets that are known by name."),
+}
+
+
+class _Commands(Listing):
+    listed = _COMMANDS
+
+
 app = typer.Typer(
-    name="sfumato", no_args_is_help=True, pretty_exceptions_enable=False, pretty_exceptions_show_locals=False
+    name="sfumato",
+    cls=_Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
 )
 
 
@@ -41,30 +70,6 @@ def _every_command(
     ] = False,
 ) -> None:
     """Release a private dataset as a differentially private one that models can be trained on."""
-
-
-_EXAMPLES: dict[Callable[..., None], str] = {
-    demo: "sfumato demo --out demo-release",
-    schema: "sfumato schema patients.csv > schema.toml",
-    check: "sfumato check patients.csv --schema schema.toml",
-    plan: "sfumato plan schema.toml --epsilon 1",
-    release: "sfumato release patients.csv --schema schema.toml --epsilon 1 --out release",
-    sample: "sfumato sample release -n 100000 --out more.parquet",
-    train: "sfumato train patients.csv --schema schema.toml --learner logistic --epsilon 1 --out model",
-    predict: "sfumato predict model new-patients.csv --out predictions.csv",
-    methods: "sfumato methods --json",
-    verify: "sfumato verify release --signer statistics-office.pub",
-    assess: "sfumato assess release --private patients.csv --test other-patients.csv --out assessment",
-    doctor: "sfumato doctor --real patients.csv --synthetic theirs.csv --holdout other-patients.csv --tool synthcity",
-    bench: "SFUMATO_DATA=~/datasets sfumato bench adult --epsilon 1 --learner lightgbm --seeds 5",
-    audit: "sfumato audit dpmix --epsilon 1 --plot trade-off.svg",
-    study: "SFUMATO_DATA=~/datasets sfumato study dpmix-thesis --quick --out study",
-}
-for command, example in _EXAMPLES.items():
-    app.command(epilog=f"Example: {example}")(refusing(command))
-app.add_typer(keys, name="keys")
-app.add_typer(account, name="account")
-app.add_typer(data, name="data")
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.outlook.stages import in_words
+from sfumato.outlook.stage_words import in_words
 from sfumato.present.pages import plain
 
 #: Nothing is said of the time that is left before so many seconds have passed, nor if it is less than this.

@@ -15,7 +15,7 @@ from sfumato.private.intake.drafts import Answers, entry_of
 from sfumato.public.schema.column import CODED_KINDS, NUMBER_KINDS, Kind
 from sfumato.public.schema.proposals import Proposal
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.spelling import did_you_mean
+from sfumato.public.spelling import did_you_mean
 
 _KINDS = (*NUMBER_KINDS, *CODED_KINDS)
 _DROP, _DISCOVER, _FILE = "drop", "discover", "file "

@@ -2,13 +2,13 @@
 
 import inspect
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import typer
 from typer.main import get_command
 
 from sfumato.cli import app
+from sfumato.cli.listing import every_command
 from sfumato.cli.refusals import EXIT_CODES
 
 _HEAD = """# The command line
@@ -36,17 +36,9 @@ with the Tab key; `sfumato --show-completion` prints what it would install.
 
 def manual_page() -> str:
     """The page."""
+    pages = [_page(name, command) for name, command in every_command("sfumato", get_command(app))]
     parts = [_HEAD, *(f"| {code} | {what} |\n" for code, what in EXIT_CODES.items()), _SHELL]
-    return "".join([*parts, *_pages("sfumato", get_command(app))])
-
-
-def _pages(name: str, command: Any) -> Iterator[str]:
-    """A command after its name, or each command of a group."""
-    if not hasattr(command, "commands"):
-        yield _page(name, command)
-        return
-    for inner, found in sorted(command.commands.items()):
-        yield from _pages(f"{name} {inner}", found)
+    return "".join([*parts, *pages])
 
 
 def _page(name: str, command: Any) -> str:

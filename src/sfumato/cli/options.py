@@ -80,12 +80,19 @@ Settings = Annotated[
     ),
 ]
 
+ScoreOption = Annotated[
+    bool,
+    typer.Option(
+        "--score",
+        help="Set a tenth of the rows apart, and tell how well a learner of the synthetic rows predicts them. Costs no epsilon.",
+    ),
+]
 RowsOption = Annotated[
     str | None,
     typer.Option(
         "--rows",
         "-n",
-        help="Synthetic rows: a number, or many, as many as are recommended for training. Default: as many as declared.",
+        help="Synthetic rows: a number, or many, as many as are recommended for training. Default: as many as declared; of pictures more.",
         metavar="N|many",
     ),
 ]

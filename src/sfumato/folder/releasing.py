@@ -7,9 +7,12 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from sfumato.errors import DAMAGED, ModelError, ReleaseError
+from sfumato.asking.answer import Answer
+from sfumato.asking.asking import Asker
+from sfumato.errors import ModelError, ReleaseError
 from sfumato.fitted import Fitted
 from sfumato.folder import contents
 from sfumato.folder.disk import NewFolder, whole_folder
@@ -26,6 +29,7 @@ from sfumato.present.model_report import public_model_report
 from sfumato.present.report import public_report
 from sfumato.public.certificate.certificate import NAME, Certificate
 from sfumato.public.certificate.layout import Section, as_html
+from sfumato.public.damaged import DAMAGED
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
@@ -66,6 +70,28 @@ class Release:
             return mechanism.classifier(weights, self.schema, self.certificate.claim.budget)
         except GARBLED as error:
             raise ReleaseError(f"{WEIGHTS} cannot be read ({type(error).__name__}). Get the release again.") from None
+
+    def ask(self, question: str, *, confidence: float = 0.95, of: str | None = None) -> Answer:
+        """Answer a question from the noisy measurements, with an interval: no data needed, no budget spent.
+
+        Args:
+            question: Such as `mean(income) by region where age >= 65`; docs/guide/intervals.md has all kinds.
+            confidence: How often intervals hold the truth.
+            of: `rows` for the private rows themselves, `population` for what they are a sample of. By default counts and sums are
+                those of the rows, and all else is that of the population.
+        """
+        return self._asker.ask(question, confidence=confidence, of=of)
+
+    @cached_property
+    def _asker(self) -> Asker:
+        if self.certificate.rows is None or (table := self.synthetic().table) is None:
+            raise ModelError(f"{self.path} holds no table of rows, so no questions can be asked of it.")
+        if self.schema.tables:
+            raise ModelError(f"{self.path} holds several tables, and questions are asked of one.")
+        mechanism = mechanism_from(self.certificate.mechanism)
+        score = self.certificate.score
+        share = 1.0 if score is None else 1 - score.share
+        return Asker(self.schema, mechanism, self.plan(), self.answers, table, measured_share=share)
 
     def plan(self) -> Plan:
         """The plan under which the rows were measured."""
@@ -128,6 +154,10 @@ def release(
         folder.put(CERTIFICATE, text)
         if key is not None:
             folder.put(SIGNATURE, key.sign(text))
+        if fitted.on_written is not None:
+            fitted.on_written(
+                text.decode()
+            )  # before the folder has its name: none is there that the ledger has not seen
     return Release(target, fitted.schema, certificate, fitted.answers)
 
 
@@ -156,8 +186,7 @@ def put_rows(folder: NewFolder, pieces: Iterator[Synthetic], n_rows: int) -> Syn
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context(folder.file(name)) for name in file_names(first)}
         writer = stack.enter_context(rows_writer(files, n_rows))
-        for piece in itertools.chain([first], pieces):
-            writer.add(piece)
+        writer.add_all(itertools.chain([first], pieces))
     return first
 
 

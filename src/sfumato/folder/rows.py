@@ -8,7 +8,8 @@ import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any, Self
@@ -19,11 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sfumato.errors import DAMAGED, ModelError, ReleaseError
+from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder.contents import bytes_of, member_of, members_of, read_header, refuse_not_plain
 from sfumato.folder.disk import writing
 from sfumato.model import Synthetic
 from sfumato.pieces import joined, piece_sizes
+from sfumato.public.damaged import DAMAGED
 
 TABLE, ARRAYS = "synthetic.parquet", "synthetic.npz"
 #: A table of events lies beside the table of persons, under its own name.
@@ -81,6 +83,17 @@ class RowsWriter(abc.ABC):
     @abc.abstractmethod
     def add(self, piece: Synthetic) -> None:
         """Write the next rows."""
+
+    def add_all(self, pieces: Iterable[Synthetic]) -> None:
+        """Write all of them, each while the next one is made: writing and hashing leave the interpreter free."""
+        with ThreadPoolExecutor(1) as beside:
+            written: Future[None] | None = None
+            for piece in pieces:
+                if written is not None:
+                    written.result()
+                written = beside.submit(self.add, piece)
+            if written is not None:
+                written.result()
 
     def __enter__(self) -> Self:
         return self

@@ -42,6 +42,15 @@ class SigningKey:
         }
         return (json.dumps(body, indent=2) + "\n").encode()
 
+    @property
+    def public_text(self) -> str:
+        """The public key, as a ledger writes it."""
+        return key_text(self.key.public_key())
+
+    def vouch(self, content: bytes) -> str:
+        """A signature over a line or a statement of a ledger, whose texts begin with what they are."""
+        return _encoded(self.key.sign(content))
+
 
 def new_keys(name: str | Path, *, passphrase: bytes | None = None) -> tuple[Path, Path]:
     """Make a pair of keys: NAME.key, which nobody else may read, and NAME.pub, for everybody.
@@ -160,6 +169,25 @@ class Signature:
         return None
 
 
+def key_text(key: Ed25519PublicKey) -> str:
+    """A public key as one word."""
+    return _encoded(_raw(key))
+
+
+def key_of(text: str) -> Ed25519PublicKey:
+    """The public key that `key_text` wrote."""
+    return Ed25519PublicKey.from_public_bytes(_decoded(text, length=32))
+
+
+def vouches(key: str, signature: str, content: bytes) -> bool:
+    """Whether a signature over the content was made with the private part of a key; both as words."""
+    try:
+        key_of(key).verify(_decoded(signature, length=64), content)
+    except (InvalidSignature, VerificationError):
+        return False
+    return True
+
+
 def fingerprint(key: Ed25519PublicKey) -> str:
     """A short name of a public key: the first 32 digits of its SHA-256."""
     return hashlib.sha256(_raw(key)).hexdigest()[:32]
@@ -179,5 +207,5 @@ def _decoded(text: str, *, length: int) -> bytes:
     except (binascii.Error, ValueError):
         content = b""
     if len(content) != length or _encoded(content) != text:
-        raise VerificationError(f"{SIGNATURE} is garbled: a key or a signature in it is not {length} bytes in base64.")
+        raise VerificationError(f"a key or a signature is garbled: it is not {length} bytes in base64.")
     return content

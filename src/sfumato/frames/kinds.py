@@ -69,7 +69,12 @@ class PandasKind:
     def dress(self, table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         """The table with the types, labels and order of the frame, as far as these can hold what the schema allows."""
         names, types = _in_order(self.types, table), self.types
-        known = {name: _typed_pandas(table[name], schema[name], types[name]) for name in names if name in types}
+        held = {column.name: column for column in schema.released}  # keys are texts that no column stands for
+        known = {
+            name: _typed_pandas(table[name], held[name], types[name])
+            for name in names
+            if name in types and name in held
+        }
         out = pd.concat([known.get(name, table[name]) for name in names], axis=1)
         out.columns = pd.Index([types[name].label if name in types else name for name in names])
         return out
@@ -146,7 +151,8 @@ class ArrowKind:
     def dress(self, table: pd.DataFrame, schema: Schema) -> Any:
         """The table with these types, as far as they can hold what the schema allows."""
         names = _in_order(self.types, table)
-        return pa.table({name: _typed_arrow(table[name], schema[name], self.types.get(name)) for name in names})
+        held = {column.name: column for column in schema.released}
+        return pa.table({name: _typed_arrow(table[name], held.get(name), self.types.get(name)) for name in names})
 
 
 @dataclass(frozen=True)
@@ -174,9 +180,9 @@ class PolarsKind:
         return frame.cast({column.name: polars.Enum(list(column.categories)) for column in coded})
 
 
-def _typed_arrow(values: "pd.Series[Any]", column: Column, wanted: Any) -> Any:
+def _typed_arrow(values: "pd.Series[Any]", column: Column | None, wanted: Any) -> Any:
     array = pa.array(values, from_pandas=True)
-    if wanted is None:
+    if wanted is None or column is None:
         return array
     try:
         _cast_arrow(pa.array(witness(column), from_pandas=True), wanted)

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 Images = NDArray[np.float32]
+PALE = 3.5  # by so much images of smooth densities are stretched at most, which have no edges
 
 
-def varied(images: Images, *, rng: np.random.Generator) -> Images:
+def varied(images: Images, *, rng: np.random.Generator, contrast: float = PALE) -> Images:
     """Random contrast for all, and each of seven changes for a random half of them."""
-    out = with_contrast(images, rng=rng)
+    out = with_contrast(images, rng=rng, most=contrast)
     for change in (turned, _patched, _textured, _dimmed, _thinned, _sharpened, _grained):
         chosen = np.flatnonzero(rng.random(len(out)) < 0.5)
         if len(chosen):
@@ -20,7 +21,7 @@ def varied(images: Images, *, rng: np.random.Generator) -> Images:
     return out
 
 
-def with_contrast(images: Images, *, rng: np.random.Generator, most: float = 3.5) -> Images:
+def with_contrast(images: Images, *, rng: np.random.Generator, most: float = PALE) -> Images:
     """Stretch each image about mid-grey by a factor between 1 and `most`: smooth densities give pale images."""
     gain = rng.uniform(1.0, most, size=_per_image(images)).astype(np.float32)
     return _inside((images - 0.5) * gain + 0.5)

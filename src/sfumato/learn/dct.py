@@ -14,7 +14,7 @@ def cosine_basis(height: int, width: int, n_coefficients: int) -> NDArray[np.flo
     >>> bool(np.allclose(basis.T @ basis, np.eye(10), atol=1e-5))
     True
     """
-    rows, columns = _cosines(height), _cosines(width)
+    rows, columns = cosines(height), cosines(width)
     frequencies = [(u / height) ** 2 + (v / width) ** 2 for u in range(height) for v in range(width)]
     chosen = np.argsort(frequencies, kind="stable")[:n_coefficients]
     basis = np.empty((height * width, len(chosen)), dtype=np.float32)
@@ -23,7 +23,8 @@ def cosine_basis(height: int, width: int, n_coefficients: int) -> NDArray[np.flo
     return basis
 
 
-def _cosines(length: int) -> NDArray[np.float64]:
+def cosines(length: int) -> NDArray[np.float64]:
+    """The orthonormal cosine functions of a line, one a row."""
     place, frequency = np.arange(length) + 0.5, np.arange(length)
     waves: NDArray[np.float64] = np.cos(np.pi * np.outer(frequency, place) / length) * np.sqrt(2 / length)
     waves[0] = np.sqrt(1 / length)

@@ -1,7 +1,8 @@
 """Oriented-edge features: a fixed, public description of an image on which a linear teacher does well.
 
 Gabor filters at two scales and eight orientations, their magnitude averaged over a grid of 8 x 8 cells; the magnitudes
-of the fine scale filtered once more and averaged over 4 x 4 cells; and the averaged image itself: a scattering transform
+of the fine scale filtered once more and averaged over 4 x 4 cells; and the averaged image itself, its brightness and its opponent
+colours, which would be lost beside brightness, as waves across channels: a scattering transform
 (Bruna and Mallat, "Invariant scattering convolution networks", 2013; Tramer and Boneh, "Differentially private learning
 needs better features", 2021). Each image alone decides its features, to the last bit: see `oriented_loops.py`.
 """
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.learn.dct import cosines
 from sfumato.learn.gabor import ORIENTATIONS, STRIDE, Scale, filter_bank
 from sfumato.learn.oriented_loops import CELLS, SECOND_CELLS, describe
 from sfumato.public.machine.exact_arithmetic import on_grid, rounded_matrix
@@ -31,15 +33,17 @@ def n_features(n_channels: int) -> int:
 def oriented_features(images: NDArray[Any]) -> NDArray[np.float32]:
     """Features of images in the unit box, of shape (n, height, width) or (n, height, width, channels).
 
-    Each group of features (brightness, either scale, the second order) has the same norm, and the whole has norm 1.
+    Each group of features (brightness, colours where there are any, either scale, the second order) has the same norm, and the
+    whole has norm 1.
     """
     pictures = images[..., None] if images.ndim == 3 else images
     out = np.empty((len(images), n_features(pictures.shape[3])), dtype=np.float32)
+    across = cosines(pictures.shape[3]).astype(np.float32)
     banks = filter_bank(FINE, SIDE), filter_bank(COARSE, SIDE), filter_bank(AGAIN, SIDE // STRIDE)
 
     def describe_some(start: int) -> None:
         some = resized(pictures[start : start + _ROWS_AT_ONCE]).astype(np.float32)
-        describe(some, *banks, out[start : start + _ROWS_AT_ONCE])
+        describe(some, across, *banks, out[start : start + _ROWS_AT_ONCE])
 
     in_threads(describe_some, range(0, len(images), _ROWS_AT_ONCE))
     return out

@@ -16,14 +16,16 @@ CELLS, SECOND_CELLS = 8, 4
 _LANES = 64
 TINY = np.float32(1e-8)  # keeps the root away from zero
 SHORT = np.float32(1e-3)  # a group of features that is shorter is taken for nothing
-GROUPS = 4
 
 compiled = numba.njit(cache=True, nogil=True)
 
 
 @compiled  # type: ignore[untyped-decorator,unused-ignore]
-def describe(pictures: Any, fine: Any, coarse: Any, again: Any, out: Any) -> None:
-    """The features of pictures of shape (n, side, side, channels), a row of `out` for each; banks as of `filter_bank`."""
+def describe(pictures: Any, across: Any, fine: Any, coarse: Any, again: Any, out: Any) -> None:
+    """The features of pictures of shape (n, side, side, channels), a row of `out` for each; banks as of `filter_bank`.
+
+    `across` has the cosine waves of the channels, one a row: brightness, then opponent colours.
+    """
     n, side, _, channels = pictures.shape
     half, quarter = (side + 1) // STRIDE, (side // STRIDE + 1) // STRIDE
     planes = np.zeros((channels, side, side, _LANES), np.float32)
@@ -34,21 +36,25 @@ def describe(pictures: Any, fine: Any, coarse: Any, again: Any, out: Any) -> Non
     waves = np.empty((5, half, half, _LANES), np.float32), np.empty((5, quarter, quarter, _LANES), np.float32)
     features = np.empty((out.shape[1], _LANES), np.float32)
     ends = (
+        CELLS**2,
         channels * CELLS**2,
         (channels + ORIENTATIONS) * CELLS**2,
         (channels + 2 * ORIENTATIONS) * CELLS**2,
         len(features),
     )
+    groups = np.float32(np.sqrt(4 if channels == 1 else 5))  # grey pictures have no colour
     for start in range(0, n, _LANES):
         some = min(_LANES, n - start)
         grey[:] = 0.0
+        planes[:] = 0.0
         for c in range(channels):
             for y in range(side):
                 for x in range(side):
                     for i in range(some):
-                        planes[c, y, x, i] = pictures[start + i, y, x, c]
-                    for i in range(_LANES):
-                        grey[y, x, i] += planes[c, y, x, i] / np.float32(channels)
+                        value = pictures[start + i, y, x, c]
+                        grey[y, x, i] += value / np.float32(channels)
+                        for wave in range(channels):
+                            planes[wave, y, x, i] += across[wave, c] * value
         magnitudes(grey, fine, rows[0], waves[0], first[0])
         magnitudes(grey, coarse, rows[0], waves[0], first[1])
         at = 0
@@ -71,7 +77,7 @@ def describe(pictures: Any, fine: Any, coarse: Any, again: Any, out: Any) -> Non
                 for i in range(_LANES):
                     length[i] += features[k, i] * features[k, i]
             for i in range(_LANES):
-                length[i] = (np.sqrt(length[i]) + SHORT) * np.float32(np.sqrt(GROUPS))
+                length[i] = (np.sqrt(length[i]) + SHORT) * groups
             for k in range(begin, end):
                 for i in range(some):
                     out[start + i, k] = features[k, i] / length[i]

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.learn.dct import cosines
 from sfumato.learn.gabor import ORIENTATIONS, STRIDE, Scale, filters
 from sfumato.learn.oriented import AGAIN, COARSE, FINE, resized
-from sfumato.learn.oriented_loops import GROUPS, SHORT, TINY
+from sfumato.learn.oriented_loops import SHORT, TINY
 
 
 def torch_features(torch: Any, images: NDArray[Any], *, device: str) -> Any:
@@ -24,14 +25,17 @@ def torch_features(torch: Any, images: NDArray[Any], *, device: str) -> Any:
         fine, coarse = (_magnitudes(torch, grey[:, 0], scale) for scale in (FINE, COARSE))
         again = _magnitudes(torch, fine.flatten(0, 1), AGAIN)
         second = again.unflatten(0, (n_images, ORIENTATIONS)).transpose(1, 2).flatten(1, 2)
+        across = torch.from_numpy(cosines(planes.shape[1]).astype(np.float32)).to(device)
+        seen = average(torch.einsum("wc,nchv->nwhv", across, planes), 4, padding=2)
         groups = (
-            average(planes, 4, padding=2),
+            seen[:, :1],
+            *([seen[:, 1:]] if planes.shape[1] > 1 else []),
             average(fine, 2, padding=1),
             average(coarse, 2, padding=1),
             average(torch.nn.functional.pad(second, (0, 1, 0, 1)), 2),
         )
         flat = [group.flatten(1) for group in groups]
-        return torch.cat([one / (one.norm(dim=1, keepdim=True) + SHORT) for one in flat], dim=1) / GROUPS**0.5
+        return torch.cat([one / (one.norm(dim=1, keepdim=True) + SHORT) for one in flat], dim=1) / len(flat) ** 0.5
 
 
 def _magnitudes(torch: Any, maps: Any, scale: Scale) -> Any:

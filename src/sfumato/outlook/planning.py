@@ -116,6 +116,7 @@ class PlannedRelease:
             told.append(sections.of_outline(self.mechanism.name, self.outline, is_open=is_open))
         if self.discovery is not None:
             told.append(sections.of_discovery(self.discovery))
+        told += [sections.of_rules(self.schema)] if self.schema.rules else []
         told.append(Section(title="Rows of the release", before=tuple(self.rows.sentences)))
         told.append(Section(title="How long it takes", before=tuple(self.duration.sentences)))
         if self.outlook is not None:
@@ -144,6 +145,7 @@ class PlannedRelease:
             "outline": None if self.outline is None else self.outline.to_json(),
             "expectation": None if self.outlook is None else self.outlook.to_json(),
             "discovery": self.discovery,
+            **({"rules": [rule.told for rule in self.schema.rules]} if self.schema.rules else {}),
             "advice": self.advice,
         }
 

@@ -26,6 +26,7 @@ def keys_without_effect(mechanism: Mechanism, schema: Schema) -> list[str]:
     keys = {
         "decimals": [column.name for column in schema.columns if column.decimals is not None],
         "depends_on": [column.name for column in schema.columns if column.depends_on],
+        "rules": ["the schema"] if schema.rules else [],
         "special": [column.name for column in schema.columns if column.special_as is not None],
     }
     if mechanism.name not in _ENCODED and not isinstance(mechanism, Learner):

@@ -1,4 +1,4 @@
-"""How many rows a release has: as many as were declared, as many as somebody asks for, or many, for training.
+"""How many rows a release has: as many as were declared or its mechanism needs, as many as somebody asks for, or many.
 
 Rows are drawn from a model, so no number of them costs budget. All that is decided here follows from the schema, from the
 mechanism's settings and from the noisy number of private rows.
@@ -14,7 +14,7 @@ from sfumato.model import FixedModel, Model, check_row_count
 from sfumato.public.plan.row_counts import Holding, Recommended, Recommending
 from sfumato.public.schema.schema import Schema
 
-#: A number of rows; `many`, as many as serve a learner best; or nothing, for as many as were declared.
+#: A number of rows; `many`, as many as serve a learner best; or nothing, for as many as were declared or the mechanism needs.
 AskedRows = int | Literal["many"] | None
 
 
@@ -26,6 +26,7 @@ class PlannedRows:
     many: Recommended | None
     held: int | None
     is_model: bool = False
+    declared: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -42,10 +43,13 @@ class PlannedRows:
         first = "As many as there seem to be, by a noisy count: rows is not declared."
         if self.default is not None:
             first = f"As many as declared: {self.default:,}."
+        if self.many is not None and self.declared is not None and self.declared < (self.default or 0):
+            first = f"{self.default:,}, more than the {self.declared:,} declared: {self.many.gain}"
         said = [f"{first} Ask for any other number with --rows N (in Python rows=N): it costs no budget."]
         if self.many is not None:
             number = "" if self.default is None else f"{self.many.rows:,}, "
-            said.append(f"--rows many makes {number}as many as are recommended for training: {self.many.gain}")
+            gain = "." if self.declared != self.default else f": {self.many.gain}"
+            said.append(f"--rows many makes {number}as many as are recommended for training{gain}")
         return said
 
 
@@ -56,7 +60,9 @@ def planned_rows(mechanism: object, schema: Schema) -> PlannedRows:
     held = mechanism.held_rows(schema) if isinstance(mechanism, Holding) else None
     if held is not None:
         return PlannedRows(held, None, held)
-    return PlannedRows(schema.rows, _many(mechanism, schema, schema.rows or 1), None)
+    many = _many(mechanism, schema, schema.rows or 1)
+    default = schema.rows if schema.rows is None or many is None else max(schema.rows, many.default)
+    return PlannedRows(default, many, None, declared=schema.rows)
 
 
 def rows_to_release(asked: AskedRows, *, schema: Schema, mechanism: object, model: Model) -> int:
@@ -71,8 +77,10 @@ def rows_to_release(asked: AskedRows, *, schema: Schema, mechanism: object, mode
     if isinstance(model, FixedModel):
         return model.default_rows
     n_rows = schema.rows or model.default_rows
-    many = _many(mechanism, schema, n_rows) if asked == "many" else None
-    return n_rows if many is None else many.rows
+    many = _many(mechanism, schema, n_rows)
+    if many is None:
+        return n_rows
+    return many.rows if asked == "many" else max(n_rows, many.default)
 
 
 def _many(mechanism: object, schema: Schema, n_rows: int) -> Recommended | None:

@@ -161,6 +161,28 @@ def of_noise(noise: Sequence[dict[str, Any]], schema: Schema) -> Section:
     )
 
 
+def of_rules(schema: Schema) -> Section:
+    """Every rule, and where it is kept."""
+    ruled = schema.ruled
+    computed = {one.rule for one in ruled.computed}
+    grid = Grid(
+        ("rule", "how it is kept"),
+        tuple(
+            (
+                rule.told,
+                "made up, never from the data" if rule.key else "computed, not measured" if at in computed else _MENDED,
+            )
+            for at, rule in enumerate(schema.rules)
+        )[:_SHOWN],
+    )
+    more = len(schema.rules) - _SHOWN
+    notes = (f"and {more} rules more.",) if more > 0 else ()
+    return Section(title="Rules", subtitle=", in every released row, at no cost", grid=grid, notes=notes)
+
+
+_MENDED = "rows that break it exchange values"
+
+
 def of_discovery(discovery: dict[str, Any]) -> Section:
     """What is to be discovered, and what it costs."""
     share = f"{discovery['budget_share']:.0%} of the precision"

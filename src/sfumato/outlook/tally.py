@@ -66,9 +66,7 @@ class Tally:
 
 def _codes(values: "pd.Series[Any]", column: Column) -> ColumnTally:
     found = values.value_counts().to_dict()
-    if column.kind == "boolean":
-        found = {"true": found.get(True, 0), "false": found.get(False, 0)}
-    counts = [int(found.get(name, 0)) for name in column.categories]
+    counts = [int(found.get(word, 0)) for word in column.written]
     missing = int(values.isna().sum())
     return ColumnTally(np.array([*counts, len(values) - sum(counts)]), len(values) - missing, missing)
 

@@ -70,6 +70,10 @@ def _lines_for_images(synthetic: Synthetic, schema: Schema, *, file: str) -> dic
         pixels += f".div({high - low:.15g})" if high - low != 1 else ""
         pixels += ".unsqueeze(1)" if synthetic.images.ndim == 3 else ".permute(0, 3, 1, 2)"
     y = '; y = torch.from_numpy(rows["labels"])' if has_labels else ""
+    if (
+        synthetic.soft_labels is not None
+    ):  # how likely each class is: torch's cross-entropy takes these, and learns more
+        y += '; p = torch.from_numpy(rows["soft_labels"])'
     return {
         "torch": f"import numpy, torch; {read}; x = {pixels}{y}",
         "pandas": f"import numpy, pandas; {read}; table = {flat}",

@@ -130,6 +130,7 @@ def summarize(
         "title": f"Synthetic {'rows' if synthetic.images is None else 'pictures'}, made from private ones",
         "plain_words": plain_promise(certificate, schema, what=_what(synthetic, n_rows)),
         "quality": quality,
+        "score": None if certificate.score is None else certificate.score.in_words,
         **facts_of_rows(synthetic, schema, n_rows=n_rows),
     }
 

@@ -47,14 +47,16 @@ def discover(
     schema = data.schema
     planned = plan_discovery(schema, schema.unknown, budget=budget)
     view = View(data, plan=planned.plan, primitives=primitives, schema=schema, on_step=on_step, engine=engine)
-    view.noisy_sum(ROWS, lambda batch: {"rows": np.zeros((n_rows_of(batch), 1), dtype=np.int64)})
-    if planned.numbers:
-        view.noisy_sum(BOUNDS, lambda batch: {c.name: cell_of(batch[c.name])[:, None] for c in planned.numbers})
-    found = discovered_bounds(planned, view.answers)
-    if planned.texts:
-        on_step("categories")
-        private_counts = view.private_texts([column.name for column in planned.texts])
-        found |= with_categories(planned, frequent_texts(private_counts, planned, primitives=primitives))
-    view.close()
+    try:
+        view.noisy_sum(ROWS, lambda batch: {"rows": np.zeros((n_rows_of(batch), 1), dtype=np.int64)})
+        if planned.numbers:
+            view.noisy_sum(BOUNDS, lambda batch: {c.name: cell_of(batch[c.name])[:, None] for c in planned.numbers})
+        found = discovered_bounds(planned, view.answers)
+        if planned.texts:
+            on_step("categories")
+            private_counts = view.private_texts([column.name for column in planned.texts])
+            found |= with_categories(planned, frequent_texts(private_counts, planned, primitives=primitives))
+    finally:
+        view.close()
     complete = schema.with_columns(found)
     return Discovered(complete, with_schema(data, complete), planned, view.answers)

@@ -185,6 +185,7 @@ class View:
         gradients, key = self._gradient_sum(step, parameters, (loss, device, microbatch)), self._key(step)
         with silence():
             private_sum = gradients.over(take(piece.batch, chosen) for piece, chosen in self._taking_part(step, key))
+        self._remark()
         (measured,) = self._release(step, {step.blocks[0].name: private_sum}).values()
         return by_parameter(measured, parameters)
 
@@ -204,12 +205,17 @@ class View:
             raise PlanError(f"step {step_name!r} is planned for {step.uses} uses and was used as often. Plan more.")
         self.__used[step_name] = used + 1
         self.__on_step(step_name)
+        self._remark()
         return step
 
     def _row_map(self, per_record: PerRecord, step: Step) -> RowMap:
-        """The map, tried on public rows; its batches are smaller where the step is wide."""
+        """The map, tried on public rows; its batches are smaller where the step is wide.
+
+        In silence too: by then it may have seen private rows, and what it says now may follow from them.
+        """
         fitting = max(1, _CELLS_PER_BATCH // step.columns)
-        row_map = self.__rows.row_map(per_record, most_rows=2 ** (fitting.bit_length() - 1))
+        with silence():
+            row_map = self.__rows.row_map(per_record, most_rows=2 ** (fitting.bit_length() - 1))
         if {n: w for n, w in row_map.widths.items() if n != GROUP} != {b.name: b.columns for b in step.blocks}:
             wanted = ", ".join(f"{block.name} ({block.columns} columns)" for block in step.blocks)
             raise PlanError(f"step {step.name!r}: per_record must give exactly the blocks {wanted}, row by row.")
@@ -225,9 +231,13 @@ class View:
         task = Task(step, self.__plan, per_record, row_map.rows, row_map.digest, self._key(step))
         with silence():
             private_sums = self.__rows.reduced(task, row_map)
-        while self.__rows.remarks:
-            warnings.warn(self.__rows.remarks.pop(), stacklevel=4)
+        self._remark()
         return private_sums
+
+    def _remark(self) -> None:
+        """Say where rows are kept, if that is not as asked."""
+        while self.__rows.remarks:
+            warnings.warn(self.__rows.remarks.pop(), stacklevel=5)
 
     def _taking_part(self, step: Step, key: bytes) -> Iterator[tuple[Piece, Integers]]:
         """Every batch, and which of its rows take part. The coins fall before anything is computed."""
@@ -247,8 +257,9 @@ class View:
             clip = partial(self.__primitives.clip_gradients, block=gradient_block(step), noise_multiplier=noise)
             rows = microbatch_rows(step, declared=self.__schema.rows, asked=asked[2], device=device)
             public = take(self.__rows.public, np.arange(2 * rows) % (2 * self.__rows.rows))
-            gradients = GradientSum(step, loss, clip, public_rows=public, rows=rows, device=device)
-            gradients.at(parameters).check()
+            with silence():
+                gradients = GradientSum(step, loss, clip, public_rows=public, rows=rows, device=device)
+                gradients.at(parameters).check()
             self.__kept[step.name] = (asked, gradients)
         kept: GradientSum = self.__kept[step.name][1]
         return kept.at(parameters)

@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sfumato.errors import BudgetError, SchemaError
@@ -36,7 +36,7 @@ class PrivacyUnit:
     relation: Relation = "add_or_remove"
     person: str | None = None
     max_rows: int = 1
-    tables: tuple[tuple[str, int], ...] = ()
+    tables: tuple[tuple[str, int], ...] = field(default=(), metadata={"optional": True})
 
     def __post_init__(self) -> None:
         if self.relation not in RELATIONS:

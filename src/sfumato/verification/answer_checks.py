@@ -34,6 +34,7 @@ def check_answers(
         return None
     discovery = planned.discovery
     plans = [planned.plan] if discovery is None else [discovery.plan, planned.plan]
+    plans += [] if planned.score is None else [planned.score]
     problems = _unplanned(answers, plans)
     if not problems and archive_of(answers.to_arrays()) != contents[ANSWERS]:
         problems.append(f"{ANSWERS} holds something besides the doors' integers, or writes them as sfumato does not.")

@@ -74,7 +74,7 @@ def rows_differ(a: Synthetic, b: Synthetic, schema: Schema) -> Difference:
     """
     if a.table is None:
         return _difference(_image_pairs(a, b, schema), units=len(a))
-    difference = _difference(_table_pairs(a.table, b.table, schema.columns), units=len(a))
+    difference = _difference(_table_pairs(a.table, b.table, schema.released), units=len(a))
     for table in schema.tables:
         one, two = a.tables.get(table.name), b.tables.get(table.name)
         difference += _difference(_table_pairs(one, two, table.columns), units=0 if one is None else len(one))

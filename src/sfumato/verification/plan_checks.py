@@ -14,6 +14,7 @@ from sfumato.public.plan.plan import Plan, event_of, refuse_sampling
 from sfumato.public.schema.schema import Schema
 from sfumato.verification.discovery_replay import faults_of_discovery, replay_discovery
 from sfumato.verification.findings import Findings
+from sfumato.verification.score_checks import planned_score
 
 #: Discovery and persons solve for mu or take a binomial on the way to their noise: other code and processors round otherwise.
 _ROUNDING = 1e-10
@@ -26,6 +27,7 @@ class Recomputed:
     plan: Plan
     mechanism: Mechanism
     discovery: DiscoveryPlan | None
+    score: Plan | None = None
 
 
 def check_status(certificate: Certificate, found: Findings) -> None:
@@ -91,7 +93,7 @@ def _again(certificate: Certificate, schema: Schema) -> tuple[Recomputed, list[s
     problems, settings = _differences(certificate, plan), record_of(mechanism).parameters
     if json.dumps(settings) != json.dumps(certificate.mechanism.parameters):
         problems.append(f"the settings of {mechanism.name!r} are not written as the mechanism itself would write them.")
-    return Recomputed(plan, mechanism, discovery), problems
+    return Recomputed(plan, mechanism, discovery, planned_score(certificate, schema, steps)), problems
 
 
 def check_kind(planned: Recomputed, *, is_model: bool, found: Findings) -> None:

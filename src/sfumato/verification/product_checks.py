@@ -3,7 +3,7 @@
 import contextlib
 import mmap
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -26,18 +26,20 @@ from sfumato.verification.comparison import Difference, rows_differ, weights_dif
 from sfumato.verification.findings import Findings
 from sfumato.verification.parquet_structure import holds_more
 from sfumato.verification.rebuilt import Rebuilt
+from sfumato.verification.rule_checks import RuleCheck
 from sfumato.verification.same_file import SameFile
 from sfumato.verification.shape_checks import misfits
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The synthetic rows as released: the file, their number, the first piece, and what in them the schema has no place for."""
+    """The synthetic rows as released: the file, their number, the first piece, and what in them breaks the schema or its rules."""
 
     path: Path
     n_rows: int
     first: Synthetic
     misfits: list[str]
+    broken_rules: list[str] = field(default_factory=list)
 
     @property
     def cells(self) -> int:
@@ -90,12 +92,17 @@ def _look_through(
             f"sfumato 0.2.0 made of more than {PIECE:,} rows is in one group: verify it with that version."
         )
     odd: dict[str, None] = {}
+    rules = None if schema is None else RuleCheck(schema)
     with rows_writer(again, n_rows) as writer:
         for number, piece in enumerate(read_pieces(path)):
             first = piece if number == 0 else first
             writer.add(piece)
-            odd |= dict.fromkeys([] if schema is None else misfits(piece, schema, mechanism=certificate.mechanism.name))
-    return Rows(path, n_rows, first, list(odd))
+            if schema is not None and rules is not None:
+                strange = misfits(piece, schema, mechanism=certificate.mechanism.name)
+                odd |= dict.fromkeys(strange)
+                if not strange:
+                    rules.add(piece)
+    return Rows(path, n_rows, first, list(odd), [] if rules is None else rules.problems)
 
 
 def _more_than_rows(rows: Rows, certificate: Certificate) -> str | None:
@@ -125,7 +132,7 @@ def rebuild_rows(release: Release, mechanism: Mechanism, rows: Rows) -> Rebuilt:
         raise ReleaseError("its mechanism trains a model and gives no rows.")
     tally, difference = Tally(schema, model), Difference(0, 0, 0, 0)
     files = {name: SameFile(path) for name, path in files_at(rows.path).items()}
-    drawn = map(settled, draw_pieces(model, rows.n_rows, seed=release.certificate.seed))
+    drawn = map(settled, draw_pieces(model, rows.n_rows, schema=schema, seed=release.certificate.seed))
     with rows_writer(files, rows.n_rows) as writer:
         for released, again in zip(tally.passing(read_pieces(rows.path)), drawn, strict=True):
             if sorted(file_names(again)) == sorted(files):

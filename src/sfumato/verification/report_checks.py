@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from sfumato.errors import DAMAGED
 from sfumato.folder.releasing import REPORT
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.certificate.software import others_than_here
+from sfumato.public.damaged import DAMAGED
 from sfumato.verification.findings import Findings
 
 _PICTURE = re.compile(rb"data:image/png;base64,([A-Za-z0-9+/]*=*)")

@@ -21,9 +21,10 @@ def misfits(synthetic: Synthetic, schema: Schema, *, mechanism: str = "") -> lis
         return _misfits_of_pictures(synthetic, schema)
     if schema.tables or synthetic.tables:
         return _misfits_of_tables(synthetic.table, synthetic.tables, schema)
-    if [str(name) for name in synthetic.table.columns] != [column.name for column in schema.columns]:
+    keys = [key.name for key in schema.ruled.keys]
+    if [str(name) for name in synthetic.table.columns] != [*keys, *(column.name for column in schema.released)]:
         return _misfits_of_mixtures(synthetic.table, schema)
-    misfit = {column.name: _misfit(synthetic.table[column.name], column) for column in schema.columns}
+    misfit = {column.name: _misfit(synthetic.table[column.name], column) for column in schema.released}
     if mechanism in MIXING and any(misfit.values()):  # of numbers alone mixtures have columns of the same names
         return _misfits_of_mixtures(synthetic.table, schema)
     return [f"the released column {name!r} {what}." for name, what in misfit.items() if what]
@@ -56,7 +57,7 @@ def _misfit(values: "pd.Series[Any]", column: Column) -> str | None:
     is_date = column.kind == "datetime" and pd.api.types.is_datetime64_dtype(values.dtype)
     if isinstance(wanted, pd.CategoricalDtype):
         held = values.dtype
-        if not isinstance(held, pd.CategoricalDtype) or list(held.categories) != list(column.categories):
+        if not isinstance(held, pd.CategoricalDtype) or list(held.categories) != list(column.written):
             return "has other categories than the schema"
     elif values.dtype != wanted and not is_date:
         return "is of another type than the schema"

@@ -19,6 +19,8 @@ from sfumato.verification.plan_checks import check_assumptions, check_kind, chec
 from sfumato.verification.product_checks import Rows, read_rows, read_weights, rebuild_rows, rebuild_weights
 from sfumato.verification.rebuilt import settle_rebuilt
 from sfumato.verification.report_checks import check_report
+from sfumato.verification.score_checks import check_score
+from sfumato.verification.statement_checks import check_statement
 
 #: Up to so many synthetic cells and noisy numbers, building again takes seconds and is done unasked.
 QUICK_CELLS, QUICK_NUMBERS = 4_000_000, 2_000_000
@@ -119,6 +121,7 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
     signature = file_checks.check_signature(folder, content, signer=signer, found=found)
     check_status(certificate, found)
     check_assumptions(certificate, found)
+    check_statement(certificate, found)
     replayed, different = _check_contents(folder, certificate, found, rebuild=rebuild)
     if file_checks.stamps(folder) != before:
         found.problems.append("a file of the folder was changed while it was checked. Verify it again.")
@@ -152,6 +155,10 @@ def _check_contents(
     if rows is not None:
         fit = "the released rows have the columns, types, categories and bounds of the schema, and none besides"
         found.settle(rows.misfits, checked=fit)
+        if schema.rules and not rows.misfits:
+            found.settle(
+                rows.broken_rules, checked=f"the released rows obey the {len(schema.rules)} rules of the schema"
+            )
         page = partial(report_of, certificate, schema=schema, synthetic=rows.first)
         check_report(contents, certificate, page, found, given="certificate, schema and rows")
     planned = recompute(certificate, schema, found)
@@ -159,6 +166,8 @@ def _check_contents(
         return None, None
     replayed = check_account(certificate, planned.plan, found)
     answers = check_answers(contents, certificate, schema, planned, found)
+    if planned.score is not None:
+        check_score(certificate, planned.score, answers, found)
     if answers is None or released is None:
         return replayed, None
     check_kind(planned, is_model=rows is None, found=found)

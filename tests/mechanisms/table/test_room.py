@@ -71,6 +71,7 @@ def test_doors_are_asked_in_the_measure_files_alone() -> None:
         "measure_joint",
         "measure_classes",
         "measure_number",
+        "measure_scarce",
         "measure_whole",
     }
     assert doors_in("from sfumato.public.plan.doors import Doors, Measured")

@@ -10,9 +10,12 @@ import twins
 from schemas import IMAGES, NO_TARGET, PERSONS, REPLACE, TABLE
 from sfumato import Budget, Column, Schema
 from sfumato.check import CHECKS, check_mechanism
+from sfumato.check.instruments.rows import made_up, read
 from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
-from sfumato.extending import register
+from sfumato.extending import NoiseSource, register
+from sfumato.fitting import fit as sf_fit
+from sfumato.mechanisms.table.measure_scarce import ScarceStage
 from sfumato.mechanisms.table.mechanism import ThreeATable
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.private.kernel.primitives import Primitives
@@ -44,14 +47,22 @@ CASES = {
     "persons": (replace(PERSONS, rows=20_000), MUCH),
     "replace one": (replace(REPLACE, rows=300), BUDGET),
     "number": (Schema(columns=TABLE.columns[:4], target="pressure", rows=20_000), MUCH),
+    "a number of persons": (replace(PERSONS, target="pressure", rows=20_000), MUCH),
     "classes and groups": (ONE_HOT, BUDGET),
     "differences": (ALIKE, MUCH),
     "all columns whole": (Schema(columns=(LEVEL, *FLAGS[:4]), target="d", rows=20_000), MUCH),
     "a group of columns": (Schema(columns=(AGE, *FLAGS), target="h", rows=20_000), MUCH),
     "groups to choose from": (Schema(columns=(*FLAGS, TABLE.columns[-1]), target=TABLE.target, rows=2_000), BUDGET),
     "rules": (Schema(columns=(AGE, LEVEL, YEARS, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
+    "scarce classes": (
+        Schema(columns=(AGE, *FLAGS[:3], replace(CLASSES, missing=False)), target="y", rows=20_000),
+        MUCH,
+    ),
     "codes": (Schema(columns=(AGE, MANY, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
 }
+#: Made-up classes are hardly rare: here the smaller ones are taken for scarce.
+SCARCE = replace(TINY, joint=replace(TINY.joint, scarce_below=50.0, scarce_part=0.5))
+MECHANISMS = {"scarce classes": ThreeATable(settings=SCARCE)}
 STAGES = {
     "coarse",
     "fine",
@@ -81,7 +92,7 @@ def test_keeps_the_contract(case: str, request: pytest.FixtureRequest) -> None:
         columns = replace(TINY.columns, difference_most=-1e9, difference_enough=-1e9)
         check_mechanism(ThreeATable(settings=replace(TINY, columns=columns)), schema, n_rows=100, budget=budget)
         return
-    check_mechanism(TINY_TABLE, schema, n_rows=100, budget=budget)
+    check_mechanism(MECHANISMS.get(case, TINY_TABLE), schema, n_rows=100, budget=budget)
 
 
 def test_the_cases_reach_every_stage() -> None:
@@ -94,14 +105,24 @@ def test_the_cases_reach_every_stage() -> None:
     assert "whole" in reached["a group of columns"]
     assert {"group", "whole"} <= reached["groups to choose from"]
     assert "rules" in reached["rules"]
+    assert {"teacher", "residuals"} <= reached["number"] & reached["a number of persons"]
     assert reached["replace one"] == {"coarse", "fine", "classes"}
     assert reached["small"] == {"coarse", "fine", "classes"}
     assert all(reached[case] <= STAGES for case in SAME_MAPS)
 
 
-def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives) -> None:
+def test_scarce_classes_are_counted_by_exceptions(monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(ScarceStage, "uses", property(lambda stage: asked.append(stage) or stage.plan.gradients // 2))
+    schema, budget = CASES["scarce classes"]
+    source = NoiseSource(research_seed=2)  # so that none of the smaller classes happens to look larger
+    sf_fit(MECHANISMS["scarce classes"], read(made_up(schema, n_rows=100, seed=1), schema), budget, source=source)
+    assert len(asked) > 2  # a look at whether any are left is not all
+
+
+def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives, *, budget: Budget = BUDGET) -> None:
     (check,) = [check for check in CHECKS if check.name == clause]
-    check.run(Setting(mechanism, schema, BUDGET, 120, primitives))
+    check.run(Setting(mechanism, schema, budget, 120, primitives))
 
 
 @pytest.mark.slow
@@ -127,14 +148,17 @@ def test_broken_twins_are_caught(mechanism, clause: str) -> None:
         (twins.TableChoosesItself(settings=TINY), "groups to choose from"),
         (twins.TableCountsOneStepExactly(settings=TINY, step="whole"), "all columns whole"),
         (twins.TableCountsOneStepExactly(settings=TINY, step="rules"), "rules"),
+        (twins.TableCountsOneStepExactly(settings=SCARCE, step="teacher"), "scarce classes"),
+        (twins.TableCountsOneStepExactly(settings=TINY, step="teacher"), "number"),
     ],
 )
 def test_twins_that_look_past_a_new_door_are_caught(mechanism, case: str) -> None:
     register(type(mechanism))
     clause = "what comes out follows from the doors' answers"
-    run_clause(clause, TINY_TABLE, CASES[case][0])
+    budget = MUCH if case in MECHANISMS else BUDGET
+    run_clause(clause, MECHANISMS.get(case, TINY_TABLE), CASES[case][0], budget=budget)
     with pytest.raises(ContractError):
-        run_clause(clause, mechanism, CASES[case][0])
+        run_clause(clause, mechanism, CASES[case][0], budget=budget)
 
 
 def test_asking_again_is_refused(monkeypatch) -> None:

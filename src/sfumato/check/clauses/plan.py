@@ -1,14 +1,21 @@
 """Steps and spending: what is planned is public, and nothing is read that was not planned."""
 
+import contextlib
+
 from sfumato.check.instruments import rows as made
+from sfumato.check.instruments.charges import Charged, StopsAtTheCharge
 from sfumato.check.instruments.noted import NotedDoors
 from sfumato.check.instruments.outcome import outcome_of
 from sfumato.check.instruments.recorder import Record
 from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, VerificationError
+from sfumato.fitting import fit_with
 from sfumato.mechanism import made_from, record_of
 from sfumato.model import Classifier
 from sfumato.private.doors_only import doors_of
+from sfumato.private.intake.sensitive import charged_first
+from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.public.accounting import event_to_json
 from sfumato.public.plan.probe import random_batch
 from sfumato.public.plan.step import Step
 from sfumato.verification.answer_checks import shape_of
@@ -55,6 +62,19 @@ def overuse_is_refused(setting: Setting) -> None:
             "measuring twice under one plan was not refused: somebody reads without being charged, or hides the refusal. "
             "Let a PlanError of the doors pass."
         )
+
+
+def charged_before_reading(setting: Setting) -> None:
+    """The first row is asked for after the charge, and what is charged is what the plan costs."""
+    noted: list[str] = []
+    data = charged_first(made.read(setting.ordinary(), setting.schema), lambda: noted.append("read"))
+    account = StopsAtTheCharge(noted)
+    with contextlib.suppress(Charged):
+        fit_with(setting.primitives(NoiseSource()), setting.mechanism, data, setting.budget, account=account)
+    if noted[:1] != ["charge"]:
+        raise ContractError("rows were read before the ledger was charged for them, or it was not charged at all.")
+    if account.event != event_to_json(setting.plan.event):
+        raise ContractError("the ledger was charged with something else than the plan.")
 
 
 def shapes_are_public(setting: Setting) -> None:

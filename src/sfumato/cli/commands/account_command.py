@@ -11,7 +11,7 @@ from sfumato.cli.refusals import refusing
 from sfumato.errors import AccountingError
 from sfumato.public.accounting import dpmix_epsilons, fresh_subset_epsilon, renoised_subset_epsilon
 
-account = typer.Typer(help="Epsilon of a configuration, by every accountant that applies.", no_args_is_help=True)
+account = typer.Typer(no_args_is_help=True)
 
 
 @account.command(

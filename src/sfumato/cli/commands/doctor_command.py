@@ -14,7 +14,12 @@ from sfumato.lab.doctor.panel import Diagnosis, examine
 _NOT_PRIVATE = (
     "This was computed from real rows WITHOUT privacy. It is for whoever may see them, and not to be published."
 )
-_MARKS = {"leak": "[bold red]LEAK[/bold red]", "clear": "[green]clear[/green]", "note": "[yellow]note[/yellow]"}
+_MARKS = {
+    "leak": "[bold red]LEAK[/bold red]",
+    "clear": "[green]clear[/green]",
+    "note": "[yellow]note[/yellow]",
+    "not tested": "[yellow]not tested[/yellow]",
+}
 
 
 def doctor(
@@ -33,6 +38,10 @@ def doctor(
     sensitive: Annotated[
         str | None, typer.Option(help="The column to guess about people. Default: the last.", metavar="COLUMN")
     ] = None,
+    schema_file: Annotated[
+        Path | None,
+        typer.Option("--schema", help="The schema.toml: values are compared as it means them.", metavar="FILE"),
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -41,7 +50,16 @@ def doctor(
     That nothing is found proves nothing: only a guarantee does. Each test raises a false alarm less than once in 1,000.
     """
     with progress(title="doctor", quiet=quiet) as step:
-        found = examine(real, synthetic, holdout=holdout, tool=tool, epsilon=epsilon, sensitive=sensitive, on_step=step)
+        found = examine(
+            real,
+            synthetic,
+            holdout=holdout,
+            tool=tool,
+            epsilon=epsilon,
+            sensitive=sensitive,
+            schema=schema_file,
+            on_step=step,
+        )
     payload = {"warning": _NOT_PRIVATE, **found.to_json()}
     answer(payload, as_json=as_json, show=lambda console: _show(console, found))
     if found.leaks:

@@ -15,7 +15,7 @@ from sfumato.folder.signing import SigningKey, fingerprint, is_encrypted, load_p
 from sfumato.verification.verifying import Verification
 from sfumato.verification.verifying import verify as verify_release
 
-keys = typer.Typer(help="Keys to sign releases with.", no_args_is_help=True)
+keys = typer.Typer(no_args_is_help=True)
 
 
 @keys.command(epilog="Example: sfumato keys new statistics-office")

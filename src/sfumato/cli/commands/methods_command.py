@@ -65,7 +65,7 @@ def _in_short(takes: tuple[str, ...]) -> str:
     )
 
 
-data = typer.Typer(help="Benchmark datasets that are known by name.", no_args_is_help=True)
+data = typer.Typer(no_args_is_help=True)
 
 
 @data.command("list", epilog="Example: SFUMATO_DATA=~/datasets sfumato data list")

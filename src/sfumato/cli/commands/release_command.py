@@ -2,6 +2,7 @@
 
 from rich.markup import escape
 
+from sfumato.cli import charging
 from sfumato.cli import non_private as unprotected
 from sfumato.cli import options as option
 from sfumato.cli.commands.keys_command import signing_key
@@ -9,7 +10,7 @@ from sfumato.cli.console import AsJson, Quiet, answer, progress, warn
 from sfumato.cli.private_page import PrivatePage, PrivateTest, asked_page
 from sfumato.cli.written import describe_release, show_written
 from sfumato.errors import PlanError
-from sfumato.fitting import fit
+from sfumato.fitting import TRAINING, fit
 from sfumato.folder.releasing import check_target
 from sfumato.folder.releasing import release as write_release
 from sfumato.mechanism import Mechanism, learner_for
@@ -18,7 +19,8 @@ from sfumato.outlook.stages import fit_stages
 from sfumato.private.engines.choose import engine_of
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.budget import Budget, budget_of
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Schema, sketch
+from sfumato.scoring.step import SCORE, score_plan
 from sfumato.training import train as train_model
 
 _WRITING = "writing the folder"
@@ -45,6 +47,12 @@ def release(
     sql: option.Select = None,
     order_by: option.OrderBy = None,
     engine: option.EngineName = "local",
+    score: option.ScoreOption = False,
+    ledger: charging.LedgerAddress = None,
+    dataset: charging.DatasetOption = None,
+    recipient: charging.Recipient = None,
+    purpose: charging.Purpose = None,
+    periods: charging.PeriodNames = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -60,6 +68,12 @@ def release(
             )
         schema = Schema.load(schema_file)
         baseline = unprotected.chosen_baseline(mechanism_name, schema=schema, settings=settings)
+        check_target(out, force=force)
+        account = charging.asked_account(
+            ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=None
+        )
+        if account is not None:
+            account.without_privacy(baseline.name)  # refused where the policy says no, and before a row is read
         unprotected.release_baseline(
             baseline, private_data, schema, out=out, rows=n_rows, seed=seed, force=force, quiet=quiet, as_json=as_json
         )
@@ -67,17 +81,30 @@ def release(
     check_target(out, force=force)
     chosen_engine = engine_of(engine)
     key = signing_key(sign, passphrase_file)
+    account = charging.asked_account(ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=key)
     schema = Schema.load(schema_file)
     asked = asked_page(page, private_test, out=out, schema=schema, force=force)
     budget = budget_of(unprotected.needed(epsilon), rows=schema.rows, delta=delta)
     mechanism = option.chosen_mechanism(mechanism_name, schema=schema, settings=settings)
     expected = _planned("release", mechanism, schema, budget, quiet=quiet)
     warn(expected)  # before any budget is spent
-    last = (_WRITING,) if asked is None else (_WRITING, _COMPARING)
+    if score:
+        score_plan(sketch(schema), budget)  # refuses a schema without a target
+    last = (*((TRAINING, SCORE) if score else ()), _WRITING, *(() if asked is None else (_COMPARING,)))
     stages = {**fit_stages(mechanism, schema, budget), **dict.fromkeys(last, 1)}
     with progress(title="release", stages=stages, quiet=quiet) as step:
         private = Sensitive.read(private_data, schema)
-        fitted = fit(mechanism, private, budget, seed=seed, engine=chosen_engine, on_step=step)
+        fitted = fit(
+            mechanism,
+            private,
+            budget,
+            seed=seed,
+            engine=chosen_engine,
+            score=score,
+            score_rows=n_rows,
+            ledger=account,
+            on_step=step,
+        )
         step(_WRITING)
         written = write_release(fitted, to=out, rows=n_rows, force=force, sign=key)
         if asked is not None:
@@ -109,6 +136,12 @@ def train(
     table: option.Table = None,
     sql: option.Select = None,
     order_by: option.OrderBy = None,
+    engine: option.EngineName = "local",
+    ledger: charging.LedgerAddress = None,
+    dataset: charging.DatasetOption = None,
+    recipient: charging.Recipient = None,
+    purpose: charging.Purpose = None,
+    periods: charging.PeriodNames = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -116,14 +149,17 @@ def train(
     # Whatever can be refused is refused before a row is read.
     private_data = option.asked_data(data, table, sql, order_by)
     check_target(out, force=force)
+    chosen_engine = engine_of(engine)
     key = signing_key(sign, passphrase_file)
     schema = Schema.load(schema_file)
+    account = charging.asked_account(ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=key)
     budget = budget_of(epsilon, rows=schema.rows, delta=delta)
     chosen = option.with_settings(learner_for(learner), settings)
     _planned("train", chosen, schema, budget, quiet=quiet)
     stages = {**fit_stages(chosen, schema, budget), _WRITING: 1}
     with progress(title="train", stages=stages, quiet=quiet) as step:
-        trained = train_model(chosen, Sensitive.read(private_data, schema), budget, seed=seed, on_step=step)
+        private = Sensitive.read(private_data, schema)
+        trained = train_model(chosen, private, budget, seed=seed, engine=chosen_engine, ledger=account, on_step=step)
         step(_WRITING)
         written = write_release(trained.fitted, to=out, force=force, sign=key)
     payload = {**describe_release(written), "model": str(out)}

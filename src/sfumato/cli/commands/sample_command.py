@@ -6,12 +6,14 @@ import zipfile
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
+from sfumato.conditions import Asked
 from sfumato.errors import ModelError, ReleaseError
 from sfumato.folder.disk import check_file_target, whole_file, whole_folder
 from sfumato.folder.releasing import load_release, put_rows
@@ -20,6 +22,7 @@ from sfumato.mechanism import Learner, mechanism_from
 from sfumato.model import Classifier, Synthetic
 from sfumato.outlook.row_counts import rows_to_release
 from sfumato.pieces import draw_pieces
+from sfumato.public.damaged import DAMAGED
 from sfumato.training import load_model
 from sfumato.verification.verifying import verify as verify_release
 
@@ -37,13 +40,24 @@ def sample(
         ),
     ],
     rows: RowsOption = None,
+    where: Annotated[
+        str | None,
+        typer.Option(help="A condition that all rows fulfil: \"ward = 'icu' and age >= 65\".", metavar="CONDITION"),
+    ] = None,
+    given: Annotated[
+        Path | None,
+        typer.Option(help="Public rows that are partly filled (.csv or .parquet): each is completed.", metavar="FILE"),
+    ] = None,
+    balance: Annotated[
+        str | None, typer.Option(help="A column of classes: as many rows of each.", metavar="COLUMN")
+    ] = None,
     seed: Seed = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw rows from the model that the measurements of a release give. No data needed, no budget spent."""
-    asked = asked_rows(rows)
+    asked, filled = asked_rows(rows), None if given is None else _public_rows(given)
     _check_target(out, (*_TABLES, ".npz", ""), force=force)
     drawn_seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     with progress(title="sample", stages=_STAGES, quiet=quiet) as step:
@@ -56,7 +70,11 @@ def sample(
             raise ModelError(f"{release} is a trained model, which gives no rows. Use sfumato predict.")
         n_rows = rows_to_release(asked, schema=released.schema, mechanism=mechanism, model=model)
         step(_DRAWING)
-        pieces = draw_pieces(model, n_rows, seed=drawn_seed)
+        told, pieces = "", draw_pieces(model, n_rows, schema=released.schema, seed=drawn_seed)
+        if where is not None or filled is not None or balance is not None:
+            part = Asked(where, filled, balance)
+            drawn, told = part.rows_of(model, released.schema, n_rows, seed=drawn_seed)
+            n_rows, pieces = len(drawn), iter([drawn])
         first = next(pieces)
         _refuse_other_suffix(first, out)
         pieces = itertools.chain([first], pieces)
@@ -65,10 +83,9 @@ def sample(
                 put_rows(folder, pieces, n_rows)
         else:
             with whole_file(out) as file, _writer(out, file, n_rows) as writer:
-                for piece in pieces:
-                    writer.add(piece)
-    payload = {"out": str(out), "rows": n_rows, "seed": drawn_seed}
-    answer(payload, as_json=as_json, show=lambda console: _show(console, f"{n_rows:,} rows", out))
+                writer.add_all(pieces)
+    payload = {"out": str(out), "rows": n_rows, "seed": drawn_seed, **({"behind": told} if told else {})}
+    answer(payload, as_json=as_json, show=lambda console: _show(console, f"{n_rows:,} rows", out, told))
 
 
 def predict(
@@ -93,8 +110,20 @@ def predict(
     answer(payload, as_json=as_json, show=lambda console: _show(console, f"{len(predictions):,} predictions", out))
 
 
-def _show(console: Console, what: str, out: Path) -> None:
+def _show(console: Console, what: str, out: Path, told: str = "") -> None:
     console.print(f"[green]wrote[/green] {what} to {escape(str(out))}", soft_wrap=True)
+    if told:
+        console.print(told, soft_wrap=True)
+
+
+def _public_rows(path: Path) -> pd.DataFrame:
+    """Rows that a person has filled in part. Empty cells are to be drawn."""
+    try:
+        return pd.read_parquet(path) if path.suffix.lower() == ".parquet" else pd.read_csv(path, dtype=str)
+    except FileNotFoundError:
+        raise ReleaseError(f"there is no file {path} of given rows.") from None
+    except DAMAGED as error:
+        raise ReleaseError(f"the given rows in {path} cannot be read ({type(error).__name__}).") from None
 
 
 def _check_target(out: Path, suffixes: tuple[str, ...], *, force: bool) -> None:

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from sfumato.cli import charging
 from sfumato.cli.console import AsJson, Quiet, answer, progress, table_of
 from sfumato.cli.interactive import ask
 from sfumato.cli.non_private import EpsilonIfPrivate, chosen_baseline, is_baseline, needed, plan_baseline
@@ -32,6 +33,7 @@ from sfumato.outlook.planning import plan as plan_release
 from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
 from sfumato.private.intake.remote import without_password
 from sfumato.public.budget import budget_of
+from sfumato.public.certificate.layout import Section
 from sfumato.public.certificate.non_private import BASELINES
 from sfumato.public.schema.schema import Schema
 
@@ -123,6 +125,11 @@ def plan(
         ),
     ] = None,
     settings: Settings = None,
+    ledger: charging.LedgerAddress = None,
+    dataset: charging.DatasetOption = None,
+    recipient: charging.Recipient = None,
+    purpose: charging.Purpose = None,
+    periods: charging.PeriodNames = None,
     curve: Annotated[bool, typer.Option("--curve", help="Show the trade-off of alpha as well.")] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -142,9 +149,23 @@ def plan(
     with progress(title="plan", quiet=quiet) as step:
         step("calibrating the noise")
         planned = plan_release(mechanism, schema, budget)
+        left = (
+            None
+            if dataset is None
+            else charging.left_after(
+                planned,
+                charging.asked_account(
+                    ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=None
+                ),
+            )
+        )
 
     def show(console: Console) -> None:
-        show_sections(console, planned.sections(curve=curve))
+        sections = planned.sections(curve=curve)
+        if left is not None:
+            sections.append(Section(title="Ledger", subtitle=f", {dataset}", before=left.sentences))
+        show_sections(console, sections)
         show_remarks(console, planned.remarks)
 
-    answer(planned.to_json(), as_json=as_json, show=show)
+    payload = planned.to_json() | ({} if left is None else {"ledger": left.to_json()})
+    answer(payload, as_json=as_json, show=show)

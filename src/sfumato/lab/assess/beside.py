@@ -14,7 +14,7 @@ from sfumato.errors import SchemaError
 from sfumato.lab.baselines.baseline import read_rows
 from sfumato.lab.benchmark.any_target import r2
 from sfumato.lab.benchmark.learners import tree_matrix
-from sfumato.lab.boosted_trees import Boosting, boosting
+from sfumato.learn.boosted_trees import Boosting, boosting
 from sfumato.present.beside import Comparison
 from sfumato.present.columns import column_cards, columns_in_order
 from sfumato.present.correlations import correlations_of, correlations_svg

@@ -11,7 +11,7 @@ from sfumato.lab.assess.material import Material
 from sfumato.lab.attacks.roc import Interval, measure
 from sfumato.lab.attacks.sheets import from_batches
 from sfumato.lab.benchmark.metrics import each_distance, spearman
-from sfumato.lab.boosted_trees import boosting
+from sfumato.learn.boosted_trees import boosting
 from sfumato.present.marginals import marginal
 from sfumato.public.schema.schema import Batch, Column
 

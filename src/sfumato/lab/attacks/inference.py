@@ -15,7 +15,7 @@ from sfumato.lab.attacks.membership import MOST_ROWS, MOST_SYNTHETIC
 from sfumato.lab.attacks.roc import Attack, Interval, clopper_pearson, measure
 from sfumato.lab.attacks.sheets import Comparison
 from sfumato.lab.benchmark.examples import Examples
-from sfumato.lab.boosted_trees import boosting
+from sfumato.learn.boosted_trees import boosting
 
 #: A number is guessed as one of so many ranges of the synthetic rows, a category as one of so many frequent ones.
 _RANGES, _FREQUENT = 8, 20

@@ -19,7 +19,7 @@ from sfumato.folder.releasing import Release
 from sfumato.lab.attacks.roc import Attack, measure
 from sfumato.lab.attacks.sheets import Comparison, from_batches, places
 from sfumato.lab.baselines.baseline import read_rows
-from sfumato.lab.boosted_trees import boosting
+from sfumato.learn.boosted_trees import boosting
 from sfumato.mechanism import mechanism_from
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.public.schema.schema import Batch, n_rows_of

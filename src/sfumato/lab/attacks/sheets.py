@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sfumato.private.intake.scalars import MISSING_TEXTS
+from sfumato.lab.attacks.meaning import as_codes, as_numbers, shares_values
 from sfumato.public.schema.schema import Batch, Schema
 
 #: Categories of a column that distances tell apart; the rest count as one.
@@ -48,6 +48,8 @@ class Comparison:
     real: Sheet
     synthetic: Sheet
     holdout: Sheet | None = None
+    #: Columns that share no value: by them no copy can be known, whatever their rows hold.
+    not_tested: tuple[str, ...] = ()
 
     @property
     def sheets(self) -> tuple[Sheet, ...]:
@@ -79,51 +81,30 @@ def from_batches(schema: Schema, *, real: Batch, synthetic: Batch, holdout: Batc
 def from_frames(real: pd.DataFrame, synthetic: pd.DataFrame, holdout: pd.DataFrame | None = None) -> Comparison:
     """Tables of any tool: the columns that all of them have, each read as numbers where every one of its values is one."""
     frames = [real, synthetic] if holdout is None else [real, synthetic, holdout]
-    names = [str(name) for name in real.columns if all(name in frame.columns for frame in frames)]
+    names = [name for name in real.columns if all(name in frame.columns for frame in frames)]
     tables: list[dict[str, NDArray[np.float64]]] = [{} for _ in frames]
     is_number = []
     for name in names:
         columns = [frame[name] for frame in frames]
-        numbers = _as_numbers(columns)
+        numbers = as_numbers(columns)
         is_number.append(numbers is not None)
-        if numbers is None:
-            texts = pd.concat([column.astype(object).where(column.notna(), None) for column in columns])
-            codes = pd.factorize(texts.map(_text).to_numpy())[0].astype(np.float64)
-            numbers = np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
-        for table, values in zip(tables, numbers, strict=True):
-            table[name] = values
-    return _compared(names, is_number, tables)
-
-
-def _as_numbers(columns: Sequence["pd.Series[Any]"]) -> list[NDArray[np.float64]] | None:
-    """Numbers and dates, or nothing where a value is neither."""
-    if any(pd.api.types.is_bool_dtype(column) for column in columns):
-        return None
-    if all(pd.api.types.is_datetime64_any_dtype(column) for column in columns):
-        seconds = [(column - pd.Timestamp(0, tz=column.dt.tz)) / pd.Timedelta(seconds=1) for column in columns]
-        return [np.asarray(values, dtype=np.float64) for values in seconds]
-    parsed: list[NDArray[np.float64]] = []
-    for column in columns:
-        plain = column.astype(object).where(column.notna(), None)
-        values = pd.to_numeric(plain, errors="coerce")
-        if (values.isna() & column.notna()).any():
-            return None
-        parsed.append(np.asarray(values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)))
-    # What one tool kept in four bytes cannot equal what another kept in eight.
-    narrow = any(column.dtype == np.float32 for column in columns)
-    return [values.astype(np.float32).astype(np.float64) for values in parsed] if narrow else parsed
-
-
-def _text(value: Any) -> str | None:
-    """A value as a text, or nothing where it is one of the usual words for missing."""
-    text = "" if value is None else str(value).strip()
-    return None if text in MISSING_TEXTS else text
+        for table, values in zip(tables, as_codes(columns) if numbers is None else numbers, strict=True):
+            table[str(name)] = values
+    return _compared([str(name) for name in names], is_number, tables)
 
 
 def _compared(
     names: list[str], is_number: list[bool], tables: Sequence[Mapping[str, NDArray[np.float64]]]
 ) -> Comparison:
+    """Columns by which no copy could be known are named, and left out."""
     sizes = [len(next(iter(table.values()), ())) for table in tables]
+    unlike = [
+        name
+        for name, number in zip(names, is_number, strict=True)
+        if not shares_values(tables[0][name], tables[1][name], is_number=number)
+    ]
+    is_number = [number for name, number in zip(names, is_number, strict=True) if name not in unlike]
+    names = [name for name in names if name not in unlike]
     values = [
         np.stack([table[name] for name in names], axis=1) if names else np.zeros((n, 0))
         for n, table in zip(sizes, tables, strict=True)
@@ -133,8 +114,9 @@ def _compared(
     for at in range(len(names)):
         codes[:, at] = pd.factorize(together[:, at], use_na_sentinel=False)[0]
     parts = np.split(codes, np.cumsum(sizes)[:-1])
+    real, synthetic, *holdout = (Sheet(code, value) for code, value in zip(parts, values, strict=True))
     return Comparison(
-        tuple(names), tuple(is_number), *(Sheet(code, value) for code, value in zip(parts, values, strict=True))
+        tuple(names), tuple(is_number), real, synthetic, holdout[0] if holdout else None, not_tested=tuple(unlike)
     )
 
 

@@ -31,7 +31,7 @@ class FittedBaseline:
     def sample(self, rows: AskedRows = None, *, seed: int | None = None) -> Synthetic:
         """Rows of the model, as many as asked for, else as many as are declared, else as there are."""
         n_rows = rows_to_release(rows, schema=self.schema, mechanism=self.baseline, model=self.model)
-        return joined(draw_pieces(self.model, n_rows, seed=self.seed if seed is None else seed))
+        return joined(draw_pieces(self.model, n_rows, schema=self.schema, seed=self.seed if seed is None else seed))
 
 
 @runtime_checkable

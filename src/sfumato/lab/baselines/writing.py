@@ -31,7 +31,9 @@ def release_non_private(
     check_target(target, force=force)
     n_rows = rows_to_release(rows, schema=fitted.schema, mechanism=fitted.baseline, model=fitted.model)
     with whole_folder(target, force=force) as folder:
-        first = put_rows(folder, map(settled, draw_pieces(fitted.model, n_rows, seed=fitted.seed)), n_rows)
+        first = put_rows(
+            folder, map(settled, draw_pieces(fitted.model, n_rows, schema=fitted.schema, seed=fitted.seed)), n_rows
+        )
         facts: dict[str, Any] = {
             "method": fitted.baseline.name,
             "parameters": settings_of(fitted.baseline),

@@ -48,7 +48,7 @@ def each_column(real: Batch, train: Batch, test: Batch, schema: Schema) -> dict[
     if len(chosen) > MOST_COLUMNS:
         chosen = [chosen[j] for j in np.random.default_rng(0).choice(len(chosen), MOST_COLUMNS, replace=False)]
     for column in chosen:
-        asked = replace(schema, target=column.name, one_of=(), at_most_one_of=())
+        asked = replace(schema.without_rules(), target=column.name, one_of=(), at_most_one_of=())
         value = score(real, train, test, asked)
         found[column.name] = 2 * value - 1 if column.is_coded else max(-1.0, value)
     return found

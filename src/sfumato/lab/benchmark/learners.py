@@ -12,7 +12,7 @@ from scipy import sparse
 from sfumato.errors import PlanError
 from sfumato.lab.benchmark.datasets import BenchmarkError
 from sfumato.lab.benchmark.examples import Examples
-from sfumato.lab.boosted_trees import need_lightgbm
+from sfumato.learn.boosted_trees import need_lightgbm
 from sfumato.public.machine.torch_extra import default_device, need_torch
 from sfumato.public.schema.encoding import one_hot
 from sfumato.public.schema.schema import Batch, Column, Schema

@@ -10,12 +10,13 @@ from scipy import stats
 ALARM = 1e-3
 _DRAWS = 20_000
 
-Verdict = Literal["leak", "clear", "note"]
+Verdict = Literal["leak", "clear", "note", "not tested"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One test of the panel: a `leak`; `clear`, nothing was found; or a `note`, which takes knowledge of the data to judge.
+    """One test of the panel: a `leak`; `clear`, nothing was found; `note`, which takes knowledge of the data to judge; or
+    `not tested`, with what it would take.
 
     `p_value` is how often chance would do the same or worse; none where the test has no null hypothesis.
     """
@@ -36,6 +37,11 @@ def judged(check: str, p_value: float, sentence: str, **figures: float) -> Findi
 def noted(check: str, sentence: str, **figures: float) -> Finding:
     """A fact without a verdict."""
     return Finding(check, "note", sentence, None, figures)
+
+
+def not_tested(check: str, why: str) -> Finding:
+    """A test that could not be made."""
+    return Finding(check, "not tested", why)
 
 
 def more_often_real(found_real: int, found_other: int, *, n_real: int, n_other: int) -> float:

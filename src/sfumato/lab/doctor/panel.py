@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -14,9 +14,11 @@ from sfumato.errors import SfumatoError, SourceError
 from sfumato.lab.attacks.inference import AttributeAttack, attribute_inference
 from sfumato.lab.attacks.membership import closest, density_ratio
 from sfumato.lab.attacks.roc import Attack
-from sfumato.lab.attacks.sheets import Comparison, from_frames
+from sfumato.lab.attacks.sheets import Comparison, from_batches, from_frames
+from sfumato.lab.baselines.baseline import read_rows
 from sfumato.lab.doctor import values
-from sfumato.lab.doctor.findings import ALARM, Finding, Verdict, noted
+from sfumato.lab.doctor.findings import ALARM, Finding, Verdict, not_tested
+from sfumato.public.schema.schema import Schema, schema_of
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Diagnosis:
     faults: tuple[KnownFault, ...]
     columns: tuple[str, ...]
     columns_left_out: tuple[str, ...]
+    columns_not_tested: tuple[str, ...]
     rows: dict[str, int]
     epsilon: float
 
@@ -89,6 +92,7 @@ class Diagnosis:
             "known_faults": [vars(fault) for fault in self.faults],
             "columns": list(self.columns),
             "columns_left_out": list(self.columns_left_out),
+            "columns_not_tested": list(self.columns_not_tested),
             "rows": self.rows,
             "epsilon": self.epsilon,
             "alarm": ALARM,
@@ -103,20 +107,27 @@ def examine(
     tool: str | None = None,
     epsilon: float = 1.0,
     sensitive: str | None = None,
+    schema: Schema | str | Path | None = None,
     on_step: Callable[[str], None] = lambda step: None,
 ) -> Diagnosis:
     """Look for leaks in a synthetic table that was made from the real one. Not private.
 
     Rows of the same population that it was not made from, `holdout`, sharpen most tests, and attacks need them. Counts
     and attacks are judged by what an honest release may leak at `epsilon`. Attribute inference guesses `sensitive`, by
-    default the last column.
+    default the last column. With a `schema` values are compared as it means them; without one as far as they explain
+    themselves.
     """
     faults = faults_of(tool) if tool is not None else ()
     on_step("reading the tables")
-    private_rows = read_table(real)
-    found = from_frames(private_rows, read_table(synthetic), None if holdout is None else read_table(holdout))
+    tables = [read_table(table) for table in (real, synthetic, holdout) if table is not None]
+    found = from_frames(*tables) if schema is None else _as_meant(tables, schema_of(schema))
+    left_out = [str(name) for name in tables[0].columns if str(name) not in (*found.names, *found.not_tested)]
     if not found.names:
-        raise SourceError("the tables have no column in common. Check their headers.")
+        raise SourceError(
+            "no column of the tables shares a value. Do they spell values differently? Give schema.toml with --schema."
+            if found.not_tested
+            else "the tables have no column in common. Check their headers."
+        )
     if sensitive is not None and sensitive not in found.names:
         raise SourceError(f"the tables have no common column {sensitive!r}. They have: {', '.join(found.names[:20])}.")
     if min(len(sheet) for sheet in found.sheets) < 2:
@@ -130,7 +141,7 @@ def examine(
         "rare categories": values.rare_values,
         "row count": values.row_count,
     }
-    findings = []
+    findings = [_spelled_alike(found)] if found.not_tested else []
     for name, test in tests.items():
         on_step(name)
         findings.append(test(found))
@@ -145,9 +156,29 @@ def examine(
         attribute=guessed,
         faults=faults,
         columns=found.names,
-        columns_left_out=tuple(str(name) for name in private_rows.columns if str(name) not in found.names),
+        columns_left_out=tuple(left_out),
+        columns_not_tested=found.not_tested,
         rows={name: len(sheet) for name, sheet in zip(("real", "synthetic", "holdout"), found.sheets, strict=False)},
         epsilon=epsilon,
+    )
+
+
+def _as_meant(tables: list[pd.DataFrame], schema: Schema) -> Comparison:
+    """The columns that a schema declares and all tables have, encoded as a release of them would be."""
+    shared = [column for column in schema.columns if all(column.name in table.columns for table in tables)]
+    known = [column for column in shared if not column.discover and column.kind != "image"]
+    some = Schema(columns=tuple(replace(column, depends_on=(), depends_on_map=()) for column in known))
+    real, synthetic, *holdout = (read_rows(table, some) for table in tables)
+    return from_batches(some, real=real, synthetic=synthetic, holdout=holdout[0] if holdout else None)
+
+
+def _spelled_alike(found: Comparison) -> Finding:
+    """What cannot be compared is not clear."""
+    names = ", ".join(found.not_tested[:10]) + (" and more" if len(found.not_tested) > 10 else "")
+    return not_tested(
+        "spelling",
+        f"Not tested: {names}. No value of the real table stands in the synthetic one there, so no copy can be known by them. "
+        "If they are spelled differently, give schema.toml with --schema.",
     )
 
 
@@ -167,7 +198,7 @@ def read_table(table: str | Path | pd.DataFrame) -> pd.DataFrame:
 def _judge(attacks: list[Attack], *, epsilon: float) -> Finding:
     """A leak where an attack proves more than the epsilon that is granted."""
     if not attacks:
-        return noted("membership", "Not tested: attacks take rows that were held back (--holdout).")
+        return not_tested("membership", "Not tested: attacks take rows that were held back (--holdout).")
     best = max(attacks, key=lambda attack: attack.least_epsilon)
     sentence = (
         f"At .1 % false alarms the best attack ({best.name}) finds {best.rate_at_low.value:.2%} of the real rows, which proves "

@@ -12,7 +12,7 @@ from scipy import stats
 
 from sfumato.lab.attacks.membership import MOST_ROWS, MOST_SYNTHETIC, distance_to
 from sfumato.lab.attacks.sheets import Comparison, Sheet, places
-from sfumato.lab.doctor.findings import Finding, judged, more_often_real, more_than_chance, noted
+from sfumato.lab.doctor.findings import Finding, judged, more_often_real, more_than_chance, not_tested, noted
 from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 
 #: Phantoms that are made of each real row.
@@ -76,7 +76,7 @@ def near_copies(found: Comparison) -> Finding:
     """Real rows with a synthetic row nearer than held-back rows have one; whole copies aside."""
     some = found.at_most(MOST_ROWS, synthetic=MOST_SYNTHETIC)
     if some.holdout is None or not len(some.holdout):
-        return noted("near copies", "Not tested: whether real rows lie too near takes rows that were held back.")
+        return not_tested("near copies", "Not tested: whether real rows lie too near takes rows that were held back.")
     whole = np.unique(some.synthetic.keys())
     real, synthetic, holdout = places(some)
     rows = [part[~np.isin(sheet.keys(), whole)] for part, sheet in ((real, some.real), (holdout, some.holdout))]

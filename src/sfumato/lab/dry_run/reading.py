@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato.lab.dry_run.dependence import Declared, Dependences, Groups
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding, found
+from sfumato.lab.dry_run.rules import RuleTally
 from sfumato.lab.dry_run.tallies import rows_to_be_found, tally_of
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.persons import LimitedSource
@@ -72,8 +73,14 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
     declared = [Declared(column) for column in known if column.depends_on and set(column.depends_on) <= known_names]
     names = [column.name for column in columns] or [schema.columns[0].name]
     alone = tuple(replace(column, depends_on=()) for column in known)
-    encoded = replace(schema, columns=alone, target=None, one_of=(), at_most_one_of=()) if known else None
+    plain = replace(schema.without_rules(), target=None, one_of=(), at_most_one_of=()) if known else None
+    encoded = None if plain is None else replace(plain, columns=alone)
+    # Computed columns are not read for a release. Where the file has them, it is seen whether they are as computed.
+    beside = tuple(column for column in schema.computed if column.name in source.names)
+    rules = RuleTally(schema, beside)
+    with_beside = replace(plain, columns=beside) if plain is not None and beside else None
     n_rows = 0
+    names = [*names, *(column.name for column in beside)]
     for chunk in source.chunks(names, rows=max(1, min(1 << 16, _CHUNK_CELLS // len(names)))):
         n_rows += len(chunk[names[0]])
         if encoded is not None:
@@ -85,6 +92,7 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
                 target_values.update(np.unique(numbers)[:2].tolist())
             for rule in declared:
                 rule.add(batch)
+            rules.add(batch, {} if with_beside is None else conform(chunk, with_beside))
         for name, tally in tallies.items():
             tally.add(chunk[name])
     findings = _findings_of_lines(source, n_rows) + _findings_of_persons(source, schema, n_rows)
@@ -97,7 +105,8 @@ def dry_run(data: Any, schema: Schema) -> DryRun:
     findings += [finding for tally in tallies.values() for finding in tally.findings(n_rows)]
     findings += groups.findings(n_rows) + dependences.findings()
     findings += [finding for rule in declared for finding in rule.findings(n_rows)]
-    used = {*(column.name for column in schema.columns), schema.unit.person}
+    findings += rules.findings(n_rows)
+    used = {*(column.name for column in schema.released), schema.unit.person}
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
     return DryRun(n_rows, tuple(name for name in source.names if name not in used), tuple(ordered))
 

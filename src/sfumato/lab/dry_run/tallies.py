@@ -1,5 +1,6 @@
 """One column of a dry run, chunk by chunk: what was not read as the schema hopes. NOT private: it keeps counts of rows."""
 
+import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
@@ -168,10 +169,14 @@ class CodedTally(Tally):
         super().__init__(column)
         self._read = coder(column)
         self._folded = {category.strip().casefold() for category in column.categories}
+        self._words = Counter[str]()
 
     def add(self, values: Values) -> None:
         """Count one chunk."""
         self._count(values, lambda text: self._read(text) is not None)
+        if self._column.written == (False, True):
+            for text, count in counted_texts(values, lambda text: self._read(text) is None)[1]:
+                self._words[text.strip()] += count
 
     def findings(self, rows: int) -> list[Finding]:
         """What is outside of the list, and what is missing."""
@@ -181,7 +186,17 @@ class CodedTally(Tally):
         if self._unread.rows:
             what = "words that are neither true nor false" if is_truth else "outside of the categories"
             out = self._unread_found(rows, f"{what}: they become {into}", self._remedy(self._unread.kept()))
-        return out + self._missing_found(rows, into)
+        return out + self._missing_found(rows, into) + self._other_words_found(rows)
+
+    def _other_words_found(self, rows: int) -> list[Finding]:
+        """Words that are read, and that a release would not give back."""
+        if len(self._words) != 2 or {word.casefold() for word in self._words} <= {"true", "false"}:
+            return []
+        no, yes = sorted(self._words, key=lambda word: str(self._read(word)))
+        what = f"{no} and {yes}: a release writes False and True in their place"
+        remedy = f"To have your words back: true = {json.dumps([yes])}, false = {json.dumps([no])}."
+        held = sum(self._words.values())
+        return [replace(f, is_fault=False) for f in found(self._column.name, what, rows=held, of=rows, remedy=remedy)]
 
     def _remedy(self, texts: list[str]) -> str:
         if any("\ufffd" in text for text in texts):

@@ -10,14 +10,18 @@ def expected_labels(scores: Floats, rates: Floats, *, rounds: int = 200) -> Floa
     """The chance of every class for each row, the rates of the classes kept; a single score is that of the second of two."""
     if scores.shape[1] == 1:
         scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
-    # What to add to each class's score so that classes come out at the given rates on average.
+    return probabilities(scores + class_shift(scores, rates, rounds=rounds))
+
+
+def class_shift(scores: Floats, rates: Floats, *, rounds: int = 200) -> Floats:
+    """What to add to each class's score so that classes come out at the given rates on average."""
     shift, wanted = np.zeros(scores.shape[1]), np.maximum(rates, 1e-9)
     for _ in range(rounds):
         reached = probabilities(scores + shift).mean(axis=0)
         shift += np.log(wanted / np.maximum(reached, 1e-12))
         if np.abs(reached - wanted).max() < 1e-7:
             break
-    return probabilities(scores + (shift - shift[0]))
+    return np.asarray(shift - shift[0])
 
 
 def score_order(p: Floats) -> Integers:

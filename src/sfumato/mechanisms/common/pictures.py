@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.dct import cosine_basis
+from sfumato.learn.waves import Waves
 from sfumato.mechanisms.common.arrays import Floats, Singles
 from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
 from sfumato.public.schema.schema import Column, Schema
@@ -63,3 +64,9 @@ def cosine_coefficients(images: NDArray[Any], column: Column, k: int, *, about: 
 @cache
 def _rounded_basis(height: int, width: int, k: int) -> Floats:
     return rounded_matrix(cosine_basis(height, width, k))
+
+
+@cache
+def waves_of(column: Column) -> Waves:
+    """The cosine waves of a column of pictures."""
+    return Waves.of(column.shape)

@@ -29,7 +29,8 @@ class ThreeATables:
     """The default where a schema has several tables.
 
     Args:
-        alpha: Where the persons' labels come from, from faithful (0) to predictive (1); see `3a-table`.
+        alpha: Where the persons' labels come from, from faithful (0: the generator's own) to predictive (1: the corrected
+            rule's), as in `3a-table`.
         settings: Every number that the method is tuned by.
     """
 

@@ -1,29 +1,34 @@
 """Images drawn from the noisy density: what is released, and what the teacher practises on before it sees a private row."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learn.dct import cosine_basis
-from sfumato.learn.oriented import SIDE, resized
+from sfumato.learn.augment import PALE
+from sfumato.learn.oriented import SIDE
 from sfumato.mechanisms.common.arrays import Integers, Singles
 from sfumato.mechanisms.common.counted_classes import class_rates
-from sfumato.mechanisms.common.pictures import n_channels
-from sfumato.public.schema.schema import Column, Schema
+from sfumato.mechanisms.common.pictures import waves_of
+from sfumato.public.schema.schema import Schema
 
 #: Class counts, cluster means and weights, loadings: what `density.py` measures.
 Density = Mapping[str, NDArray[Any]]
 #: Images drawn at once: so few that memory holds little besides what is kept of them.
 _ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 2048, 1 << 22
+_TEXTURED = 1.5  # the most contrast for images that have a texture, and so are not pale
 
 
 def pieces(n_rows: int, schema: Schema) -> Iterator[int]:
     """So many rows in pieces that are drawn at once."""
     at_once = max(1, min(_ROWS_AT_ONCE, _NUMBERS_AT_ONCE // int(np.prod(schema.images[0].shape))))
     yield from (min(at_once, n_rows - start) for start in range(0, max(n_rows, 1), at_once))
+
+
+def most_contrast(density: Density) -> float:
+    """By how much images of this density may be stretched."""
+    return _TEXTURED if "texture" in density else PALE
 
 
 def draw_images(
@@ -35,11 +40,11 @@ def draw_images(
     """
     image = schema.images[0]
     vectors, label = _vectors(density, n_rows, rng)
-    channels = n_channels(image)
-    basis, shape = _basis(image, vectors.shape[1] // channels, small)
-    pixels = vectors.reshape(n_rows * channels, basis.shape[1]) @ basis.T  # one product, not one for each image
-    pixels = pixels.reshape(n_rows, channels, len(basis)).transpose(0, 2, 1)
-    return np.clip(pixels.reshape(n_rows, *shape, *image.shape[2:]), -0.5, 1.5), label
+    if "texture" in density:
+        beyond = rng.standard_normal((n_rows, density["texture"].shape[1]), dtype=np.float32)
+        vectors = np.concatenate([vectors, beyond * density["texture"][label]], axis=1)
+    pixels = waves_of(image).pictures(vectors, side=SIDE if small else None)
+    return np.clip(pixels.reshape(n_rows, *pixels.shape[1:3], *image.shape[2:]), -0.5, 1.5), label
 
 
 def _vectors(density: Density, n_rows: int, rng: np.random.Generator) -> tuple[Singles, Integers]:
@@ -55,14 +60,3 @@ def _vectors(density: Density, n_rows: int, rng: np.random.Generator) -> tuple[S
         waves += (means[c] + centres[c]).astype(np.float32)[cluster]
         vectors[mine] = waves
     return vectors, label
-
-
-@cache
-def _basis(image: Column, k: int, small: bool) -> tuple[Singles, tuple[int, int]]:
-    """What each coefficient adds to the pixels, and the height and width of the images that come of it."""
-    height, width = image.shape[:2]
-    basis = cosine_basis(height, width, k)
-    if not small or max(height, width) <= SIDE:
-        return basis, (height, width)
-    waves = resized(basis.T.reshape(k, height, width, 1))
-    return np.ascontiguousarray(waves.reshape(k, SIDE * SIDE).T), (SIDE, SIDE)

@@ -20,7 +20,7 @@ from sfumato.mechanisms.common.classed_rows import labels_of
 from sfumato.mechanisms.common.pictures import n_channels, n_classes, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.shrink import orthonormal
-from sfumato.mechanisms.image.drawing import Density, draw_images, pieces
+from sfumato.mechanisms.image.drawing import Density, draw_images, most_contrast, pieces
 from sfumato.mechanisms.image.synthetic_inputs import of_norm_one
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
 from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
@@ -88,7 +88,9 @@ class LinearTeacher:
         start = 0
         for size in pieces(self.practice, schema):
             images, label = draw_images(density, schema, size, rng=rng, small=True)
-            features[start : start + size] = oriented_features(with_contrast(images, rng=rng))
+            features[start : start + size] = oriented_features(
+                with_contrast(images, rng=rng, most=most_contrast(density))
+            )
             labels[start : start + size] = label
             start += size
         mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)

@@ -28,6 +28,8 @@ from sfumato.public.schema.schema import Schema
 _MOST_PIXELS = 250_000_000
 #: The teacher practises on so many drawn images for each private one, and on no fewer than the first number.
 _LEAST_PRACTICE, _PRACTICE_FOR_EACH = 2_000, 4
+#: Released by default for each private one, up to as many as are recommended: a network that sees as few as there were learns little.
+_ROWS_FOR_EACH = 16
 _GAIN = (
     "a student of the teacher gains from each. On Fashion-MNIST a network gained .016 to .020 of accuracy by 180,000 images "
     "in place of 60,000, and still gains from more."
@@ -52,7 +54,8 @@ class ThreeAImage:
             images that are varied and labelled by the teacher); between them, the part that is varied, and the part of the
             others that the teacher labels too.
         rows: How many images `--rows many` makes: several times as many as a dataset has, since a student of the
-            teacher gains from each. Larger images are fewer, so that files stay below 250 MB.
+            teacher gains from each. Larger images are fewer, so that files stay below 250 MB. By default as many, up to
+            sixteen for each that is declared.
     """
 
     name: ClassVar[str] = "3a-image"
@@ -90,7 +93,9 @@ class ThreeAImage:
 
     def recommended_rows(self, schema: Schema, n_rows: int) -> Recommended:
         """Several times as many as a dataset has: a student of the teacher gains from each."""
-        return Recommended(max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape))), _GAIN)
+        many = max(1, min(self.rows, _MOST_PIXELS // math.prod(schema.images[0].shape)))
+        default = min(many, _ROWS_FOR_EACH * n_rows) if schema.target else 0  # without one nobody learns from them
+        return Recommended(many, _GAIN, default=default)
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:
         """Pixels of class means: sums of so many coefficients, each clipped to at most the longest image."""
@@ -115,8 +120,9 @@ class ThreeAImage:
 
     def _density(self, schema: Schema, budget: Budget) -> ImageDensity:
         """With what was asked for, and the rest by formula."""
-        asked = {"coefficients": self.coefficients, "clusters": self.clusters, "rounds": self.rounds}
-        return replace(density_for(schema, budget), **{key: value for key, value in asked.items() if value is not None})
+        fitting = density_for(schema, budget)
+        coefficients, clusters = self.coefficients or fitting.coefficients, self.clusters or fitting.clusters
+        return replace(fitting, coefficients=coefficients, clusters=clusters, rounds=self.rounds)
 
     def _teacher(self, schema: Schema) -> LinearTeacher:
         practice = min(self.practice, max(_LEAST_PRACTICE, round(_PRACTICE_FOR_EACH * declared_rows(schema))))

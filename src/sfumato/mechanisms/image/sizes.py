@@ -33,4 +33,5 @@ def density_for(schema: Schema, budget: Budget) -> ImageDensity:
         coefficients=max(1, min(coefficients, image.shape[0] * image.shape[1])),
         clusters=max(1, int(_CLUSTERS * signal**_MORE) - 1),  # one less: where rows are few, clusters are noise
         first_moments=(_MEANS / signal) ** 0.5,
+        texture=n_channels(image) > 1,  # photographs have one; strokes on an even ground do not
     )

@@ -49,7 +49,7 @@ class TableRows:
     @cached_property
     def binned(self) -> Binned:
         """The bins of all columns but the class."""
-        return Binned(replace(self.schema, columns=self.mixed.columns, target=None))
+        return Binned(replace(self.schema.without_rules(), columns=self.mixed.columns, target=None))
 
     @cached_property
     def layout(self) -> Layout:

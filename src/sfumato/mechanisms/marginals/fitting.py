@@ -6,14 +6,16 @@ the latter. Steps grow while they help, and are taken back where they do not.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sfumato.mechanisms.common.allowed_cells import cells_within
 from sfumato.mechanisms.common.arrays import Floats
 from sfumato.mechanisms.marginals.binned import Binned, Columns
 from sfumato.mechanisms.marginals.markov import Elimination, MarkovModel, Table
 from sfumato.model import CountedRows, Synthetic, check_row_count
+from sfumato.public.expressions.domains import Domain
 
 _FEWEST = 1e-3  # of a row: no bin starts at nothing
 _SETTLED = 1e-4  # of the loss: a step that gains less is the last
@@ -111,3 +113,13 @@ class BinnedModel(CountedRows):
         rng = np.random.default_rng(seed)
         batch = self.binned.values(self.rows_of_bins.draw(n_rows, rng), rng)
         return Synthetic(table=self.binned.schema.decode(batch))
+
+    def narrowed(self, domains: Mapping[str, Domain]) -> tuple["BinnedModel", float]:
+        """The model of the rows whose bins some domains allow, and the share of all rows that they are."""
+        allowed = {}
+        for at, (cells, part) in enumerate(zip(self.binned.cells, self.binned.parts, strict=True)):
+            if cells.column.name in domains:
+                inside = cells_within(cells, domains[cells.column.name])
+                allowed[at] = np.bincount(part, weights=inside, minlength=self.binned.sizes[at]) > 0
+        model, share = self.rows_of_bins.within(allowed)
+        return replace(self, rows_of_bins=model), share

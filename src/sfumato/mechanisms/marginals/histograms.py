@@ -4,7 +4,8 @@ One noisy sum counts, for every class, the values of every column. Rows are draw
 its own. Proof: docs/proofs/independent-histograms.md.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
@@ -12,10 +13,12 @@ import numpy as np
 
 from sfumato.errors import PlanError, SchemaError
 from sfumato.mechanism import Measurements, register
+from sfumato.mechanisms.common.allowed_cells import codes_within, rounding_of
 from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.pictures import n_classes
 from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.budget import Budget
+from sfumato.public.expressions.domains import Domain, Span
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.reading import Reading
@@ -113,6 +116,31 @@ class HistogramModel(CountedRows):
         if self.schema.target:
             batch[self.schema.target] = label
         return Synthetic(table=self.schema.decode(batch))
+
+    def narrowed(self, domains: Mapping[str, Domain]) -> tuple["HistogramModel", float]:
+        """The model of the rows whose cells some domains allow, and the share of all rows that they are."""
+        before, tables = _normalised(self.class_counts[None])[0], []
+        chances = before.copy()
+        for column, table in zip(self.schema.features, self.tables, strict=True):
+            inside = table * _allowed(column, domains, self.bins)
+            chances *= inside.sum(axis=1)
+            tables.append(_normalised(inside))
+        target = self.schema.target_column
+        if target is not None and target.name in domains:
+            chances *= codes_within(target, domains[target.name])
+        return replace(self, class_counts=chances, tables=tuple(tables)), float(chances.sum())
+
+
+def _allowed(column: Column, domains: Mapping[str, Domain], bins: int) -> Floats | float:
+    """1 for every cell that a released value of the column's domain may come from, 0 for the others."""
+    domain = domains.get(column.name)
+    if domain is None:
+        return 1.0
+    if not isinstance(domain, Span):
+        return codes_within(column, domain).astype(np.float64)
+    edges, slack = np.linspace(column.low, column.high, bins + 1), rounding_of(column)
+    inside = (edges[1:] >= domain.low - slack) & (edges[:-1] <= domain.high + slack)
+    return np.append(inside, [domain.missing] * column.missing).astype(np.float64)
 
 
 def _sizes(schema: Schema, bins: int) -> list[int]:

@@ -74,15 +74,33 @@ class MarkovModel:
         for columns, potential in potentials.items():
             at = order.home(columns)
             logs[at] = logs[at] + order.spread(potential, columns, order.cliques[at])
-        conditionals = {}
+        return MarkovModel._eliminated(order, logs)[0]
+
+    @staticmethod
+    def _eliminated(order: Elimination, logs: dict[int, Table]) -> tuple["MarkovModel", float]:
+        """The model of tables of logarithms, one for each column, and the logarithm of all that they add up to."""
+        conditionals, mass = {}, 0.0
         for at, clique in order.cliques.items():
             axis, rest = clique.index(at), tuple(i for i in clique if i != at)
             message = logsumexp(logs[at], axis=axis, keepdims=True)
-            conditionals[at] = np.exp(logs[at] - message)
+            with np.errstate(invalid="ignore"):  # nothing is left there: it is never drawn
+                conditionals[at] = np.nan_to_num(np.exp(logs[at] - message))
             if rest:
                 to = order.home(rest)
                 logs[to] = logs[to] + order.spread(message, rest, order.cliques[to])
-        return MarkovModel(order, conditionals)
+            else:
+                mass += float(message.ravel()[0])
+        return MarkovModel(order, conditionals), mass
+
+    def within(self, allowed: Mapping[int, NDArray[np.bool_]]) -> tuple["MarkovModel", float]:
+        """The model given that some columns have bins that are allowed, and the probability of that."""
+        with np.errstate(divide="ignore"):
+            logs = {at: np.log(table) for at, table in self.conditionals.items()}
+            for column, bins in allowed.items():
+                at = self.order.home((column,))
+                logs[at] = logs[at] + self.order.spread(np.log(bins * 1.0), (column,), self.order.cliques[at])
+        model, mass = self._eliminated(self.order, logs)
+        return model, float(np.exp(mass))
 
     def beliefs(self) -> dict[int, Table]:
         """The probabilities in the table of every clique."""

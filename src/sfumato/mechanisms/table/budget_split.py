@@ -19,6 +19,8 @@ from sfumato.public.schema.schema import Schema
 _OF_ALL = frozenset({"coarse", "fine", "spikes"})
 #: Those before the classes can spare some, the more the more classes want tables of their own.
 _BEFORE_CLASSES = frozenset({"coarse", "fine"})
+#: Stages that ask how columns go with the class together.
+_OF_CLASSES = frozenset({"contrasts", "triples", "cubes"})
 #: Stages that give up a part to tables by class, where a column has so many categories that each has few of the rows.
 _GIVING = frozenset({"moments", "pairs", "contrasts", "links"})
 
@@ -74,14 +76,17 @@ class Evidence:
         return self._by_rho(self.rho, (self.budget.sizes[0], self.budget.sizes[-1]), self.budget.bends)
 
     def _for_number(self, shares: dict[str, float]) -> dict[str, float]:
-        """With a number as target: what its counts and its corrections need more, classes have less."""
+        """With a number as target: what its counts and its corrections need more, classes have less.
+
+        How pairs and triples of columns go with it, corrections show.
+        """
         more = {
             "coarse": max(shares["coarse"], self._along(self.budget.number_coarse)),
             "fine": max(shares["fine"], self._along(self.budget.number_fine)),
             "teacher": max(shares["teacher"], self._along(self.budget.number_taught)),
         }
         taken = sum(share - shares[stage] for stage, share in more.items())
-        return {**shares, **more, "classes": shares["classes"] - taken}
+        return {**shares, **more, **dict.fromkeys(_OF_CLASSES, 0.0), "classes": shares["classes"] - taken}
 
     def _for_classes(self, shares: dict[str, float], *, pooled: float) -> dict[str, float]:
         """With a column of very many categories, what others can do without is for tables of these by class."""

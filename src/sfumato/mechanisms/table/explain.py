@@ -67,9 +67,10 @@ def _stages_left_out(plan: TablePlan) -> Iterator[LeftOut]:
             "Trees in the rule for the classes", f"they are learned where no more than {most_classes} classes are found"
         )
     if plan.has("moments") and not plan.moments_by_class:
+        too_many = f"{plan.n_classes:,} classes of {plan.k:,} columns are too many products"
         yield LeftOut(
             "Correlations that differ between classes",
-            f"{plan.n_classes:,} classes of {plan.k:,} columns are too many products",
+            "noise would hide how they differ between levels of the target" if plan.number_target else too_many,
         )
 
 
@@ -77,6 +78,8 @@ def _makes_sense(plan: TablePlan, stage: str) -> bool:
     """Whether a table with more rows and fewer columns would have the stage: it may have no numbers, pairs or classes."""
     if stage == "spikes":
         return bool(plan.spiky)
+    if stage in ("contrasts", "cubes") and plan.number_target:  # its corrections ask for pairs
+        return False
     columns = {"cubes": 3, "teacher": 1}.get(stage, 2)
     needs_classes = stage in ("contrasts", "cubes", "teacher")
     return plan.k >= columns and (plan.n_classes > 1 or not needs_classes)
@@ -84,7 +87,7 @@ def _makes_sense(plan: TablePlan, stage: str) -> bool:
 
 def _too_large(plan: TablePlan, stage: str) -> str:
     if stage == "teacher" and plan.number_target:
-        return f"{plan.all_parts:,} values of {plan.k:,} columns are too many to correct a number by"
+        return f"{plan.number.all_parts:,} values of {plan.k:,} columns are too many to correct a number by"
     if stage == "teacher":
         return f"{plan.n_classes:,} classes of {plan.width:,} values are too many weights to correct"
     if stage == "moments":

@@ -118,7 +118,7 @@ class ClassStage:
         ask = self.asking(rule, len(rule.additive), fullest)
         prior = correction.CorrectionPrior.of_rule(rule.additive, layout, settings, runs=runs)
         return correction.learn_corrections(
-            ask, standing, start, settings, prior=prior, unseen=unseen, times=self.plan.gradients
+            ask, standing, start, settings, prior=prior, unseen=unseen, times=self.plan.gradients - generator.spent
         )
 
     def asking(self, rule: GeneratorRule, n_sets: int, fullest: correction.FullestBins) -> correction.Ask:

@@ -31,6 +31,7 @@ from sfumato.mechanisms.table.joint.population import (
 )
 from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, strongest_tree
 from sfumato.mechanisms.table.joint.triples import products_of_rows, sign_tables, strongest_triples
+from sfumato.mechanisms.table.measure_scarce import ScarceStage
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.plan.doors import Doors
@@ -49,7 +50,7 @@ class JointStage:
 
     def run(self, binned: BinnedTable) -> Generator:
         """All tables together."""
-        per_class, joints, rare_stddev = self._joints(binned)
+        per_class, joints, rare_stddev, spent = self._joints(binned)
         rates = per_class / per_class.sum()
         line = np.arange(len(rates), dtype=np.float64)
         if binned.target is not None and not binned.target.cells.is_ordered and len(rates) > 2:
@@ -62,7 +63,9 @@ class JointStage:
         correlation = self._correlation(joints, lines, per_class)
         n_rows = population_rows(self.plan.evidence.rows, self._settings)
         population = first_population(rates, joints, lines, correlation, n_rows=n_rows, seed=0)
-        generator = Generator(binned, rates, joints, lines, levels, correlation, population, rare_stddev=rare_stddev)
+        generator = Generator(
+            binned, rates, joints, lines, levels, correlation, population, rare_stddev=rare_stddev, spent=spent
+        )
         tables = _class_goals(population, binned, joints)
         if self.plan.has("pairs") and len(joints) > 1:
             generator, goals = self._with_pairs(generator)
@@ -76,13 +79,15 @@ class JointStage:
         # Noisy tables and the limit on weights may have moved the classes.
         return replace(generator, population=with_rates(population, rates))
 
-    def _joints(self, binned: BinnedTable) -> tuple[Floats, list[Floats], float | None]:
-        """Rows of each class, the probabilities of (class, bin), and the noise in a count of a class that was counted again."""
+    def _joints(self, binned: BinnedTable) -> tuple[Floats, list[Floats], float | None, int]:
+        """Rows of each class, the probabilities of (class, bin), the noise in a count of a class that was counted again,
+        and how many gradients have counted exceptions.
+        """
         if not self.plan.has("classes"):
             rows = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
             rates = rows / rows.sum()
             margins = [_shares(binning.margin) for binning in binned.binnings]
-            return rates * binned.total, [np.outer(rates, margin) for margin in margins], None
+            return rates * binned.total, [np.outer(rates, margin) for margin in margins], None, 0
         tables, per_class = self._class_tables(binned)
         if binned.in_full is not None:
             stddev = float(tables[0].stddev[0])
@@ -96,8 +101,15 @@ class JointStage:
             rare_stddev = (float(tables[0].stddev[rare]) ** -2 + self._recount_stddev(binned) ** -2) ** -0.5
             tables, per_class = self._counted_again(binned, tables, per_class, margins, rare=rare)
         ordered = 0 if binned.target is None else binned.target.ordered
-        joints = joint_tables(tables, binned.binnings, margins, per_class, self._settings, ordered=ordered)
-        return per_class, joints, rare_stddev
+        few = ScarceStage(self.plan, self.view)
+        scarce = few.scarce(binned, tables, per_class)
+        if scarce.any():
+            per_class, exceptions = few.rows(binned, tables, margins, per_class, scarce)
+        of_classes = partial(joint_tables, tables, binned.binnings, margins, per_class, self._settings, ordered=ordered)
+        joints = of_classes()
+        if scarce.any():
+            joints = of_classes(expected=few.expected(joints, tables, margins, per_class, exceptions))
+        return per_class, joints, rare_stddev, few.uses if scarce.any() else 0
 
     def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], Floats]:
         """The centred table of every column, and rows of each class."""

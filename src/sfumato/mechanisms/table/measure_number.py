@@ -14,13 +14,15 @@ import numpy as np
 from sfumato.mechanisms.common.arrays import Flags, Floats
 from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.common.prepared import RULE
+from sfumato.mechanisms.table.columns.shortened_persons import Number, regained
 from sfumato.mechanisms.table.joint.generator import Generator
-from sfumato.mechanisms.table.joint.pairs import all_pairs
-from sfumato.mechanisms.table.plan import LONG_PARTS, PAIRS, PARTS, TablePlan
+from sfumato.mechanisms.table.number_plan import LONG_PARTS, PAIRS, PARTS
+from sfumato.mechanisms.table.plan import TablePlan
+from sfumato.mechanisms.table.settings.target import TargetSettings
 from sfumato.mechanisms.table.target.effects import Effects, column_parts, pair_cells
 from sfumato.mechanisms.table.target.maps import EffectBlock, number_errors, predicted_number, squared_errors
-from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, NumberRule, ranks_of
-from sfumato.mechanisms.table.target.residuals import ResidualSums, learn_effects
+from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, NumberRule
+from sfumato.mechanisms.table.target.residuals import ErrorRows, ResidualSums, learn_effects
 from sfumato.public.plan.doors import Doors
 
 
@@ -37,77 +39,97 @@ class NumberStage:
         rule = NumberRule.of(generator, settings)
         if rule is None:
             return None
-        self.view.prepare(RULE, partial(predicted_number, trees=rule.trees, ranks=ranks_of(generator)))
+        self.view.prepare(RULE, partial(predicted_number, rule=rule.learned))
         number = replace(rule.uncorrected(generator, settings), is_all=self.plan.evidence.is_small)
         binnings = generator.binned.binnings
-        columns = column_parts(binnings, most=self.plan.most_parts)
-        is_long = np.array([self.plan.has_many_parts(binning.cells) for binning in binnings])
-        total = rule.known * generator.binned.total
+        columns = column_parts(binnings, most=self.plan.number.most_parts)
+        is_long = np.array([self.plan.number.has_many_parts(binning.cells) for binning in binnings])
+        total, some = rule.known * generator.binned.total, slice(settings.gram_rows)
+        deviations = number.deviations(rule.predicted[some])
         close: list[tuple[int, int]] = []
+        first = rule.strongest_pairs(self.plan.number.n_pairs, settings)
         for _ in range(self.plan.gradients):
             levels = sizes.close_levels if close else sizes.pair_levels
-            pairs = close or (all_pairs(len(binnings)) if self.plan.sums_pairs else [])
-            cells = pair_cells(generator, pairs, levels=levels, of_categories=self.plan.category_levels)
-            effects = Effects(columns, cells)
-            sums = self._ask(number, effects, is_long)
-            if close:
-                kept: Sequence[int] = range(len(effects.pairs))
-            else:
-                kept = _standing_out(effects, sums, most=sizes.close_pairs, least=settings.pair_stands_out)
-            close = [(effects.pairs[at].left, effects.pairs[at].right) for at in kept]
-            learned = learn_effects(
-                *_only(effects, sums, kept),
-                rule.cells[: settings.gram_rows],
-                number.deviations(rule.predicted[: settings.gram_rows]),
-                settings,
-                total=total,
-                scale=number.farthest / number.unit,
+            pairs = close or first
+            cells = pair_cells(
+                generator,
+                pairs,
+                levels=levels,
+                of_categories=self.plan.category_levels,
+                cells=sizes.close_levels**2 if close else 0,
             )
-            number = replace(number, learned=(*number.learned, learned))
+            effects = Effects(columns, cells)
+            sums = self._ask(number, effects, is_long, total=total)
+            spread = rule.spread_of(sums.squares / total, unit=number.unit, largest=settings.most_spread)
+            rows = ErrorRows(rule.cells[some], deviations, spread * rule.errors[some] / number.unit, total)
+            scale = number.farthest / number.unit
+            kept: Sequence[int] = range(len(effects.pairs))
+            if pairs and not close:
+                alone = learn_effects(*_only(effects, sums, []), rows, settings, scale=scale)
+                kept = _standing_out(effects, sums, rows.shifted(alone), settings, most=sizes.close_pairs)
+            close = [(effects.pairs[at].left, effects.pairs[at].right) for at in kept]
+            learned = learn_effects(*_only(effects, sums, kept), rows, settings, scale=scale)
+            number = replace(
+                number,
+                learned=(*number.learned, learned.times(number.unit)),
+                unit=rule.cut(settings.error_cut, spread=spread),
+            )
         return self._with_spread(number, rule, total=total) if self.plan.has("residuals") else number
 
     def _with_spread(self, number: CorrectedNumber, rule: NumberRule, *, total: float) -> CorrectedNumber:
         """With the size of private rows' errors, relative to those of the population; shrunk to 1 by its noise."""
+        settings = self.plan.settings.target
+        number = replace(number, unit=rule.cut(settings.size_cut))
         squares = partial(squared_errors, number=number, target=self.plan.schema.target or "")
         noisy = self.view.noisy_sum("residuals", squares)["residuals"]
         own = max(float(np.mean(np.clip(rule.errors / number.unit, -1.0, 1.0) ** 2)), 1e-12)
         noise = noisy.stddev / total
-        variance = (float(noisy.values[0]) / total * own**2 + own * noise**2) / (own**2 + noise**2)
-        least = self.plan.settings.target.least_spread
-        return replace(number, spread=math.sqrt(min(max(variance / own, least**2), 1.0)))
+        square = (float(noisy.values[0]) / total * own**2 + own * noise**2) / (own**2 + noise**2)
+        spread = rule.spread_of(square, unit=number.unit, largest=1.0)
+        return replace(number, spread=max(spread, settings.least_spread))
 
-    def _ask(self, number: CorrectedNumber, effects: Effects, is_long: Flags) -> ResidualSums:
-        """One look: the errors of the rule as it is now."""
+    def _ask(self, number: CorrectedNumber, effects: Effects, is_long: Flags, *, total: float) -> ResidualSums:
+        """One look: the errors of the rule as it is now. Where persons are shortened, so are the rows that are counted with it."""
         of_pairs = np.arange(len(effects.columns), len(effects.columns) + len(effects.pairs))
         tables = {PARTS: np.flatnonzero(~is_long), LONG_PARTS: np.flatnonzero(is_long), PAIRS: of_pairs}
         blocks = tuple(EffectBlock.of(block, effects, tables[block.name]) for block in self.plan.hots("teacher"))
         target = self.plan.schema.target or ""
-        errors = partial(number_errors, number=number, target=target, effects=effects, blocks=blocks)
+        errors = partial(
+            number_errors,
+            number=number,
+            target=target,
+            effects=effects,
+            blocks=blocks,
+            counts_rows=self.plan.number.counts_rows,
+        )
         noisy = self.view.noisy_sum("teacher", errors)
         values, stddevs = np.full((2, effects.layout.width), np.nan)  # every table is in one of the blocks
         for one in blocks:
             sums = scaled(noisy[one.block.name], 1 / one.weight)
             values[one.entries], stddevs[one.entries] = sums.values[: len(one.entries)], sums.stddev
-        along = noisy["along"]
-        return ResidualSums(values, stddevs, float(along.values[0]), along.stddev)
+        along, unit = noisy["along"], self.plan.schema.unit
+        counted = Number(float(along.values[-1]), along.stddev)
+        gain = (
+            regained(unit, rows=Number(total, along.stddev), counted=counted) if self.plan.number.counts_rows else 1.0
+        )
+        slope, squares = gain * along.values[:2]
+        return ResidualSums(gain * values, gain * stddevs, float(slope), gain * along.stddev, float(squares))
 
 
-def _standing_out(effects: Effects, sums: ResidualSums, *, most: int, least: float) -> list[int]:
-    """The pairs whose sums depart from rows and columns by more than chance, the farthest first."""
-    tables = effects.layout.split(sums.values)[len(effects.columns) :]
-    stddevs = effects.layout.split(sums.stddevs)[len(effects.columns) :]
-    far = np.array(
-        [_departure(t.reshape(p.shape) / s[0]) for p, t, s in zip(effects.pairs, tables, stddevs, strict=True)]
-    )
-    return [int(at) for at in np.argsort(-far, kind="stable")[:most] if far[at] > least]
+def _standing_out(
+    effects: Effects, sums: ResidualSums, rows: ErrorRows, settings: TargetSettings, *, most: int
+) -> list[int]:
+    """The pairs whose sums depart by more than chance from those of rows that are right but for pairs; the farthest first."""
+    expected, by_chance = rows.sums(effects)
+    of_tables = effects.layout.split((sums.values - expected) ** 2 / (sums.stddevs**2 + by_chance))
+    far = np.array([_departure(squares) for squares in of_tables[len(effects.columns) :]])
+    return [int(at) for at in np.argsort(-far, kind="stable")[:most] if far[at] > settings.pair_stands_out]
 
 
-def _departure(table: Floats) -> float:
-    """Squares beyond those of rows and columns, in standard deviations of what noise of size one has."""
-    rows, columns = table.shape
-    beyond = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
-    freedom = max((rows - 1) * (columns - 1), 1)
-    return float(((beyond**2).sum() - freedom) / math.sqrt(2 * freedom))
+def _departure(squares: Floats) -> float:
+    """Squares of size one, if they are noise: their sum as a standard normal (Wilson and Hilferty, 1931)."""
+    spread = 2 / (9 * len(squares))
+    return (math.cbrt(float(squares.mean())) - 1 + spread) / math.sqrt(spread)
 
 
 def _only(effects: Effects, sums: ResidualSums, kept: Sequence[int]) -> tuple[Effects, ResidualSums]:

@@ -15,6 +15,7 @@ from sfumato.mechanisms.table.columns.rules import rule_blocks, rule_share
 from sfumato.mechanisms.table.joint.ordering import category_levels, most_levels
 from sfumato.mechanisms.table.joint.pairs import all_pairs
 from sfumato.mechanisms.table.joint.whole_groups import WholeGroups, groups_to_count
+from sfumato.mechanisms.table.number_plan import NumberPlan
 from sfumato.mechanisms.table.person_norms import planned
 from sfumato.mechanisms.table.settings.sizes import SumSizes
 from sfumato.mechanisms.table.settings.table import TableSettings
@@ -24,8 +25,6 @@ from sfumato.public.plan.step import Step
 from sfumato.public.schema.following import Following, followings
 from sfumato.public.schema.schema import Schema
 
-#: The blocks of the corrections of a number: parts of columns, those of long categories, and cells of pairs.
-PARTS, LONG_PARTS, PAIRS = "parts", "long parts", "pairs"
 #: What the first stages give to a number as target, which has a block of its own there under this name.
 TARGET = "target"
 
@@ -119,7 +118,7 @@ class TablePlan:
     def has_rule(self) -> bool:
         """Whether a rule for the classes is learned, on the generator's own rows: not where it has too many weights."""
         if self.number_target:
-            return self.n_classes > 1 and self.all_parts <= self.sizes.most_effects
+            return self.n_classes > 1 and self.number.all_parts <= self.sizes.most_effects
         return self.n_classes > 1 and self.k > 0 and self.n_sets * (self.width + 1) <= self.sizes.most_weights
 
     @property
@@ -131,7 +130,7 @@ class TablePlan:
     def gradients(self) -> int:
         """How many gradients are asked for: less often where each answer takes long to think about. The noise is the same."""
         if self.number_target:
-            return 1 if self.evidence.is_small else self.sizes.number_looks
+            return self.number.looks
         fewest, most = self.sizes.gradients
         return int(min(max(self.sizes.gradient_weights // (self.n_sets * (self.width + 1)), fewest), most))
 
@@ -184,7 +183,12 @@ class TablePlan:
 
     @cached_property
     def moments_by_class(self) -> bool:
-        """Whether every class has second moments of its own."""
+        """Whether every class has second moments of its own; levels of a number only where that leaves little noise in their sum."""
+        if self.number_target:
+            share = self._worthwhile.get("moments", 0.0)
+            noise = self.settings.joint.score_clip * self.k * math.sqrt(self.n_classes / max(share, 1e-9))
+            if noise > self.sizes.moments_noise * self.evidence.rows * self.evidence.mu:
+                return False
         return self.n_classes * self.k**2 <= self.sizes.most_numbers
 
     @property
@@ -312,11 +316,11 @@ class TablePlan:
             n_pairs = len(all_pairs(self.k))
             width = self._pair_cells(self.sizes.pair_levels)
             blocks["pairs"] = (self._counts("pairs", width=width, n_hot=n_pairs),)
-            if self.n_classes > 1:
+            if self.n_classes > 1 and not self.number_target:
                 blocks["contrasts"] = (Hot(name="contrasts", width=width, n_hot=n_pairs, weighted=True),)
             most = max(self._bins(feature) for feature in every)
             blocks["links"] = (Hot(name="links", width=(self.k - 1) * most**2, n_hot=self.k - 1, weighted=True),)
-        if 3 <= self.k <= self.sizes.triple_columns and self.n_classes > 1:
+        if 3 <= self.k <= self.sizes.triple_columns and self.n_classes > 1 and not self.number_target:
             blocks["triples"] = (Outer(name="triples", shape=(len(all_pairs(self.k)), self.k), l2_bound=1.0),)
             most = self.sizes.most_cubes
             cubes = most * 2 * self.sizes.cube_levels**3
@@ -324,7 +328,7 @@ class TablePlan:
         if self.whole is not None:
             blocks["whole"] = (Hot(name="whole", width=max(self.whole.widths)),)
         if self.has_rule:
-            blocks["teacher"] = self._sums_of_errors() if self.number_target else self._gradient()
+            blocks["teacher"] = self.number.blocks() if self.number_target else self._gradient()
             if self.number_target:
                 blocks["residuals"] = (Dense(name="residuals", width=1, l2_bound=1.0),)
         return blocks
@@ -364,61 +368,19 @@ class TablePlan:
         # Where groups may be joined there will be fewer codes than columns.
         return Hot(name=name, width=max(width, n_hot), n_hot=n_hot, weighted=bool(self.groups))
 
-    @property
-    def most_parts(self) -> int:
-        """The largest number of parts of a category, where what it adds to a number as target is asked for."""
-        return min(self.sizes.most_parts, self.sizes.all_parts // max(len(self.joined), 1))
-
-    @property
-    def sums_pairs(self) -> bool:
-        """Whether what pairs of columns add to a number as target is asked for."""
-        return 2 <= self.k <= self.sizes.most_paired and not self.evidence.is_small
-
-    def _parts(self, feature: Feature) -> int:
-        if not feature.cells.column.is_coded:
-            return self._bins(feature)
-        return max(self._bins(feature), min(feature.cells.count, self.most_parts))
-
     @cached_property
-    def all_parts(self) -> int:
-        """The parts of all columns, at most."""
-        return max(sum(map(self._parts, self.plain)), sum(map(self._parts, self.joined)))
-
-    def _sums_of_errors(self) -> tuple[Block, ...]:
-        """The error of a number as target at a row's parts, at its cells of pairs, and along what the rule says."""
-        pairs: tuple[Block, ...] = ()
-        of_pairs = self.settings.budget.pairs_of_number if self.sums_pairs else 0.0
-        if self.sums_pairs:
-            n_pairs = len(all_pairs(self.k))
-            closer = min(n_pairs, self.sizes.close_pairs) * self.sizes.close_levels**2
-            cells = max(self._pair_cells(self.sizes.pair_levels), closer)
-            pairs = (Hot(name=PAIRS, width=cells, n_hot=n_pairs, weighted=True, share=of_pairs),)
-        of_trees = self.settings.budget.trees
-        along = Dense(name="along", width=1, l2_bound=1.0, share=of_trees)
-        return *self._parts_blocks(1 - of_pairs - of_trees), *pairs, along
-
-    def _parts_blocks(self, share: float) -> tuple[Hot, ...]:
-        """Sums at a row's parts; those of long categories are a block of their own, since they need more.
-
-        What noise of one size does to a rule with p parts grows like p squared, so precision as p leaves the least error; but
-        no more of them are reckoned with than the rows can distinguish.
-        """
-        most = self.evidence.rows * self.evidence.mu / self.sizes.rows_per_part
-        blocks, needs = [], []
-        for name, is_long in ((PARTS, False), (LONG_PARTS, True)):
-            sizes = [
-                [self._parts(feature) for feature in features if self.has_many_parts(feature.cells) == is_long]
-                for features in (self.plain, self.joined)
-            ]
-            n_hot = max(map(len, sizes))
-            if n_hot:
-                blocks.append(Hot(name=name, width=max(*map(sum, sizes), n_hot), n_hot=n_hot, weighted=True))
-                needs.append(max(sum(min(size, most) for size in some) for some in sizes))
-        return tuple(replace(block, share=share * need / sum(needs)) for block, need in zip(blocks, needs, strict=True))
-
-    def has_many_parts(self, cells: Cells) -> bool:
-        """Whether a category has so many parts that their sums are a block of their own."""
-        return cells.column.is_coded and min(cells.count, self.most_parts) > self.sizes.category_bins
+    def number(self) -> NumberPlan:
+        """What is asked where the target is a number."""
+        return NumberPlan(
+            columns=(self.plain, self.joined),
+            bins=tuple(tuple(map(self._bins, features)) for features in (self.plain, self.joined)),
+            pair_cells=self._pair_cells(self.sizes.pair_levels),
+            rows_over_noise=self.evidence.rows * self.evidence.mu,
+            is_small=self.evidence.is_small,
+            share=self._worthwhile.get("teacher", 0.0),
+            unit=self.schema.unit,
+            settings=self.settings,
+        )
 
     def _gradient(self) -> tuple[Block, ...]:
         """The errors at a row's bins, one number at all of them or one for each class; the errors; and along the trees."""

@@ -20,12 +20,17 @@ from sfumato.private.intake.persons import limited
 from sfumato.private.intake.sensitive import Sensitive, open_parts
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.sums import Sums
+from sfumato.private.rows.batches import Piece
 from sfumato.private.rows.prepared import pieces_of
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.certificate.software import installed_software
 from sfumato.public.plan.doors import GroupOf
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
+
+_IN_ONE_PLACE = (
+    "a step of this mechanism needs all rows in one place, so they are read by this process and not by the cluster."
+)
 
 
 class ClusterRows(RowsHere, ABC):
@@ -37,6 +42,7 @@ class ClusterRows(RowsHere, ABC):
         self._facts = parts.Facts(installed_software(), schema)
         self._known: list[tuple[int, bytes]] | None = None  # rows and digest of every part
         self._is_home = False  # whether rows are read here, because a map cannot travel
+        self._is_said = False  # that a door needs them here
 
     # What clusters do in their own ways.
 
@@ -78,6 +84,13 @@ class ClusterRows(RowsHere, ABC):
     def can_read(self, raw: Any) -> bool:
         """Whether workers can read these parts: a frame of another engine goes through the driver."""
         return isinstance(raw, Sequence)
+
+    def __iter__(self) -> Iterator[Piece]:
+        """All rows, here: which is said once."""
+        if not (self._is_home or self._is_said):
+            self._is_said = True
+            self.remarks.append(_IN_ONE_PLACE)
+        return super().__iter__()
 
     def prepare(self, name: str, per_record: GroupOf) -> RowMap:
         """Add a column to the rows, wherever they are."""
@@ -173,7 +186,5 @@ def opened_here(data: Sensitive, *, schema: Schema, plan: Plan, primitives: Prim
     if primitives.may_travel and all(step.door in TRAVELLING for step in plan.steps):
         return None
     rows = HERE.open(data, schema=schema, plan=plan, primitives=primitives)
-    rows.remarks.append(
-        "a step of this mechanism needs all rows in one place, so they are read by this process and not by the cluster."
-    )
+    rows.remarks.append(_IN_ONE_PLACE)
     return rows

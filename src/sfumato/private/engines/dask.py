@@ -14,6 +14,7 @@ from sfumato.private.engines import part as parts
 from sfumato.private.engines.cluster import ClusterRows, numbers_of, opened_here
 from sfumato.private.engines.engine import Rows
 from sfumato.private.engines.task import Task
+from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.plan.plan import Plan
@@ -28,7 +29,18 @@ _SETTINGS = {
     "distributed.worker.memory.pause": 0.9,
     "distributed.admin.log-length": 0,
     "distributed.diagnostics.computations.max-history": 0,
+    "distributed.scheduler.http.routes": [],  # which pages there are, even without a dashboard
+    "distributed.worker.http.routes": [],
 }
+
+_LOST = (
+    "the cluster lost a part of the rows and could not read it again, so nothing is released. Are workers ended for want of "
+    "memory? Give files that all workers can read, or more memory."
+)
+_FAILED = (
+    "a step of the Dask frame failed over the rows, or a worker cannot load a map, so nothing is released. The message is withheld, "
+    "because it may hold private values. Does len(frame) work, and can workers import what the mechanism imports?"
+)
 
 
 class Dask:
@@ -126,13 +138,11 @@ class DaskRows(ClusterRows):
     def _gathered(self, futures: Sequence[Any]) -> list[Any]:
         lost = import_module("distributed.client").FutureCancelledError
         killed = import_module("distributed.scheduler").KilledWorker
-        try:
+        with (  # steps of a frame are somebody else's, and so is what they raise; a line that is closed is an OSError
+            withheld(_FAILED, (Exception,), EngineError),
+            withheld(_LOST, (killed, lost, TimeoutError, OSError), EngineError),
+        ):
             answers: list[Any] = self._client.gather(list(futures))
-        except (killed, lost, TimeoutError, OSError):  # a line that is closed is an OSError
-            raise EngineError(
-                "the cluster lost a part of the rows and could not read it again, so nothing is released. Are workers ended for "
-                "want of memory? Give files that all workers can read, or more memory."
-            ) from None
         return answers
 
 
@@ -147,7 +157,13 @@ def _connected(address: str | None) -> tuple[Any, Any]:
         if address is not None:
             return distributed.Client(address, timeout=10, set_as_default=False), None
         with dask.config.set(_SETTINGS):
-            made = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL)
+            made = distributed.LocalCluster(
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+                security=True,  # keys of its own: other users of this machine cannot ask its workers for rows
+            )
             return distributed.Client(made, set_as_default=False), made
     except (OSError, TimeoutError, ValueError):
         where = "on this machine" if address is None else f"at {address}"

@@ -1,7 +1,8 @@
 """The default: processes on all cores of this machine. One process where the data is small, so that small tables pay nothing.
 
-The driver reads, encodes and packs; each process keeps every n-th part of the rows, and adds up its own. Processes are started
-as programs of their own, not as copies of this one, so that a script needs no main guard and no thread is torn.
+Each process keeps some of the rows and adds up its own; the driver is one of them. Rows of local files each reads itself, a
+stretch of them; all others the driver reads, encodes, packs and hands out in turn. Processes are started as programs of their
+own, not as copies of this one, so that a script needs no main guard and no thread is torn.
 """
 
 import operator
@@ -12,7 +13,9 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
+from itertools import accumulate
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
 import cloudpickle
@@ -22,13 +25,15 @@ from sfumato.errors import EngineError, PrivacyError
 from sfumato.private.engines import worker
 from sfumato.private.engines.here import RowsHere
 from sfumato.private.engines.task import Task, Texts, added
-from sfumato.private.intake.sensitive import Sensitive
+from sfumato.private.intake.sensitive import Sensitive, open_stretches, require_same_files
+from sfumato.private.intake.source import Source
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows import room
 from sfumato.private.rows.batches import Piece
 from sfumato.private.rows.prepared import pieces_of
 from sfumato.private.rows.row_alone import RowMap
+from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.doors import GroupOf
 from sfumato.public.plan.plan import Plan
 from sfumato.public.schema.schema import Schema
@@ -85,7 +90,8 @@ class LocalRows(RowsHere):
     def __init__(self, data: Sensitive, *, schema: Schema, keep: bool, primitives: Primitives, processes: int) -> None:
         """Nothing is read and no process started yet."""
         super().__init__(data, schema=schema, keep=keep, primitives=primitives)
-        self._processes, self._workers = processes, list[_Process]()
+        self._processes = processes
+        self._workers: list[_Process | _ThisProcess] = []
         self._prepared: list[tuple[str, GroupOf, bytes]] = []
 
     def prepare(self, name: str, per_record: GroupOf) -> RowMap:
@@ -144,12 +150,28 @@ class LocalRows(RowsHere):
             raise
 
     def _distribute(self) -> None:
-        with self._or_nothing():
-            self._read_and_hand_out()
-
-    def _read_and_hand_out(self) -> None:
-        """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here."""
         per_row = sum(int(np.prod(values.shape[1:])) for values in self.public.values())
+        try:
+            with self._or_nothing():
+                stretches = open_stretches(self._data, stretches=self._processes, least=_MANY_CELLS // per_row)
+                if stretches:
+                    self._let_read(stretches)
+                else:
+                    self._read_and_hand_out(per_row)
+        except _UnreadableError:
+            self._come_home()
+
+    def _let_read(self, stretches: Sequence[Source]) -> None:
+        """Every process reads the rows of its own stretch, and is told how many lie before them."""
+        self._start()
+        private_rows = self._answers([travelling("read", (source,)) for source in stretches])
+        require_same_files(self._data)
+        for process, first in zip(self._workers, accumulate(private_rows, initial=0), strict=False):
+            process.tell(travelling("begin_at", (first,)))
+        self._is_read = True
+
+    def _read_and_hand_out(self, per_row: int) -> None:
+        """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here."""
         n_cells, private_waiting = 0, list[list[Piece]]()
         for turn, private_part in enumerate(whole_parts(pieces_of(self._data, self))):
             n_cells += sum(piece.n_rows for piece in private_part) * per_row
@@ -171,7 +193,7 @@ class LocalRows(RowsHere):
     def _start(self) -> None:
         prepared = [travelling("prepare", column) for column in self._prepared]
         begin = travelling("begin", (self.schema, room.MOST_BYTES // self._processes))
-        self._workers = [_Process() for _ in range(self._processes)]
+        self._workers = [_ThisProcess(), *started(self._processes - 1)]
         for process in self._workers:
             process.tell(begin)
             for message in prepared:
@@ -182,14 +204,20 @@ class LocalRows(RowsHere):
 
         Nothing is said of that: there are processes only where there are many rows, and how many there are is private.
         """
-        message = travelling(name, arguments)
-        with self._or_nothing():
-            for process in self._workers:
-                process.send(message)
-            answers = [process.answer() for process in self._workers]
-        if any(kind == worker.UNREADABLE for kind, _ in answers):
+        try:
+            with self._or_nothing():
+                return self._answers([travelling(name, arguments)] * len(self._workers))
+        except _UnreadableError:
             self._come_home()
             return None
+
+    def _answers(self, messages: Sequence[bytes]) -> list[Any]:
+        """What each process answers to its own question; the first of them that refuses is heard."""
+        for process, message in zip(self._workers, messages, strict=True):
+            process.send(message)
+        answers = [process.answer() for process in self._workers]
+        if any(kind == worker.UNREADABLE for kind, _ in answers):
+            raise _UnreadableError
         for kind, error in answers:
             if kind == worker.REFUSED:
                 raise error
@@ -206,26 +234,49 @@ class LocalRows(RowsHere):
         self._processes, self._is_read = 1, False
 
 
+class _UnreadableError(Exception):
+    """A process cannot make anew what it was sent."""
+
+
 def _together(private_counts: Sequence[Texts], names: Sequence[str]) -> Texts:
     return {name: reduce(operator.add, (counts[name] for counts in private_counts)) for name in names}
 
 
-class _Process:
-    """A worker, and the line to it. What it says on its outputs is not heard."""
+class _ThisProcess:
+    """A worker in this process. What it is asked for it does when its answer is wanted, while others are at work."""
 
     def __init__(self) -> None:
-        self._line, theirs = Pipe()
-        environment = {
-            **os.environ,
-            **dict.fromkeys(_THREADS, "1"),
-            "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
-        }
-        command = [sys.executable, "-P", "-m", worker.__name__, str(theirs.fileno())]
-        nowhere = subprocess.DEVNULL
-        self._process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere
-        )
-        theirs.close()
+        self._worker: worker.Worker | None = None
+        self._answer, self._asked = worker.NOTHING, b""
+
+    def tell(self, message: bytes) -> None:
+        """Do something that has no answer; what goes wrong shows at the next answer."""
+        if self._answer[0] == worker.DONE:
+            with few_threads(1):
+                self._answer, self._worker = worker.answered(self._worker, message)
+
+    def send(self, message: bytes) -> None:
+        """Ask for something, to be answered."""
+        self._asked = message
+
+    def answer(self) -> tuple[str, Any]:
+        """The answer to what was sent."""
+        self.tell(self._asked)
+        answer, self._answer = self._answer, worker.NOTHING
+        return answer
+
+    def end(self) -> None:
+        """Forget the rows."""
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+
+class _Process:
+    """The line to a worker in a process of its own."""
+
+    def __init__(self, line: Connection, program: "subprocess.Popen[bytes]") -> None:
+        self._line, self.program = line, program
 
     def tell(self, message: bytes) -> None:
         """Ask for something that has no answer; what goes wrong shows at the next answer."""
@@ -252,8 +303,32 @@ class _Process:
     def end(self) -> None:
         """Close the line; the process ends by itself, and at once if it is told to."""
         self._line.close()
-        self._process.terminate()
-        self._process.wait()
+        self.program.terminate()
+        self.program.wait()
+
+
+def started(n_processes: int) -> list[_Process]:
+    """Workers that are one program: it is started once, and divides when it has loaded all that they need.
+
+    Where it cannot divide, each is a program of its own. What they say on their outputs is not heard.
+    """
+    lines = [Pipe() for _ in range(n_processes)]
+    environment = {
+        **os.environ,
+        **dict.fromkeys(_THREADS, "1"),
+        "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+    }
+    nowhere, processes = subprocess.DEVNULL, list[_Process]()
+    for together in [lines] if worker.DIVIDES else [[line] for line in lines]:
+        theirs = [their.fileno() for _, their in together]
+        command = [sys.executable, "-P", "-m", worker.__name__, *map(str, theirs)]
+        program = subprocess.Popen(
+            command, pass_fds=theirs, env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere
+        )
+        processes += [_Process(ours, program) for ours, _ in together]
+    for _, their in lines:
+        their.close()
+    return processes
 
 
 def _ended() -> EngineError:

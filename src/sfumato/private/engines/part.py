@@ -26,7 +26,7 @@ from sfumato.private.intake.tables import frame_source
 from sfumato.private.intake.values import Values, rows_where
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.private.kernel.sums import Sums
-from sfumato.private.rows.batches import Batches, Piece, regrouped
+from sfumato.private.rows.batches import Batches, Piece, regrouped, rows_at_once
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.certificate.software import installed_software, others_than_here
 from sfumato.public.plan.doors import GroupOf
@@ -38,7 +38,8 @@ Result = TypeVar("Result")
 _SAME = ("numpy", "pandas", "pyarrow", "sfumato")
 #: What rows of a part are read from, one after the other: sources that travel, or frames that are there.
 Raw = Sequence[Any]
-_READ_AT_ONCE = 4096
+#: Of a single column.
+_READ_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def quietly(work: Callable[..., Result]) -> Callable[..., Result | Refusal]:
                 return work(*arguments)
         except SfumatoError as error:
             return Refusal(type(error)(str(error)))
-        except Exception:  # noqa: BLE001 - its message may hold private values
+        except BaseException:  # noqa: BLE001 - its message may hold private values, and an engine would write it to its log
             return Refusal(
                 EngineError(
                     "a worker failed over the rows. Its message is withheld, because it may hold private values. Try the data "
@@ -141,7 +142,8 @@ def packed(facts: Facts, raw: Raw) -> Part:
 
 def encoded(facts: Facts, raw: Raw) -> Iterator[Batch]:
     """Raw rows, read as the schema says."""
-    return (conform(private_raw, facts.schema) for private_raw in chunks(raw, column_names(facts.schema)))
+    private_chunks = chunks(raw, column_names(facts.schema), rows=rows_at_once(facts.schema))
+    return (conform(private_raw, facts.schema) for private_raw in private_chunks)
 
 
 @quietly
@@ -173,7 +175,7 @@ def split(facts: Facts, raw: Raw, persons: "Numbered", ends: NDArray[np.int64]) 
     """Rows that are kept, encoded, by the part that their person goes to: below the first end, the second, ..."""
     person, numbers, start = str(facts.schema.unit.person), persons.numbers, 0
     private_batches, private_hashes = list[Batch](), list[NDArray[np.uint64]]()
-    for private_raw in chunks(raw, [*column_names(facts.schema), person]):
+    for private_raw in chunks(raw, [*column_names(facts.schema), person], rows=rows_at_once(facts.schema)):
         private_hashes.append(hashes(private_raw.pop(person), persons.key))
         n_rows = len(private_hashes[-1])
         own = numbers[start : start + n_rows]
@@ -213,7 +215,7 @@ def prepared(facts: Facts, part: Part) -> Part:
     """A part with the last of the prepared columns beside the others."""
     batches, (name, _, _) = facts.batches(), facts.prepared[-1]
     row_map = batches.maps[-1][1]
-    columns = (batches.column(piece, name, row_map) for piece in part.pieces)
+    columns = (batches.packed_column(piece, name, row_map) for piece in part.pieces)
     pieces = tuple(replace(p, batch={**p.batch, name: column}) for p, column in zip(part.pieces, columns, strict=True))
     return replace(part, pieces=pieces)
 
@@ -252,11 +254,11 @@ def facts_of(part: Part | Refusal) -> tuple[int, bytes] | Refusal:
     return part if isinstance(part, Refusal) else (part.n_rows, part.digest)
 
 
-def chunks(raw: Raw, names: Sequence[str]) -> Iterator[dict[str, Values]]:
+def chunks(raw: Raw, names: Sequence[str], *, rows: int = _READ_AT_ONCE) -> Iterator[dict[str, Values]]:
     """The raw rows of all that a part is read from."""
     for private_source in raw:
         source = frame_source(private_source) if isinstance(private_source, pd.DataFrame) else private_source
-        yield from source.chunks(names, rows=_READ_AT_ONCE)
+        yield from source.chunks(names, rows=rows)
 
 
 def column_names(schema: Schema) -> list[str]:

@@ -3,18 +3,25 @@
 It says nothing: its outputs lead nowhere, and what goes wrong over rows goes back as a sentence that names none of them.
 """
 
+import gc
+import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
 from sfumato.errors import ContractError, SfumatoError
 from sfumato.private.engines.task import Task, Texts, texts_of
+from sfumato.private.intake.sensitive import Sensitive
+from sfumato.private.intake.source import Source
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows.batches import Piece
-from sfumato.private.rows.prepared import KeptRows
+from sfumato.private.rows.freed import give_back
+from sfumato.private.rows.prepared import KeptRows, pieces_of
 from sfumato.private.rows.room import Room
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.plan.doors import GroupOf
@@ -22,6 +29,9 @@ from sfumato.public.schema.schema import Schema
 
 #: What a worker answers: it is done, it refuses in a sentence, it cannot read what it was sent, or it failed.
 DONE, REFUSED, UNREADABLE, FAILED = "done", "refused", "unreadable", "failed"
+NOTHING: tuple[str, Any] = (DONE, None)
+#: Whether a program without threads can divide safely. On other systems libraries have threads that nobody has asked for.
+DIVIDES = sys.platform == "linux"
 
 
 class Worker:
@@ -36,6 +46,17 @@ class Worker:
         for private_piece in pieces:
             self._rows.keep_packed(private_piece)
 
+    def read(self, source: Source) -> int:
+        """Read rows by itself, where they lie. Returns how many there are: only then is known which place they have."""
+        private_data = Sensitive(source, schema=self._rows.schema)
+        n_rows = sum(self._rows.keep(private_piece) for private_piece in pieces_of(private_data, self._rows))
+        give_back()
+        return n_rows
+
+    def begin_at(self, first: int) -> None:
+        """So many rows lie before those that were read here."""
+        self._rows.move(first)
+
     def prepare(self, name: str, per_record: GroupOf, digest: bytes) -> None:
         """Add a column to the rows that are here."""
         agreeing(self._rows.prepare(name, per_record), digest)
@@ -48,6 +69,10 @@ class Worker:
     def texts(self, names: Sequence[str]) -> Texts:
         """How often each text of some columns occurs here."""
         return texts_of(self._rows, names)
+
+    def close(self) -> None:
+        """Forget the rows."""
+        self._rows.close()
 
 
 def agreeing(row_map: RowMap, digest: bytes) -> RowMap:
@@ -62,7 +87,7 @@ def agreeing(row_map: RowMap, digest: bytes) -> RowMap:
 
 def serve(connection: Connection) -> None:
     """Do what is asked, one thing after the other, until the other end closes."""
-    worker, answer = None, (DONE, None)
+    worker, answer = None, NOTHING
     while True:
         try:
             message = connection.recv_bytes()
@@ -70,20 +95,21 @@ def serve(connection: Connection) -> None:
             return
         asked, wants_answer = message[1:], message[:1] == b"?"
         if answer[0] == DONE:
-            answer, worker = _answer(worker, asked)
+            answer, worker = answered(worker, asked)
         if wants_answer:  # what went wrong since the last answer is told now
             connection.send_bytes(pickle.dumps(answer, protocol=5))
-            answer = (DONE, None)
+            answer = NOTHING
 
 
-def _answer(worker: Worker | None, message: bytes) -> tuple[tuple[str, Any], Worker | None]:
+def answered(worker: Worker | None, message: bytes) -> tuple[tuple[str, Any], Worker | None]:
+    """What is answered to a message, and the worker that the first one makes."""
     try:
         name, arguments = pickle.loads(message)
     except Exception:  # noqa: BLE001 - whatever a class of somebody else raises when it is made anew
         return (UNREADABLE, None), worker
     try:
         if worker is None:
-            return (DONE, None), Worker(*arguments[:1], most_bytes=arguments[1])
+            return NOTHING, Worker(*arguments[:1], most_bytes=arguments[1])
         do: Callable[..., Any] = getattr(worker, name)
         return (DONE, do(*arguments)), worker
     except SfumatoError as error:
@@ -92,5 +118,40 @@ def _answer(worker: Worker | None, message: bytes) -> tuple[tuple[str, Any], Wor
         return (FAILED, None), worker
 
 
+def main(lines: Sequence[int]) -> None:
+    """Serve one line; or divide, so that every line has a process, and look after these.
+
+    A process with threads must not divide. This one has none: it has done nothing yet but to load what it needs.
+    """
+    if len(lines) == 1:
+        serve(Connection(lines[0]))
+        return
+    children = set[int]()
+
+    def end_all(*_: object) -> None:
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, end_all)
+    gc.freeze()  # what is loaded stays shared
+    for line in lines:
+        child = os.fork()
+        if child == 0:
+            try:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                for other in lines:
+                    if other != line:
+                        os.close(other)
+                serve(Connection(line))
+            finally:
+                os._exit(0)
+        children.add(child)
+    for line in lines:
+        os.close(line)  # or nobody would see that a child has ended
+    while children:
+        children.discard(os.wait()[0])
+
+
 if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1])))
+    main([int(line) for line in sys.argv[1:]])

@@ -1,5 +1,6 @@
 """CSV files as a source: a header line that names the columns, and records of one line each."""
 
+import copy
 import csv
 import io
 import re
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.csv_lines import records_of, whole_lines
+from sfumato.private.intake.csv_lines import line_begin, records_of, whole_lines
 from sfumato.private.intake.remote import RemotePath
 from sfumato.private.intake.tables import no_details, open_binary, require_distinct
 from sfumato.private.intake.unread_formats import unread_content
@@ -16,6 +17,8 @@ from sfumato.private.intake.values import Values
 
 _HEADER_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
+#: Of a small field, its separator counted in.
+_BYTES_OF_A_FIELD = 4
 _MARKS = (",", ";", "\t", "|")
 #: What some spreadsheets write above the header.
 _TELLS_MARK = re.compile(r"sep=([\t -~])\r?\n", re.IGNORECASE)
@@ -33,6 +36,7 @@ class CsvSource:
         self._path = path
         with no_details(path, "a readable CSV file"), open_binary(path) as stream:
             head = stream.read(_HEADER_BYTES)
+            self._private_bytes = path.stat().st_size if isinstance(path, Path) else 0
         if not head:
             raise SourceError(f"{path} is empty: it has no header line.")
         if (what := unread_content(head)) is not None:
@@ -56,14 +60,32 @@ class CsvSource:
         require_distinct(self.names, str(path))
         #: Lines that the last reading left out, for a custodian's dry run; a release never asks.
         self.private_odd_lines = 0
+        #: What is packed cannot be read from its middle on.
+        self.is_divisible = not path.name.lower().endswith(".gz")
+        self._private_end: int | None = None
+
+    @property
+    def private_size(self) -> int:
+        """About how many rows there are, by the bytes of the file."""
+        return self._private_bytes // (_BYTES_OF_A_FIELD * len(self.names))
+
+    def between(self, first: int, end: int) -> "CsvSource":
+        """The lines that begin between two parts of the whole, told in rows as `private_size` counts them."""
+        part = copy.copy(self)
+        with no_details(self._path, "a readable CSV file"), open_binary(self._path) as stream:
+            begin, n_bytes = self._rows_begin, self._private_bytes - self._rows_begin
+            cuts = [line_begin(stream, begin + n_bytes * at // self.private_size) for at in (first, end)]
+            part._rows_begin, part._private_end = cuts
+        return part
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """Fields as Arrow texts, which may be no valid UTF-8."""
         wanted = [self.names.index(name) for name in names]
         n_odd = 0
         with no_details(self._path, "a readable CSV file"), open_binary(self._path) as stream:
-            stream.read(self._rows_begin)
-            for private_lines in whole_lines(stream):
+            stream.seek(self._rows_begin)
+            most = None if self._private_end is None else self._private_end - self._rows_begin
+            for private_lines in whole_lines(stream, most=most):
                 columns, odd = records_of(private_lines, mark=self._mark, n_fields=len(self.names), wanted=wanted)
                 n_odd += odd
                 for start in range(0, len(columns[0]), rows):

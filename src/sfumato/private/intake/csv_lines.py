@@ -5,6 +5,7 @@ not close takes all of them with it. So here a record is a line. Its quotes must
 be as many as the header's; otherwise it is left out, and nothing else is.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -100,10 +101,25 @@ def _unquoted(text: Bytes, spans: Places) -> tuple[NDArray[np.int32], Bytes]:
     return offsets, content[:used]
 
 
-def whole_lines(private_stream: Any) -> Iterator[bytes]:
-    """A stream of bytes as blocks of whole lines. Of a line that is too long, only so much that it can be counted."""
-    private_rest, skips = b"", False
+def line_begin(private_stream: Any, at: int) -> int:
+    """Where the first line begins that begins at a place or behind it; the end of the stream where none does."""
+    private_stream.seek(at := at - 1)  # a line begins behind the end of another one
     while private_block := private_stream.read(BLOCK_BYTES):
+        ends: list[int] = [end for end in (private_block.find(b"\n"), private_block.find(b"\r")) if end >= 0]
+        if ends:
+            return at + min(ends) + 1
+        at += len(private_block)
+    return at
+
+
+def whole_lines(private_stream: Any, *, most: int | None = None) -> Iterator[bytes]:
+    """A stream of bytes as blocks of whole lines. Of a line that is too long, only so much that it can be counted.
+
+    With `most`, the stream ends after so many bytes.
+    """
+    private_rest, skips, left = b"", False, math.inf if most is None else most
+    while private_block := private_stream.read(int(min(BLOCK_BYTES, left))):
+        left -= len(private_block)
         private_text = private_rest + private_block
         end = 1 + max(private_text.rfind(b"\n"), private_text.rfind(b"\r"))
         if skips and end:

@@ -4,8 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.messages import withheld
+from sfumato.private.intake.quiet import silence
 from sfumato.private.intake.tables import frame_source, require_distinct
 from sfumato.private.intake.values import Values
+
+_UNREADABLE = (
+    "the Dask frame cannot be read: a step of it fails over a row. The message is withheld, because it may hold private values. "
+    "Try it with len(frame) where you may see them."
+)
 
 
 class DaskSource:
@@ -25,4 +32,7 @@ class DaskSource:
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The chunks of all partitions."""
         for private_partition in self.parts:
-            yield from frame_source(private_partition.compute()).chunks(names, rows=rows)
+            # Its steps are somebody else's, and so is what they raise.
+            with withheld(_UNREADABLE, (Exception,)), silence():
+                private_frame = private_partition.compute()
+            yield from frame_source(private_frame).chunks(names, rows=rows)

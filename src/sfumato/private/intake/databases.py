@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 import numpy as np
 
-from sfumato.errors import DAMAGED, MissingLibraryError, SourceError
+from sfumato.errors import MissingLibraryError, SourceError
 from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.remote import without_password
 from sfumato.private.intake.values import Values
+from sfumato.public.damaged import DAMAGED
 
 _OF_SCHEMA = (
     "select table_name from information_schema.tables where table_schema not in ('information_schema', 'pg_catalog') "

@@ -23,7 +23,7 @@ from sfumato.private.intake.sources import open_place
 from sfumato.private.intake.tables import NpzSource
 from sfumato.public.schema.proposals import Proposal, propose
 from sfumato.public.schema.schema import Kind
-from sfumato.public.schema.spelling import words_of
+from sfumato.public.spelling import words_of
 
 _TOP = """\
 # A draft: it holds what the structure of the data shows ({shown}),

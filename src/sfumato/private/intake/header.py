@@ -2,8 +2,8 @@
 
 A file without a header has a private row there, and a draft of a schema would print it. No rule can tell every header
 from every row: `anna,berlin` may be either. So a line passes only if each cell could be a name, and enough of them are
-words by which people name columns; whoever has another header says so. Lines further down would help to tell, but
-whether a draft appears would then depend on private rows.
+words by which people name columns, or are joined as programs join words; whoever has another header says so. Lines
+further down would help to tell, but whether a draft appears would then depend on private rows.
 """
 
 import re
@@ -11,13 +11,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from sfumato.private.intake.scalars import FALSE_WORDS, MISSING_TEXTS, TRUE_WORDS, parse_date, parse_number
-from sfumato.public.schema.spelling import words_of
+from sfumato.public.spelling import words_of
 
 #: A letter, then letters, digits, spaces and the marks that names have.
 _NAME = re.compile(r"[^\W\d][\w \-./()%#:&+\[\]°']{0,63}")
 #: A telephone number, a postcode or a customer's number, but no year.
 _LONG_NUMBER = re.compile(r"\d{5}")
 _NUMBERED = re.compile(r"(.*\D|)(\d{1,4})")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+#: So few words may be of any kind.
+_FEW = 4
 #: The cells that must be usual names: one in so many.
 _ONE_IN = 3
 _NO_NAMES = frozenset(word.casefold() for word in MISSING_TEXTS) | {
@@ -37,6 +40,8 @@ _USUAL = frozenset(
     sex size smoker smoking speed start state status street sum surname survived symptom target tax temperature tenure
     text time timestamp title total town transaction treatment type unit url user value version visit vote wage ward
     weekday weight width year years zip
+    acidity alcohol avg cnt credit density employment flag has holiday hr humidity is max min mnth odor pct purpose quality
+    savings season shape species std sugar surface temp wind windspeed workday yr
     alter anzahl beruf betrag bildung datum einkommen geburtsdatum geschlecht gewicht gruppe größe klasse kosten kunde
     land monat nachname nummer ort plz preis rauchen raucher stadt tag vorname wert zeit ziel
     ciudad edad fecha genero género ingreso nombre pais país peso precio sexo tipo valor
@@ -56,9 +61,19 @@ def looks_like_names(cells: Sequence[str]) -> bool:
     """
     if not cells or len(set(cells)) != len(cells) or not all(_could_be_a_name(cell) for cell in cells):
         return False
-    numbered = _numbered_names(cells)
-    named = [cell for cell in cells if any(word.rstrip("0123456789") in _USUAL for word in words_of(cell))]
-    return len(numbered.union(named)) * _ONE_IN >= len(cells)
+    usual = {cell for cell in cells if any(word.rstrip("0123456789") in _USUAL for word in words_of(cell))}
+    usual |= _numbered_names(cells)
+    return len(usual) * _ONE_IN >= len(cells) or len(usual | _compound_names(cells)) * 2 >= len(cells)
+
+
+def _compound_names(cells: Sequence[str]) -> set[str]:
+    """Words joined as programs join them, tenure_group or TenureGroup, in a line whose cells are all spelled for programs.
+
+    Values are seldom spelled so, and hardly ever those of a whole row.
+    """
+    if len(cells) < _FEW or not all(_IDENTIFIER.fullmatch(cell) for cell in cells):
+        return set()
+    return {cell for cell in cells if len(words_of(cell)) > 1}
 
 
 def _could_be_a_name(cell: str) -> bool:

@@ -55,6 +55,10 @@ class HistorySource:
         """The same rows with another draw: that of this key."""
         return HistorySource(self.persons, self.events, schema=self.schema, key=key)
 
+    def of(self, persons: Source) -> "HistorySource":
+        """The same tables of events with other persons: some of them, say."""
+        return HistorySource(persons, self.events, schema=self.schema, key=self.key)
+
     def under(self, schema: Schema) -> "HistorySource":
         """The same rows and the same draw under a schema that says more of the persons' columns."""
         again = HistorySource(self.persons, self.events, schema=schema, key=self.key)

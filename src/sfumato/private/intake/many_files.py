@@ -1,5 +1,6 @@
 """Many files as one table, one file after the other, each read by its own header and types."""
 
+import copy
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -32,14 +33,24 @@ class FilePart:
         self.path = path
         is_parquet = name.endswith((".parquet", ".pq"))
         self.table: TableSource | CsvSource = TableSource(path) if is_parquet else CsvSource(path, wanted=wanted)
-        self._source = Unchanged(self.table, path=path, seen=seen)
+        self._file = Unchanged(self.table, path=path, seen=seen)
         self._constants = {name: value for name, value in file.partition if name not in self.table.names}
         self.names = (*self.table.names, *self._constants)
+
+    def of(self, table: TableSource | CsvSource) -> "FilePart":
+        """Some rows of the same file."""
+        part = copy.copy(self)
+        part.table, part._file = table, self._file.of(table)
+        return part
+
+    def require_unchanged(self) -> None:
+        """Refuse a file that is no longer the one that was opened."""
+        self._file.require_unchanged()
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The file's chunks, with the same value in all rows of a folder's column."""
         own = [name for name in names if name not in self._constants] or list(self.table.names[:1])
-        for private_chunk in self._source.chunks(own, rows=rows):
+        for private_chunk in self._file.chunks(own, rows=rows):
             n_rows = len(private_chunk[own[0]])
             for name, value in self._constants.items():
                 private_chunk[name] = pa.repeat(pa.scalar(value, pa.string()), n_rows)
@@ -88,11 +99,12 @@ class FilesSource:
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The chunks of all files, in the order of their names."""
-        self._require_same_files()
+        self.require_same_files()
         yield from joined((chunk for part in self.parts for chunk in part.chunks(names, rows=rows)), rows=rows)
-        self._require_same_files()
+        self.require_same_files()
 
-    def _require_same_files(self) -> None:
+    def require_same_files(self) -> None:
+        """Refuse a listing that is another one by now."""
         if list_files(self._places) != self._listed:
             raise SourceError(
                 "a file came or went while the data was read, so nothing is released. Copy the files to where nobody writes, "

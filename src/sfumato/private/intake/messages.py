@@ -3,18 +3,21 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sfumato.errors import DAMAGED, SfumatoError, SourceError
+from sfumato.errors import SfumatoError, SourceError
+from sfumato.public.damaged import DAMAGED
 
 
 @contextmanager
-def withheld(sentence: str, kinds: tuple[type[Exception], ...] = DAMAGED) -> Iterator[None]:
+def withheld(
+    sentence: str, kinds: tuple[type[Exception], ...] = DAMAGED, refusal: type[SfumatoError] = SourceError
+) -> Iterator[None]:
     """Raise the sentence in the place of whatever is raised inside; what sfumato itself refuses passes as it is."""
     try:
         yield
     except SfumatoError:
         raise
     except kinds:
-        error = SourceError(sentence)
+        error = refusal(sentence)
         try:
             raise error from None
         finally:

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sfumato.errors import DAMAGED, SourceError
+from sfumato.errors import SourceError
 from sfumato.private.intake.quiet import silence
 from sfumato.private.intake.recordings import RECORDINGS, read_recording
 from sfumato.private.intake.tables import no_details, open_binary, read_block
 from sfumato.private.intake.values import Values
+from sfumato.public.damaged import DAMAGED
 from sfumato.public.schema.column import Column
 
 _IDX_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}

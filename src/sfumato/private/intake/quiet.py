@@ -11,14 +11,16 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 
 import numpy as np
 
 _OUTPUTS = (1, 2)
-#: File descriptors, the filters of warnings and the level of logging belong to the whole process.
-_ONE_AT_A_TIME = threading.RLock()
-_depth = 0
+#: File descriptors, the filters of warnings and the level of logging belong to the whole process, and so does its silence: the
+#: first thread that wants it begins it, and the last one ends it.
+_LOCK = threading.Lock()
+_SHARED = ExitStack()
+_wanted = 0
 
 
 @contextmanager
@@ -26,15 +28,22 @@ def silence() -> Iterator[None]:
     """Nothing that runs inside reaches stdout, stderr, a log or a warning: not from Python, and not from C.
 
     It holds for the whole process: what another thread writes meanwhile is lost too, which is the price of hearing nothing
-    from C, and another thread that wants silence waits for its turn. Silence within silence costs nothing.
+    from C. Threads that want silence at the same time share it, and silence within silence costs nothing: nobody waits for
+    somebody who may be waiting for him, as the driver of a cluster does that runs in its own process.
     """
-    global _depth
-    with _ONE_AT_A_TIME, nullcontext() if _depth else _all_silent():
-        _depth += 1
-        try:
+    global _wanted
+    with _LOCK:
+        if not _wanted:
+            _SHARED.enter_context(_all_silent())
+        _wanted += 1
+    try:
+        with np.errstate(all="ignore"):  # which every thread has for itself
             yield
-        finally:
-            _depth -= 1
+    finally:
+        with _LOCK:
+            _wanted -= 1
+            if not _wanted:
+                _SHARED.close()
 
 
 @contextmanager
@@ -47,7 +56,6 @@ def _all_silent() -> Iterator[None]:
         _outputs_to(nowhere.fileno()),
         redirect_stdout(nowhere),  # a notebook's own streams have no descriptor
         redirect_stderr(nowhere),
-        np.errstate(all="ignore"),
         warnings.catch_warnings(action="ignore"),
         _no_logging(),
     ):

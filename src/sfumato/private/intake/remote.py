@@ -6,10 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+import pyarrow.fs
+
 from sfumato.errors import MissingLibraryError, SourceError
 from sfumato.private.intake.messages import withheld
 
 _ANY = (Exception,)  # file systems are of any make, and so is what they raise
+#: Read by Arrow itself, which brings what they need; fsspec reads all others.
+_BY_ARROW = ("s3", "gs", "gcs")
+#: Options of a bucket at the end of a URL, as Arrow has them: ?endpoint_override=localhost:9000&scheme=http
+_OPTIONS = re.compile(r"\?((?:\w+=[^&/?]*&?)+)$")
 
 
 class Stat(NamedTuple):
@@ -48,8 +54,15 @@ class RemotePath:
         """Size, and all else that the file system says of the file: its time, its tag."""
         with withheld(f"{self.url} cannot be read. Check that it is there, and that you may read it.", _ANY):
             self.system.invalidate_cache()
-            facts = self.system.info(self.path)
+            facts = {**self.system.info(self.path), "tag": self._tag()}
             return Stat(int(facts["size"] or 0), repr(sorted(facts.items(), key=str)))
+
+    def _tag(self) -> Any:
+        """What a bucket says of the content beside size and time; Arrow leaves it out of a listing."""
+        if not isinstance(getattr(self.system, "fs", None), pyarrow.fs.FileSystem):
+            return None
+        with self.system.fs.open_input_stream(self.path) as stream:
+            return sorted(stream.metadata().items())
 
     def open(self, mode: str = "rb") -> Any:
         """Its bytes, read as they are asked for."""
@@ -63,17 +76,22 @@ def remote_files(url: str) -> tuple[str, list[RemotePath]]:
     try:
         core = importlib.import_module("fsspec.core")
         registry = importlib.import_module("fsspec.registry")
-        if scheme not in registry.known_implementations and scheme not in registry.registry:
-            raise SourceError(
-                f"{shown} has a scheme that is not known. Known are file, s3, gs, hdfs and what fsspec reads."
-            )
-        registry.get_filesystem_class(scheme)
     except ImportError:
         raise MissingLibraryError(
-            f"{shown} needs a file system that is not installed. Install it with: pip install 'sfumato[remote]'"
+            f"{shown} needs fsspec, which is not installed. Run: pip install 'sfumato[remote]'"
         ) from None
+    if scheme not in registry.known_implementations and scheme not in registry.registry:
+        raise SourceError(
+            f"{shown} has a scheme that is not known. Known are file, s3, gs, hdfs and what fsspec reads."
+        )
+    try:
+        if scheme not in _BY_ARROW:
+            registry.get_filesystem_class(scheme)
+    except ImportError:
+        what = registry.known_implementations[scheme].get("err", "Install what fsspec needs for it").rstrip(".")
+        raise MissingLibraryError(f"{shown} needs a file system that is not installed. {what}.") from None
     with withheld(f"{shown} cannot be listed. Check the address, and that you may read there.", _ANY):
-        system, path = core.url_to_fs(url)
+        system, path = _bucket(url) if scheme in _BY_ARROW else core.url_to_fs(url)
         system.invalidate_cache()
         if re.search(r"[*?\[]", path):
             base = path[: re.search(r"[*?\[]", path).start()].rpartition("/")[0]  # type: ignore[union-attr]
@@ -85,6 +103,16 @@ def remote_files(url: str) -> tuple[str, list[RemotePath]]:
     if not found:
         raise SourceError(f"there is no file at {shown}. Check the address.")
     return base, [RemotePath(name, system, f"{scheme}://{_without_user(name).lstrip('/')}") for name in found]
+
+
+def _bucket(url: str) -> tuple[Any, str]:
+    """A bucket, by the options at the end of a URL or by AWS_ENDPOINT_URL and the like; and the path in it, to the letter."""
+    options = _OPTIONS.search(url)
+    scheme, _, rest = url[: options.start() if options else None].partition("://")
+    bucket, _, inner = rest.partition("/")
+    there, name = pyarrow.fs.FileSystem.from_uri(f"{scheme}://{bucket}/{options[0] if options else ''}")
+    wrapper = importlib.import_module("fsspec.implementations.arrow").ArrowFSWrapper
+    return wrapper(there), f"{name.rstrip('/')}/{inner}".rstrip("/")
 
 
 def without_password(url: str) -> str:

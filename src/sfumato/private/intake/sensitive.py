@@ -16,6 +16,7 @@ from sfumato.private.intake.places import local_path
 from sfumato.private.intake.places_of_tables import table_places
 from sfumato.private.intake.source import Source
 from sfumato.private.intake.sources import open_source
+from sfumato.private.intake.stretches import stretches_of
 from sfumato.private.intake.together import brought_together
 from sfumato.private.intake.unchanged import Unchanged, fingerprint
 from sfumato.public.schema.schema import Batch, Schema, schema_of
@@ -42,12 +43,13 @@ class Sensitive:
     <Sensitive: rows withheld>
     """
 
-    __slots__ = ("__schema", "__source", "__weakref__")
+    __slots__ = ("__before_reading", "__schema", "__source", "__weakref__")
 
-    def __init__(self, source: Source, *, schema: Schema) -> None:
-        """Take an opened source. `Sensitive.read` opens one."""
+    def __init__(self, source: Source, *, schema: Schema, before_reading: Callable[[], None] = lambda: None) -> None:
+        """Take an opened source. `Sensitive.read` opens one. `before_reading` is called whenever rows are about to be read."""
         object.__setattr__(self, "_Sensitive__schema", schema)
         object.__setattr__(self, "_Sensitive__source", source)
+        object.__setattr__(self, "_Sensitive__before_reading", before_reading)
 
     @classmethod
     def read(cls, data: Any, schema: Schema | str | Path) -> "Sensitive":
@@ -137,9 +139,27 @@ def opened(data: Any, schema: Schema | str | Path | None) -> Sensitive:
     return Sensitive.read(data, schema)
 
 
-#: Attributes are reached through these two, here and nowhere else.
+#: Attributes are reached through these three, here and nowhere else.
 _schema_of: Callable[[Sensitive], Schema] = operator.attrgetter("_Sensitive__schema")
 _source_of: Callable[[Sensitive], Source] = operator.attrgetter("_Sensitive__source")
+_before_of: Callable[[Sensitive], Callable[[], None]] = operator.attrgetter("_Sensitive__before_reading")
+
+
+def _rows_of(sensitive: Sensitive) -> Source:
+    """The source, for whoever reads rows from it: what has to be done before that is done here, so nobody can forget it."""
+    _before_of(sensitive)()
+    return _source_of(sensitive)
+
+
+def charged_first(sensitive: Sensitive, charge: Callable[[], None]) -> Sensitive:
+    """The same data, which gives no row before `charge` has returned. It is called at every way in."""
+    before = _before_of(sensitive)
+
+    def both() -> None:
+        charge()
+        before()
+
+    return Sensitive(_source_of(sensitive), schema=sensitive.schema, before_reading=both)
 
 
 def open_batches(sensitive: Sensitive, *, rows: int = 16384) -> Iterator[Batch]:
@@ -149,7 +169,7 @@ def open_batches(sensitive: Sensitive, *, rows: int = 16384) -> Iterator[Batch]:
     """
     schema = sensitive.schema
     names = [column.name for column in schema.columns]
-    for private_raw in _source_of(sensitive).chunks(names, rows=rows):
+    for private_raw in _rows_of(sensitive).chunks(names, rows=rows):
         yield conform(private_raw, schema)
 
 
@@ -159,7 +179,7 @@ def open_persons(sensitive: Sensitive, *, rows: int) -> Iterator[Batch]:
     Beside the columns, under the name of the person's own, which no column of a schema has, stands the number of each row's
     person, ascending. Where the unit is a row, there is no such name.
     """
-    schema, source = sensitive.schema, _source_of(sensitive)
+    schema, source = sensitive.schema, _rows_of(sensitive)
     person, names = schema.unit.person, [column.name for column in schema.columns]
     if person is None:
         yield from open_batches(sensitive, rows=rows)
@@ -189,7 +209,7 @@ class RawParts:
 
 def open_parts(sensitive: Sensitive) -> RawParts | None:
     """Parts that can be read by themselves, by another process too; None where there is only one way in. For engines alone."""
-    source = _source_of(sensitive)
+    source = _rows_of(sensitive)
     if not isinstance(source, LimitedSource):
         rows = getattr(source, "parts", None)
         return None if rows is None else RawParts(rows)
@@ -197,10 +217,26 @@ def open_parts(sensitive: Sensitive) -> RawParts | None:
     return None if rows is None else RawParts(rows, source.person, source.max_rows, source.key)
 
 
+def open_stretches(sensitive: Sensitive, *, stretches: int, least: int) -> list[Source]:
+    """The rows of local files in so many stretches, for as many processes; none where there are hardly so many rows.
+
+    Persons are told apart by all of their rows, so where they are the unit one process reads. For engines alone.
+    """
+    return stretches_of(_rows_of(sensitive), stretches=stretches, least=least)
+
+
+def require_same_files(sensitive: Sensitive) -> None:
+    """Refuse files that came or went since the data was opened."""
+    source = _source_of(sensitive)
+    if isinstance(source, FilesSource):
+        source.require_same_files()
+
+
 def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:
     """The same rows under a schema that says more of them, as a discovery leaves it."""
     source = _source_of(sensitive)
-    return Sensitive(source.under(schema) if isinstance(source, HistorySource) else source, schema=schema)
+    private_source = source.under(schema) if isinstance(source, HistorySource) else source
+    return Sensitive(private_source, schema=schema, before_reading=_before_of(sensitive))
 
 
 def with_key(sensitive: Sensitive, key: bytes) -> Sensitive:
@@ -208,7 +244,12 @@ def with_key(sensitive: Sensitive, key: bytes) -> Sensitive:
     source = _source_of(sensitive)
     if not isinstance(source, LimitedSource | HistorySource):
         return sensitive
-    return Sensitive(source.keyed(key), schema=sensitive.schema)
+    return Sensitive(source.keyed(key), schema=sensitive.schema, before_reading=_before_of(sensitive))
+
+
+def resourced(sensitive: Sensitive, change: Callable[[Source], Source]) -> Sensitive:
+    """The same data behind another source of its rows: some of them, say."""
+    return Sensitive(change(_source_of(sensitive)), schema=sensitive.schema, before_reading=_before_of(sensitive))
 
 
 def follows_values(sensitive: Sensitive) -> bool:
@@ -226,4 +267,4 @@ def count_rows(sensitive: Sensitive) -> int:
         )
     # The last column that is no image is the cheapest to read.
     name = next((c.name for c in reversed(schema.columns) if c.kind != "image"), schema.columns[0].name)
-    return sum(len(private_raw[name]) for private_raw in _source_of(sensitive).chunks([name], rows=65536))
+    return sum(len(private_raw[name]) for private_raw in _rows_of(sensitive).chunks([name], rows=65536))

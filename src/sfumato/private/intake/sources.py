@@ -21,7 +21,7 @@ from sfumato.private.intake.tables import ArraySource, NpzSource, TableSource, f
 from sfumato.private.intake.unread_formats import unread_suffix
 from sfumato.private.intake.values import Values
 from sfumato.public.schema.schema import Schema
-from sfumato.public.schema.spelling import did_you_mean, words_of
+from sfumato.public.spelling import did_you_mean, words_of
 
 KNOWN = (
     ".csv, .tsv (both also .gz), .parquet, .npz, IDX (images-idx3-ubyte, also .gz), or a folder of pictures, recordings or "

@@ -4,10 +4,12 @@ What a source may say in an error is public structure: a path, a format, the nam
 row holds, how many rows there are, or which of them is odd; Arrow's own messages do, so they are replaced.
 """
 
+import copy
 import gzip
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -17,10 +19,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.errors import DAMAGED, SourceError
+from sfumato.errors import SourceError
 from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.remote import RemotePath
 from sfumato.private.intake.values import Coded, UnreadableTypeError, Values
+from sfumato.public.damaged import DAMAGED
 
 
 class ArraySource:
@@ -90,17 +93,26 @@ def _settle(values: Any, rows: slice = slice(None)) -> Values:
 class TableSource:
     """An Arrow table in memory, or a Parquet file: typed columns, read batch by batch."""
 
+    is_divisible = True
+
     def __init__(self, table: pa.Table | Path | RemotePath) -> None:
         self._table = table
+        self._private_stretch: tuple[int, int] | None = None
         if isinstance(table, Path | RemotePath):
-            with no_details(table, "a Parquet file"), _for_arrow(table) as file:
-                schema = pq.read_schema(file)
+            with no_details(table, "a Parquet file"), _for_arrow(table) as where, pq.ParquetFile(where) as file:
+                schema, self.private_size = file.schema.to_arrow_schema(), sum(_sizes_of_groups(file))
         else:
-            schema = table.schema
+            schema, self.private_size = table.schema, len(table)
         require_distinct(schema.names, "the table")
         self.names = tuple(schema.names)
         #: The declared Arrow type of each column: public structure.
         self.types: dict[str, Any] = dict(zip(schema.names, schema.types, strict=True))
+
+    def between(self, first: int, end: int) -> "TableSource":
+        """The rows of a file from one place to another, to be read by themselves."""
+        part = copy.copy(self)
+        part._private_stretch = (first, end)
+        return part
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """Batches of the table; texts stay dictionaries, which are cheap to map."""
@@ -112,8 +124,28 @@ class TableSource:
         with no_details(self._table, "a readable Parquet file"), _for_arrow(self._table) as where, pq.ParquetFile(
             where, read_dictionary=texts, memory_map=False, pre_buffer=False
         ) as file:  # fmt: skip
-            for batch in file.iter_batches(batch_size=rows, columns=list(names)):
-                yield {name: batch.column(name) for name in names}
+            sizes = _sizes_of_groups(file)
+            groups, skipped, left = _within(sizes, *(self._private_stretch or (0, sum(sizes))))
+            for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=list(names)):
+                own = batch.slice(skipped, left)
+                skipped, left = max(0, skipped - len(batch)), left - len(own)
+                if len(own):
+                    yield {name: own.column(name) for name in names}
+
+
+def _sizes_of_groups(file: pq.ParquetFile) -> list[int]:
+    return [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
+
+
+def _within(sizes: Sequence[int], first: int, end: int) -> tuple[list[int], int, int]:
+    """The groups of rows that lie between two places; how many rows of the first to skip, and how many to take in all.
+
+    >>> _within([10, 10, 10], 12, 25)
+    ([1, 2], 2, 13)
+    """
+    ends = list(accumulate(sizes))
+    groups = [at for at, (size, last) in enumerate(zip(sizes, ends, strict=True)) if first < last and last - size < end]
+    return groups, first - (ends[groups[0]] - sizes[groups[0]]) if groups else 0, end - first
 
 
 class NpzSource:

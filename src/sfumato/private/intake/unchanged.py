@@ -19,24 +19,29 @@ class Unchanged:
 
     def __init__(self, source: Source, *, path: Path | RemotePath, seen: str) -> None:
         """Take what `fingerprint` gave before the source was opened."""
-        self._source, self._path, self._seen, self.names = source, path, seen, source.names
+        self.table, self.path, self._seen, self.names = source, path, seen, source.names
+
+    def of(self, source: Source) -> "Unchanged":
+        """Another source from the same file, under the same condition."""
+        return Unchanged(source, path=self.path, seen=self._seen)
 
     def chunks(self, names: Sequence[str], *, rows: int) -> Iterator[dict[str, Values]]:
         """The wrapped source's chunks, between two looks at the file."""
-        self._require_unchanged()
-        yield from self._source.chunks(names, rows=rows)
-        self._require_unchanged()
+        self.require_unchanged()
+        yield from self.table.chunks(names, rows=rows)
+        self.require_unchanged()
 
-    def _require_unchanged(self) -> None:
-        if fingerprint(self._path) != self._seen:
+    def require_unchanged(self) -> None:
+        """Refuse a file that is no longer the one that was opened."""
+        if fingerprint(self.path) != self._seen:
             raise SourceError(
-                f"{self._path} was changed while it was read, so nothing is released. Copy it to where nobody writes, and "
+                f"{self.path} was changed while it was read, so nothing is released. Copy it to where nobody writes, and "
                 "start again."
             )
 
 
 def fingerprint(path: Path | RemotePath) -> str:
-    """What changes when somebody writes to a file or into a folder; it never leaves this process. Empty where nothing is."""
+    """What changes when somebody writes to a file or into a folder; nobody is shown it. Empty where nothing is."""
     digest = hashlib.sha256()
     try:
         for file in _files(path):

@@ -111,10 +111,26 @@ def outer_to_grid(private_sum: Integers, *, block: Outer, units: float) -> Integ
 def distinct_codes(private_codes: Values, *, block: Hot) -> tuple[Integers, Integers]:
     """Codes of a hot block as whole numbers, and how many each row has: none that counts twice. -1 counts nowhere.
 
-    All that follows, a person's norm and the sum alike, reads these and never what the map gave.
+    All that follows, a person's norm and the sum alike, reads these. Where all rows have whole codes that rise, as most maps give
+    them, these are the map's own: a row gets the same codes either way.
     """
-    codes, counts = _whole_codes(private_codes[:, : block.n_hot], block.width)
+    values = private_codes[:, : block.n_hot]
+    if values.dtype.kind in "iu" and _all_rise(values, block.width):
+        return values, np.full(len(values), values.shape[1], dtype=np.int64)
+    codes, counts = _whole_codes(values, block.width)
     return codes, counts
+
+
+@compile_kernel
+def _all_rise(values: Values, width: int) -> bool:
+    """Whether every row has codes from 0 up to the width, each above the one before: distinct, and all inside."""
+    for i in range(values.shape[0]):
+        rises = values.shape[1] == 0 or (values[i, 0] >= 0 and values[i, -1] < width)
+        for j in range(1, values.shape[1]):  # without a branch, so that several are compared at once
+            rises &= values[i, j] > values[i, j - 1]
+        if not rises:
+            return False
+    return True
 
 
 @compile_kernel
@@ -143,15 +159,23 @@ def weights_in_units(values: Values, n_codes: Integers, *, block: Hot, units: fl
     """What each row counts at each of its codes: one, or its weight in whole units, clipped to the norm of the block."""
     if not block.weighted:
         return np.full(len(n_codes), int(units), dtype=np.int64)
-    weights = np.nan_to_num(np.asarray(values)[:, -1].astype(np.float64), nan=0.0)
-    limit = np.array(_largest_weights(block.n_hot, int(units)))[n_codes]
-    return np.clip(np.trunc(np.clip(weights, -_HUGE, _HUGE) * int(units)), -limit, limit).astype(np.int64)
+    limits = _largest_weights(block.n_hot, int(units))
+    return np.asarray(_whole_weights(values[:, -1].astype(np.float64), n_codes, limits, int(units)))
+
+
+@compile_kernel
+def _whole_weights(weights: Floats, n_codes: Integers, limits: Integers, units: int) -> Integers:
+    out = np.empty(weights.size, dtype=np.int64)
+    for i in range(weights.size):
+        limit = limits[n_codes[i]]
+        out[i] = np.int64(min(max(_number(weights[i], -_HUGE) * units, -limit), limit))  # towards 0
+    return out
 
 
 @lru_cache(maxsize=64)
-def _largest_weights(n_hot: int, units: int) -> tuple[int, ...]:
+def _largest_weights(n_hot: int, units: int) -> Integers:
     """The largest w with codes * w^2 <= n_hot * units^2, for every number of codes from 0 on: in integers."""
-    return tuple(math.isqrt(n_hot * units**2 // max(codes, 1)) for codes in range(n_hot + 1))
+    return np.array([math.isqrt(n_hot * units**2 // max(codes, 1)) for codes in range(n_hot + 1)])
 
 
 @compile_kernel

@@ -16,6 +16,7 @@ from sfumato.public.schema.schema import Batch, Column, Schema, n_rows_of
 
 _MOST_ROWS, _LEAST_ROWS = 1024, 16
 _CELLS = 1 << 19
+_MOST_READ, _CELLS_READ = 16_384, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,21 @@ def batch_rows(schema: Schema) -> int:
     >>> batch_rows(Schema(columns=(Column(name="photo", kind="image", shape=(28, 28)),)))
     512
     """
+    return _rows_of(schema, cells=_CELLS, most=_MOST_ROWS)
+
+
+def rows_at_once(schema: Schema) -> int:
+    """How many rows are read and encoded together: of narrow tables many, because each step over a column costs something.
+
+    >>> rows_at_once(Schema(columns=(Column(name="age", kind="integer", bounds=(0, 9)),)))
+    16384
+    """
+    return _rows_of(schema, cells=_CELLS_READ, most=_MOST_READ)
+
+
+def _rows_of(schema: Schema, *, cells: int, most: int) -> int:
     width = sum(math.prod(slot.column.shape) * math.prod(slot.places) for slot in schema.slots)
-    return int(min(_MOST_ROWS, max(_LEAST_ROWS, 2 ** math.floor(math.log2(_CELLS / width)))))
+    return int(min(most, max(_LEAST_ROWS, 2 ** math.floor(math.log2(cells / width)))))
 
 
 class Batches:
@@ -65,6 +79,7 @@ class Batches:
         self.public = frozen(random_batch(schema, n_rows=2 * self.rows, seed=20))
         #: The prepared columns, in their order.
         self.maps: list[tuple[str, RowMap]] = []
+        self._prepared_names = set[str]()
         #: Sentences about how rows are kept, for whoever called the door.
         self.remarks = list[str]()
         self._small = {slot.name: kind for slot in schema.slots if (kind := _smallest(slot.column)) is not None}
@@ -80,6 +95,7 @@ class Batches:
         prepared = [_prepared(row_map, name, take(self.public, half), self.rows) for half in halves]
         self.public = frozen({**self.public, name: np.concatenate(prepared)})
         self.maps.append((name, row_map))
+        self._prepared_names.add(name)
         return row_map
 
     def completed(self, private_rows: Batch, *, first: int) -> Piece:
@@ -101,10 +117,21 @@ class Batches:
         private_column = _prepared(row_map, name, self.unpacked(piece).batch, piece.n_rows)
         return _filled(private_column, self.public[name][piece.n_rows : self.rows])
 
+    def packed_column(self, piece: Piece, name: str, row_map: RowMap) -> NDArray[Any]:
+        """The same in the smallest type that holds its values."""
+        return _in_few_bits(self.column(piece, name, row_map))
+
     def packed(self, piece: Piece) -> Piece:
         """In the smallest types that hold every value."""
-        small = {name: values.astype(self._small.get(name, values.dtype)) for name, values in piece.batch.items()}
-        return replace(piece, batch=frozen(small))
+
+        def column(name: str, values: NDArray[Any]) -> NDArray[Any]:
+            return (
+                _in_few_bits(values)
+                if name in self._prepared_names
+                else values.astype(self._small.get(name, values.dtype))
+            )
+
+        return replace(piece, batch=frozen({name: column(name, values) for name, values in piece.batch.items()}))
 
     def unpacked(self, piece: Piece) -> Piece:
         """As they were: a mechanism sees the same types on every pass."""
@@ -112,7 +139,9 @@ class Batches:
         def column(name: str) -> NDArray[Any]:
             private_values = piece.batch[name]
             small = self._small.get(name)
-            if small is not None:
+            if name in self._prepared_names:
+                private_values = private_values.astype(np.float32, copy=False)
+            elif small is not None:
                 private_values = private_values.astype(np.int64 if small.kind == "u" else np.float64, copy=False)
             private_values.flags.writeable = False
             return private_values
@@ -149,6 +178,22 @@ def _prepared(row_map: RowMap, name: str, batch: Batch, n_rows: int) -> NDArray[
     private_values, counts = row_map(batch, n_rows=n_rows)
     column: NDArray[np.float32] = private_values[name]
     return column if counts.all() else np.where(counts[:, None], column, np.float32(np.nan))
+
+
+def _in_few_bits(private_values: NDArray[np.float32]) -> NDArray[Any]:
+    """Whole numbers from 0 on, as most prepared columns are, in 8 or 16 bits; all others as they are.
+
+    Those that are read again are the same to the last bit, and which type they had meanwhile, no map sees.
+
+    >>> _in_few_bits(np.float32([[3.0, 200.0]])).dtype, _in_few_bits(np.float32([[-0.0]])).dtype
+    (dtype('uint8'), dtype('float32'))
+    """
+    for kind in (np.uint8, np.uint16):
+        with np.errstate(invalid="ignore"):
+            small = private_values.astype(kind)
+        if np.array_equal(small.astype(np.float32).view(np.uint32), private_values.view(np.uint32)):
+            return small
+    return private_values
 
 
 def _filled(private_values: NDArray[Any], public_values: NDArray[Any]) -> NDArray[Any]:

@@ -28,6 +28,9 @@ class Room:
     def joined(self, batch: Batch, name: str, column: NDArray[Any]) -> "KeptBatch":
         """A kept batch with one column more, or another in its place."""
         kept = batch if isinstance(batch, KeptBatch) else self.keep(batch)
+        replaced = kept.places.get(name)
+        if isinstance(replaced, np.ndarray) and self._scratch is None:
+            self._left += replaced.nbytes
         return KeptBatch(self, {**kept.places, name: self._put(column)})
 
     def _put(self, private_values: NDArray[Any]) -> NDArray[Any] | Place:

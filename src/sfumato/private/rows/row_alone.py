@@ -81,10 +81,15 @@ class RowMap:
 
     def _attempt(self, batch: Batch) -> Values | None:
         """The values of a full batch; None if the map raises or gives something else than on public rows."""
+        is_interrupted = False
         try:
             values = self._values(batch)
-        except (Exception, SystemExit):  # noqa: BLE001 - whatever a map raises over private rows would be an output
+        except KeyboardInterrupt:
+            is_interrupted = True
+        except BaseException:  # noqa: BLE001 - whatever a map raises over private rows would be an output
             return None
+        if is_interrupted:
+            raise KeyboardInterrupt  # a new one, which holds nothing: a map may have raised the first
         fits = values.keys() == self._tried.keys() and all(
             v.shape == self._tried[name].shape and v.dtype == self._tried[name].dtype for name, v in values.items()
         )

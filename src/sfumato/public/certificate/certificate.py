@@ -19,7 +19,9 @@ from sfumato.public.certificate.claim import Claim, claim_of, exact_text
 from sfumato.public.certificate.layout import Section, as_html
 from sfumato.public.certificate.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.certificate.non_private import NOT_A_CLAIM
+from sfumato.public.certificate.score import ScoreRecord
 from sfumato.public.certificate.software import SOFTWARE, installed_software
+from sfumato.public.certificate.statement import Statement
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.step import Step, step_from_json
 from sfumato.public.schema.schema import Schema
@@ -83,6 +85,8 @@ class Certificate:
     notes: tuple[str, ...] = ()
     rows: int | None = None
     files: dict[str, str] | None = None
+    score: ScoreRecord | None = None
+    ledger: Statement | None = None
 
     @property
     def epsilon(self) -> float:
@@ -105,7 +109,9 @@ class Certificate:
     def sections(self) -> list[Section]:
         """What a person should read first: the claim, and whatever speaks against the release."""
         status, claimed = self.status.replace("_", " ").capitalize(), (self.claim.in_words,)
-        told = {status: claimed, "Warnings": self.warnings, "Notes": self.notes}
+        scored = () if self.score is None else (self.score.in_words,)
+        told = {status: claimed, "Score": scored, "Warnings": self.warnings, "Notes": self.notes}
+        told |= {} if self.ledger is None else {"Ledger": (f"This is {self.ledger.in_words}",)}
         return [Section(title=title, before=sentences) for title, sentences in told.items() if sentences]
 
     def __repr__(self) -> str:
@@ -158,6 +164,8 @@ class Certificate:
             "software": dict(sorted(self.software.items())),
             "rows": self.rows,
             "files": None if self.files is None else dict(sorted(self.files.items())),
+            **({} if self.score is None else {"score": asdict(self.score)}),
+            **({} if self.ledger is None else {"ledger": self.ledger.to_json()}),
         }
 
     def to_text(self) -> str:
@@ -170,6 +178,12 @@ class Certificate:
         refuse_other_formats(body)
         wanted = {"format": str, **types_of(Certificate), "claim": dict, "steps": list}
         del wanted["noise_multipliers"]  # each stands beside its step
+        if "score" not in body:  # there only where a score was asked for
+            del wanted["score"]
+        if isinstance(body, dict) and "ledger" in body:
+            wanted["ledger"] = dict
+        else:
+            del wanted["ledger"]  # most releases have none
         try:
             fields = read_fields(body, wanted, what=NAME)
             del fields["format"]
@@ -177,6 +191,8 @@ class Certificate:
             fields["steps"], fields["noise_multipliers"] = _steps(fields["steps"])
             fields["scale"] = _positive(fields["scale"], "scale")
             fields["grid"] = _grid(fields["grid"])
+            if "ledger" in fields:
+                fields["ledger"] = Statement.from_json(fields["ledger"])
             if fields["discovery"] is not None:
                 fields["discovery"] = replace(fields["discovery"], grid=_grid(fields["discovery"].grid))
         except VerificationError:
@@ -219,6 +235,7 @@ def make_certificate(
     randomness: str,
     status: Status,
     discovery: DiscoveryRecord | None,
+    ledger: Statement | None = None,
 ) -> Certificate:
     """Write down the claim and its evidence. No hash of the input is among them."""
     return Certificate(
@@ -236,6 +253,7 @@ def make_certificate(
         schema_sha256=schema.digest(),
         assumptions=ASSUMPTIONS,
         software=installed_software(),
+        ledger=ledger,
     )
 
 
@@ -278,6 +296,8 @@ def _check_ranges(certificate: Certificate) -> None:
     for name, value, least in (("seed", certificate.seed, 0), ("rows", certificate.rows, 1)):
         if value is not None and value < least:
             raise VerificationError(f"{NAME}: {name} = {value} must be at least {least}.")
+    if certificate.score is not None:
+        certificate.score.check(what=NAME)
     for name, texts in (("warnings", certificate.warnings), ("notes", certificate.notes)):
         # They are printed as they are, so each must be one line that can move no cursor.
         if len(texts) > _MOST_SENTENCES or not all(text.isprintable() and text.strip() for text in texts):

@@ -68,8 +68,6 @@ class Claim:
     def from_json(body: Any) -> "Claim":
         """Read what `to_json` wrote. A sentence that is not the one of the numbers is refused."""
         try:
-            if isinstance(body, dict) and isinstance(body.get("unit"), dict):  # tables are named where there are any
-                body = {**body, "unit": {"tables": [], **body["unit"]}}
             fields = read_fields(body, {**types_of(Claim), "in_words": str}, what="the claim")
             in_words = fields.pop("in_words")
             claim = Claim(**fields)

@@ -24,13 +24,13 @@ _FEW = 4
 
 
 @contextlib.contextmanager
-def few_threads() -> Iterator[None]:
+def few_threads(most: int = _FEW) -> Iterator[None]:
     """At most four threads for matrices and for compiled loops: what is asked of them batch by batch is too little for more."""
     loops = numba.get_num_threads()
     libraries = [library["num_threads"] for library in _libraries().info() if library["user_api"] == "blas"]
-    numba.set_num_threads(min(loops, _FEW))
+    numba.set_num_threads(min(loops, most))
     try:
-        with _libraries().limit(limits=min([_FEW, *libraries]), user_api="blas"):
+        with _libraries().limit(limits=min([most, *libraries]), user_api="blas"):
             yield
     finally:
         numba.set_num_threads(loops)

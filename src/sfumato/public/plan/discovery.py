@@ -112,6 +112,16 @@ def plan_discovery(schema: Schema, columns: tuple[Column, ...], *, budget: Budge
     return found
 
 
+def event_to_book(planned: Plan | None, schema: Schema, budget: Budget) -> dpa.DpEvent:
+    """What is charged beforehand: the plan, or where it is not known yet, a discovery and whatever may follow it."""
+    if planned is not None:
+        return planned.event
+    found = plan_discovery(schema, schema.unknown, budget=budget)
+    # A plan may round its noise to within 1e-12 of this.
+    mu = mu_of_budget(budget.epsilon, delta=budget.delta - found.failure) * (1 + 1e-9)
+    return dpa.ComposedDpEvent([dpa.GaussianDpEvent(1 / mu), EpsilonDeltaDpEvent(0.0, found.failure)])
+
+
 def _steps(numbers: tuple[Column, ...]) -> tuple[Step, ...]:
     rows = Step(name=ROWS, blocks=(Hot(name="rows", width=1),), share=1 / (1 + len(numbers)))
     if not numbers:

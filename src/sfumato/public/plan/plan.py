@@ -14,6 +14,8 @@ from sfumato.public.plan import grid
 from sfumato.public.plan.step import Step
 
 _MOST_NUMBERS = 2**28  # 2 GB of sums
+#: A row adds at most 2^29 to an entry of a sum, which has 64 bits.
+_MOST_ROWS = 2**34
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,6 +87,11 @@ def make_plan(
     at no extra cost (docs/proofs/gaussian-composition.md); a sampled step is refused there.
     """
     budget.check_against(rows)
+    if rows is not None and rows >= _MOST_ROWS:
+        raise PlanError(
+            f"rows = {rows}: sums are exact for fewer than {_MOST_ROWS} rows (2^34). Release parts of the data by themselves, "
+            "with persons in one part only."
+        )
     steps = tuple(steps)
     names = [step.name for step in steps]
     if len(set(names)) != len(names):

@@ -8,10 +8,15 @@ from sfumato.public.schema.schema import Schema
 
 @dataclass(frozen=True)
 class Recommended:
-    """How many rows serve a learner best, and what was gained by that many elsewhere, in a sentence."""
+    """How many rows serve a learner best, and what was gained by that many elsewhere, in a sentence.
+
+    `default` is how many are released where nobody asks for a number, if these are more than were declared: where as many as
+    declared would give away most of what the release knows.
+    """
 
     rows: int
     gain: str
+    default: int = 0
 
 
 @runtime_checkable

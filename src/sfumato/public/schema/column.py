@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.schema.spectrogram import RATES, Spectrogram
-from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.spelling import did_you_mean, hidden_character
 
 Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
 NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
@@ -69,7 +69,8 @@ def _bound_of(column: str, kind: str, value: Any, *, clock: time) -> float:
 class Column:
     """One column. `datetime` bounds are seconds since 1970-01-01 UTC; dates, and texts such as "2021-01-31", become that.
 
-    `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words.
+    `true_words` and `false_words` are what a boolean column's own texts mean; they go before the usual words, and the first
+    of each is what a release writes.
     `special` numbers are codes and no amounts: 999 for "not asked". A row that holds one has the place of a missing value,
     and such rows are released as `special_as`, the first of them, unless missing values are declared besides.
     `decimals` is how many a released number has. `depends_on` names the columns that this one is a function of;
@@ -174,11 +175,14 @@ class Column:
             )
         if self.bounds is not None and max(map(abs, self.bounds)) > 2**53 / 10.0**self.decimals:
             self._refuse(f": numbers up to its bounds have no room for {self.decimals} decimals. Give fewer.")
-        if self.bounds is not None and self._rounded_bounds()[0] > self._rounded_bounds()[1]:
+        if self.bounds is not None and self.released_bounds[0] > self.released_bounds[1]:
             self._refuse(f" has no number of {self.decimals} decimals between its bounds. Give more decimals.")
 
-    def _rounded_bounds(self) -> tuple[float, float]:
-        """The outermost numbers within the bounds that have the declared decimals."""
+    @property
+    def released_bounds(self) -> tuple[float, float]:
+        """The outermost numbers within the bounds that a released row can hold: whole ones, or with the declared decimals."""
+        if self.kind in ("integer", "datetime"):
+            return math.ceil(self.low), math.floor(self.high)
         if self.decimals is None:
             return self.low, self.high
         unit = 10.0**self.decimals
@@ -291,6 +295,18 @@ class Column:
         special = {"special_as": self.special_as} if self.special else {}
         return {"name": self.name, "kind": self.kind, "missing": self.missing, **plain, **special}
 
+    @property
+    def written(self) -> tuple[Any, ...]:
+        """What a release writes for each category: a word as it came in, where the schema says which words these are.
+
+        >>> Column(name="ill", kind="boolean", true_words=("Yes",), false_words=("No",)).written
+        ('No', 'Yes')
+        """
+        if self.kind != "boolean":
+            return self.categories
+        words = [next((word for word in said if word.strip()), None) for said in (self.false_words, self.true_words)]
+        return (False, True) if None in words else tuple(words)
+
     def decode(self, values: NDArray[Any]) -> "pd.Series[Any]":
         """Encoded values as a reader wants to see them: whole numbers, dates, category names."""
         if self.kind == "image":
@@ -298,10 +314,9 @@ class Column:
         if self.is_coded:
             codes = np.clip(values.astype(np.int64), 0, self.size - 1)
             codes = np.where(codes < len(self.categories), codes, -1)  # pandas' own code of what is missing
-            if self.kind == "boolean":
-                is_true = np.array([category == "true" for category in self.categories])[codes]
-                return pd.Series(pd.arrays.BooleanArray(is_true, codes < 0), name=self.name)
-            named = pd.Categorical.from_codes(codes, pd.Index(list(self.categories)), ordered=self.kind == "ordinal")
+            if self.written == (False, True):
+                return pd.Series(pd.arrays.BooleanArray(codes == 1, codes < 0), name=self.name)
+            named = pd.Categorical.from_codes(codes, pd.Index(list(self.written)), ordered=self.kind == "ordinal")
             return pd.Series(named, name=self.name)
         numbers = pd.Series(np.clip(values.astype(np.float64), self.low, self.high), name=self.name)
         if self.kind == "integer":
@@ -312,5 +327,18 @@ class Column:
         if self.kind == "datetime":
             return pd.to_datetime(numbers.round(), unit="s").astype("datetime64[s]").rename(self.name)
         if self.decimals is not None:
-            numbers = numbers.round(self.decimals).clip(*self._rounded_bounds())
+            numbers = numbers.round(self.decimals).clip(*self.released_bounds)
         return numbers if self.special_as is None else numbers.fillna(self.special_as)
+
+    def encode(self, values: "pd.Series[Any]") -> NDArray[Any]:
+        """Values of released rows as encoded rows hold them: what `decode` makes of them is the same again."""
+        if self.kind == "boolean":
+            return values.astype("boolean").to_numpy(dtype=np.int64, na_value=len(self.categories))
+        if self.is_coded:
+            codes = values.cat.set_categories(list(self.categories)).cat.codes.to_numpy().astype(np.int64)
+            return np.where(codes < 0, len(self.categories), codes)
+        if self.kind == "datetime":
+            seconds = values.astype("datetime64[s]").astype("int64").to_numpy().astype(np.float64)
+            return np.where(values.isna().to_numpy(), np.nan, seconds)
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers if self.special_as is None else np.where(numbers == self.special_as, np.nan, numbers)

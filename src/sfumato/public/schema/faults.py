@@ -19,6 +19,8 @@ _TOKEN = re.compile(
     r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{}]|\n', re.DOTALL
 )
 _HEADER = re.compile(r"\s*\[[^\[].*")
+#: A table of an array of tables, as each rule is one.
+_ENTRY = re.compile(r"\s*\[\[\s*([\w-]+)\s*\]\]", re.ASCII)
 _KEY = re.compile(r"""\s*((?:"(?:\\.|[^"\\])*"|'[^']*'|[\w-]+|\s*\.\s*)+)\s*=""", re.ASCII)
 
 
@@ -70,8 +72,13 @@ def lines_of(text: str) -> dict[Place, int]:
     """The line of every table and key of a text that is valid TOML."""
     entries: dict[Place, int] = {}
     table: Place = ()
+    listed: dict[str, int] = {}
     for number, line in _statements(text):
-        if _HEADER.match(line):
+        if entry := _ENTRY.match(line):
+            table = (entry[1], str(listed.get(entry[1], 0)))
+            listed[entry[1]] = listed.get(entry[1], 0) + 1
+            entries.setdefault(table, number)
+        elif _HEADER.match(line):
             table = _path(line)
             entries.setdefault(table, number)
         elif key := _KEY.match(line):
@@ -114,6 +121,8 @@ def _line(lines: dict[Place, int], place: Place) -> int:
 
 def _section(place: Place) -> str:
     """How the section of a place is written: [columns.age], [tables.visits.columns.day], or [dataset]."""
+    if place[:1] == ("rules",):
+        return f", [[rules]] {int(place[1]) + 1}" if len(place) > 1 else ", [[rules]]"
     deep = {"columns": 2, "tables": 4 if place[2:3] == ("columns",) else 2}
     names = place[: deep.get(place[0], 1)] if place else ()
     return f", [{'.'.join(names)}]" if names else ""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.public.schema.column import Column
-from sfumato.public.schema.spelling import did_you_mean
+from sfumato.public.spelling import did_you_mean
 
 _MOST_GIVEN = 1 << 16  # lines of a declared function: a schema is read by people
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.schema.column import Column
-from sfumato.public.schema.spelling import did_you_mean
+from sfumato.public.spelling import did_you_mean
 
 #: Columns of each group, as a schema declares them.
 Groups = tuple[tuple[str, ...], ...]

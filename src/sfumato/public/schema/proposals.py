@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from sfumato.public.schema.column import Kind
-from sfumato.public.schema.spelling import words_of
+from sfumato.public.spelling import words_of
 
 #: What stands after the word that matters.
 _UNITS = frozenset(["years", "yrs", "cm", "mm", "kg", "lb", "lbs", "mg", "ml", "mmhg", "bpm", "eur", "usd", "gbp"])

@@ -13,11 +13,16 @@ from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
+from sfumato.public.expressions.expression import Expression, read_expression
+from sfumato.public.expressions.variables import Variable
 from sfumato.public.schema.column import CODED_KINDS, KINDS, NUMBER_KINDS, Column, Kind
 from sfumato.public.schema.following import followed
 from sfumato.public.schema.one_of import Groups, OneOf, groups_declared
+from sfumato.public.schema.ruled import Ruled, read_rules
+from sfumato.public.schema.rules import Rule, rules_declared
 from sfumato.public.schema.tables import EventTable, Slot, slots_of
 from sfumato.public.schema.toml_text import Declared, from_toml, read_schema_file, to_toml
+from sfumato.public.schema.variables import variables_of
 from sfumato.public.schema.whole import contradictions
 
 __all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "schema_of", "sketch"]
@@ -37,6 +42,8 @@ class Schema:
     """All columns, the target to predict, the public size (if any) and the unit of privacy.
 
     `one_of` and `at_most_one_of` list groups of yes-or-no columns of which exactly one, or at most one, is set in every row.
+    `rules` are what every released row obeys. Columns that a formula gives are `computed`: they are neither read nor measured,
+    and stand behind the others in released rows.
     Where there are `tables` of events, the columns are those of the table of `persons`, and `rows` is how many of these there are.
     """
 
@@ -46,6 +53,8 @@ class Schema:
     unit: PrivacyUnit = field(default_factory=PrivacyUnit)
     one_of: Groups = ()
     at_most_one_of: Groups = ()
+    rules: tuple[Rule, ...] = ()
+    computed: tuple[Column, ...] = ()
     persons: str | None = None
     tables: tuple[EventTable, ...] = ()
 
@@ -55,18 +64,25 @@ class Schema:
             object.__setattr__(self, "unit", replace(self.unit, tables=hanging))
         for key in ("one_of", "at_most_one_of"):
             object.__setattr__(self, key, groups_declared(getattr(self, key), key=key))
+        object.__setattr__(self, "rules", rules_declared(self.rules))
+        every = (*self.columns, *self.computed)
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
         faults = contradictions(
-            self.columns,
+            every,
             target=self.target,
             rows=self.rows,
             unit=self.unit,
             groups=groups,
+            rules=self.rules,
             persons=self.persons,
             tables=self.tables,
         )
         for fault in faults:  # the first; a file is told all of them when it is read
             raise SchemaError(fault.sentence)
+        if self.rules:
+            given = {one.column.name for one in self._ruled_of(every).computed}
+            object.__setattr__(self, "columns", tuple(column for column in every if column.name not in given))
+            object.__setattr__(self, "computed", tuple(column for column in every if column.name in given))
 
     def __repr__(self) -> str:
         target = "" if self.target is None else f", target {self.target!r}"
@@ -77,12 +93,12 @@ class Schema:
     def __getitem__(self, name: str) -> Column:
         if (column := self._by_name.get(name)) is not None:
             return column
-        raise SchemaError(f"the schema has no column {name!r}. Columns: {', '.join(c.name for c in self.columns)}.")
+        raise SchemaError(f"the schema has no column {name!r}. Columns: {', '.join(self._by_name)}.")
 
     @cached_property
     def _by_name(self) -> dict[str, Column]:
         """The columns, so that asking each of 10,000 for itself does not look at all of them each time."""
-        return {column.name: column for column in self.columns}
+        return {column.name: column for column in self.released}
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -115,6 +131,33 @@ class Schema:
         """Columns whose bounds or categories are still to be discovered."""
         return tuple(column for column in self.columns if column.discover)
 
+    @property
+    def released(self) -> tuple[Column, ...]:
+        """All columns of released rows but keys: those that are measured, then those that are computed."""
+        return (*self.columns, *self.computed)
+
+    @cached_property
+    def ruled(self) -> Ruled:
+        """What the rules mean together."""
+        return self._ruled_of(self.released)
+
+    def _ruled_of(self, columns: tuple[Column, ...]) -> Ruled:
+        grouped = tuple(name for group in (*self.one_of, *self.at_most_one_of) for name in group)
+        return read_rules(columns, self.rules, target=self.target, grouped=grouped)[0]
+
+    @cached_property
+    def variables(self) -> dict[str, Variable]:
+        """The columns as expressions see them."""
+        return variables_of(self.released)
+
+    def expression(self, text: str, *, truth: bool = True) -> Expression:
+        """A condition over the columns, such as "age >= 65 and ward = 'icu'"; with `truth=False` an amount as well."""
+        return read_expression(text, self.variables, truth=truth)
+
+    def without_rules(self) -> "Schema":
+        """The measured columns alone: for what has to do with some of them only."""
+        return replace(self, rules=(), computed=())
+
     def with_columns(self, columns: Mapping[str, Column]) -> "Schema":
         """A copy in which some columns are replaced."""
         return replace(self, columns=tuple(columns.get(c.name, c) for c in self.columns))
@@ -139,11 +182,19 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same schema."""
         columns = [column.to_json() for column in self.columns]
+        body: dict[str, Any] = {
+            "columns": columns,
+            "target": self.target,
+            "rows": self.rows,
+            "unit": self.unit.to_json(),
+        }
         body = {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
         if self.tables:
             body |= {"persons": self.persons, "tables": [table.to_json() for table in self.tables]}
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
-        return {**body, **{key: [list(group) for group in settled] for key, settled in groups.items() if settled}}
+        body |= {key: [list(group) for group in settled] for key, settled in groups.items() if settled}
+        body |= {"computed": [column.to_json() for column in self.computed]} if self.computed else {}
+        return body | ({"rules": [rule.to_json() for rule in self.rules]} if self.rules else {})
 
     def digest(self) -> str:
         """A SHA-256 of the schema's meaning, whatever its file looks like."""
@@ -166,8 +217,9 @@ class Schema:
 
     def to_toml(self) -> str:
         """Write a schema.toml; reading it back gives the same schema."""
-        both = self.one_of, self.at_most_one_of
-        return to_toml(Declared(self.columns, self.target, self.rows, self.unit, *both, self.persons, self.tables))
+        groups = self.one_of, self.at_most_one_of
+        declared = Declared(self.released, self.target, self.rows, self.unit, *groups, self.rules)
+        return to_toml(declared._replace(persons=self.persons, tables=self.tables))
 
 
 def schema_of(given: Schema | str | Path) -> Schema:

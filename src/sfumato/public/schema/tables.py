@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sfumato.errors import SchemaError
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.faults import Fault
-from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.spelling import did_you_mean, hidden_character
 
 #: More places of a person would not be filled by what noise leaves of them.
 MOST_EVENTS = 1000

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sfumato.errors import SchemaError
 from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
 from sfumato.public.schema.faults import Faults, Place
-from sfumato.public.schema.spelling import did_you_mean
+from sfumato.public.spelling import did_you_mean
 
 
 def note_unknown_keys(body: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
@@ -34,7 +34,7 @@ def read_column(
         return None
     note_unknown_keys(entry, _COLUMN_KEYS, faults, *within, name, what=f"column {name!r}")
     read: dict[str, Any] = {}
-    for key, reader in _READERS.items():
+    for key, reader in READERS.items():
         if key in entry:
             if reader.fits(entry[key]):
                 read[reader.argument] = reader.read(entry[key])
@@ -60,7 +60,7 @@ def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None
     """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
     if "categories" in entry or entry.get("discover"):
         raise SchemaError(f"column {name!r} has categories_file beside categories or discover. Keep one of them.")
-    path, lines = _lines_of_file(name, entry, folder, key="categories_file", what="categories")
+    path, lines = lines_of_file(name, entry, folder, key="categories_file", what="categories")
     named = [line[0] for line in lines if line[0]]
     if named and named[0].casefold() == name.strip().casefold():
         named = named[1:]
@@ -73,7 +73,7 @@ def _map_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tu
     """Every line: the reasons and what follows; a first one that ends with the column's own name is a heading."""
     if "depends_on_map" in entry or "depends_on" not in entry:
         raise SchemaError(f"column {name!r}: depends_on_file goes with depends_on, in the place of depends_on_map.")
-    path, lines = _lines_of_file(name, entry, folder, key="depends_on_file", what="reasons")
+    path, lines = lines_of_file(name, entry, folder, key="depends_on_file", what="reasons")
     if lines and lines[0][-1].casefold() == name.strip().casefold():
         lines = lines[1:]
     if not lines:
@@ -81,7 +81,7 @@ def _map_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tu
     return tuple(map(tuple, lines))
 
 
-def _lines_of_file(
+def lines_of_file(
     name: str, entry: Mapping[str, Any], folder: Path | None, *, key: str, what: str
 ) -> tuple[Path, list[list[str]]]:
     """The cells of every line of a CSV file that a column names; empty lines are none."""
@@ -105,7 +105,7 @@ def _lines_of_file(
         ) from None
 
 
-class _Reader(NamedTuple):
+class Reader(NamedTuple):
     """How a key is read: the argument that it becomes, whether a value fits, what it must be else, what becomes of it."""
 
     argument: str
@@ -114,48 +114,49 @@ class _Reader(NamedTuple):
     read: Callable[[Any], Any] = tuple
 
 
-def _are(values: Any, *types: type) -> bool:
+def are(values: Any, *types: type) -> bool:
+    """Whether it is a list of values of these types."""
     return isinstance(values, list) and all(type(value) in types for value in values)
 
 
-_FLAG = (lambda v: isinstance(v, bool), "true or false", bool)
-_TEXTS = (
-    lambda v: _are(v, str, int, float, bool),
+FLAG = (lambda v: isinstance(v, bool), "true or false", bool)
+TEXTS = (
+    lambda v: are(v, str, int, float, bool),
     'a list of texts or numbers, such as ["a", "b"]',
     lambda v: tuple(str(text).lower() if isinstance(text, bool) else str(text) for text in v),
 )
-_READERS = {
-    "bounds": _Reader(
+READERS = {
+    "bounds": Reader(
         "bounds", lambda v: isinstance(v, list) and len(v) == 2 and bool not in map(type, v), "[low, high]"
     ),
-    "categories": _Reader("categories", *_TEXTS),
-    "missing": _Reader("missing", *_FLAG),
-    "special": _Reader(
+    "categories": Reader("categories", *TEXTS),
+    "missing": Reader("missing", *FLAG),
+    "special": Reader(
         "special",
-        lambda v: v != [] and _are(v, int, float) and not any(abs(code) > sys.float_info.max for code in v),
+        lambda v: v != [] and are(v, int, float) and not any(abs(code) > sys.float_info.max for code in v),
         "a list of finite numbers, such as [999, -1]",
         lambda v: tuple(map(float, v)),
     ),
-    "decimals": _Reader("decimals", lambda v: type(v) is int, "a whole number", int),
-    "depends_on": _Reader(
+    "decimals": Reader("decimals", lambda v: type(v) is int, "a whole number", int),
+    "depends_on": Reader(
         "depends_on",
-        lambda v: isinstance(v, str) or (v != [] and _are(v, str)),
+        lambda v: isinstance(v, str) or (v != [] and are(v, str)),
         'a list of columns, such as ["education"]',
         lambda v: (v,) if isinstance(v, str) else tuple(v),
     ),
-    "depends_on_map": _Reader(
+    "depends_on_map": Reader(
         "depends_on_map",
-        lambda v: isinstance(v, list) and v != [] and all(_are(entry, str, int, float, bool) for entry in v),
+        lambda v: isinstance(v, list) and v != [] and all(are(entry, str, int, float, bool) for entry in v),
         'a list of reasons and what follows, such as [["school", 12], ["college", 16]]',
-        lambda v: tuple(map(_TEXTS[2], v)),
+        lambda v: tuple(map(TEXTS[2], v)),
     ),
-    "shape": _Reader("shape", lambda v: _are(v, int), "a list of whole numbers, such as [28, 28]"),
-    "sound": _Reader("sound", lambda v: _are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
-    "discover": _Reader("discover", *_FLAG),
-    "true": _Reader("true_words", *_TEXTS),
-    "false": _Reader("false_words", *_TEXTS),
+    "shape": Reader("shape", lambda v: are(v, int), "a list of whole numbers, such as [28, 28]"),
+    "sound": Reader("sound", lambda v: are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
+    "discover": Reader("discover", *FLAG),
+    "true": Reader("true_words", *TEXTS),
+    "false": Reader("false_words", *TEXTS),
 }
-_COLUMN_KEYS = ("type", "categories_file", "depends_on_file", *_READERS)
+_COLUMN_KEYS = ("type", "categories_file", "depends_on_file", *READERS)
 
 
 def column_entries(column: Column) -> dict[str, str]:

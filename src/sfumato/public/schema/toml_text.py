@@ -4,7 +4,7 @@ This knows columns but not schemas, so that a schema can read and write itself.
 """
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,15 +14,16 @@ from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.faults import Faults, Place
 from sfumato.public.schema.one_of import Groups, groups_declared
-from sfumato.public.schema.spelling import did_you_mean
-from sfumato.public.schema.tables import EventTable, parent_fault
+from sfumato.public.schema.rules import Rule
+from sfumato.public.schema.tables import EventTable
 from sfumato.public.schema.toml_columns import column_entries, list_of, listed, note_unknown_keys, quoted, read_column
+from sfumato.public.schema.toml_rules import RULES, read_rule, rule_entries
+from sfumato.public.schema.toml_tables import event_sections, named, read_tables
 from sfumato.public.schema.whole import contradictions
+from sfumato.public.spelling import did_you_mean
 
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
 _SECTIONS = (*_KEYS, "columns", "tables")
-_OF_PERSONS = ("key", "columns")
-_OF_EVENTS = ("parent", "parent_key", "max_rows", "order", "kind", "last", "columns")
 #: The longest schema file that is read.
 MOST_BYTES = 16 << 20
 
@@ -36,6 +37,7 @@ class Declared(NamedTuple):
     unit: PrivacyUnit
     one_of: Groups = ()
     at_most_one_of: Groups = ()
+    rules: tuple[Rule, ...] = ()
     persons: str | None = None
     tables: tuple[EventTable, ...] = ()
 
@@ -72,8 +74,12 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
         raise SchemaError(f"{name} is TOML that nobody writes by accident.") from None
     faults = Faults()
     for section, body in tree.items():
-        if section not in _SECTIONS:
-            near, known = did_you_mean(section, _SECTIONS), ", ".join(_SECTIONS)
+        if section == RULES:
+            if not isinstance(body, list) or not all(isinstance(entry, dict) for entry in body):
+                faults.add("rules must be tables: [[rules]], and then rule = ...", section)
+        elif section not in _SECTIONS:
+            known = ", ".join((*_SECTIONS, RULES))
+            near = did_you_mean(section, (*_SECTIONS, RULES))
             faults.add(f"the schema has an unknown section [{section}].{near} Known: {known}.", section)
         elif not isinstance(body, dict):
             example = f"{section}.NAME" if section in ("columns", "tables") else section
@@ -92,12 +98,12 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
         note_unknown_keys(body, _KEYS[section], faults, section, what=f"[{section}]")
     target, rows, unit = None, dataset.get("rows"), None
     with faults.at("dataset", "target"):
-        target = _name(dataset, "target")
+        target = named(dataset, "target")
     if rows is not None and type(rows) is not int:
         faults.add(f"rows = {rows!r} must be a whole number.", "dataset", "rows")
         rows = None
     with faults.at("privacy"):
-        person = _name(privacy, "person")
+        person = named(privacy, "person")
         known = {key: value for key, value in privacy.items() if key in _KEYS["privacy"]}
         unit = PrivacyUnit(**{**known, "person": person})
     groups: dict[str, Groups] = {"one_of": (), "at_most_one_of": ()}
@@ -107,7 +113,7 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     persons: str | None = None
     events: tuple[EventTable, ...] = ()
     if tables and not entries:
-        persons, own_key, entries, events = _tables(tables, faults, folder)
+        persons, own_key, entries, events = read_tables(tables, faults, folder)
         within: Place = ("tables", str(persons), "columns")
         if unit is not None and (unit.person is not None or unit.max_rows != 1):
             faults.add("who the persons are is said by the key of their table. Remove person and max_rows.", "privacy")
@@ -120,80 +126,26 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     columns = [read_column(name, entry, faults, folder, within=within) for name, entry in entries.items()]
     good = tuple(column for column in columns if column is not None)
     unread = [name for name, column in zip(entries, columns, strict=True) if column is None]
+    n_faults = len(faults.entries)
+    written = tree.get(RULES, []) if isinstance(tree.get(RULES, []), list) else []
+    read = [read_rule(number, entry, faults, folder) for number, entry in enumerate(written) if isinstance(entry, dict)]
+    rules = tuple(rule for rule in read if rule is not None)
+    # The numbers of rules are those of the file, or they are not judged.
+    judged = rules if len(faults.entries) == n_faults else ()
     if not faults.entries or not tables:
         faults.entries += contradictions(
-            good, target=target, rows=rows, unit=unit, groups=groups, unread=unread, persons=persons, tables=events
+            good,
+            target=target,
+            rows=rows,
+            unit=unit,
+            groups=groups,
+            rules=judged,
+            unread=unread,
+            persons=persons,
+            tables=events,
         )
     both = groups["one_of"], groups["at_most_one_of"]
-    return Declared(good, target, rows, unit or PrivacyUnit(), *both, persons, events)
-
-
-def _tables(
-    tables: Mapping[str, Any], faults: Faults, folder: Path | None
-) -> tuple[str | None, str | None, dict[str, Any], tuple[EventTable, ...]]:
-    """The persons' table by its name, its key and what it says of its columns; and the tables of events."""
-    bodies = {name: body if isinstance(body, dict) else {} for name, body in tables.items()}
-    parents: dict[str, str | None] = {}
-    for table, body in bodies.items():
-        with faults.at("tables", table, "parent"):
-            parents[table] = _name(body, "parent")
-    wrong = {name: fault for name in parents if (fault := parent_fault(name, parents)) is not None}
-    for name, fault in wrong.items():
-        faults.add(fault, "tables", name, "parent")
-    persons = next((name for name, parent in parents.items() if parent is None), None)
-    if wrong or persons is None:
-        return None, None, {}, ()
-    note_unknown_keys(bodies[persons], _OF_PERSONS, faults, "tables", persons, what=f"table {persons!r}, of persons,")
-    key = None
-    with faults.at("tables", persons, "key"):
-        key = _name(bodies[persons], "key")
-    events = [_events(name, bodies[name], key, faults, folder) for name in bodies if name != persons]
-    if not events:
-        faults.add("one table alone needs no [tables]. Declare its columns under [columns.NAME].", "tables", persons)
-    columns = bodies[persons].get("columns", {})
-    read = tuple(event for event in events if event is not None)
-    return persons, key, columns if isinstance(columns, dict) else {}, read
-
-
-def _events(
-    name: str, body: Mapping[str, Any], key: str | None, faults: Faults, folder: Path | None
-) -> EventTable | None:
-    """A table of events, or None where it has faults, which are noted."""
-    n_faults, within = len(faults.entries), ("tables", name, "columns")
-    note_unknown_keys(body, _OF_EVENTS, faults, "tables", name, what=f"table {name!r}")
-    if "max_rows" not in body:
-        faults.add(
-            f"table {name!r} does not say how many rows of a person count. Give max_rows = 20, say.", "tables", name
-        )
-    entries = body.get("columns", {})
-    columns = [
-        read_column(column, entry, faults, folder, within=within)
-        for column, entry in (entries.items() if isinstance(entries, dict) else ())
-    ]
-    last = body.get("last", [])
-    if not (isinstance(last, list) and all(isinstance(category, str) for category in last)):
-        faults.add(f"table {name!r}: last must be a list of texts.", "tables", name, "last")
-    table = None
-    with faults.at("tables", name):
-        named = {word: _name(body, word) for word in ("order", "kind", "parent_key")}
-        if len(faults.entries) == n_faults:
-            table = EventTable(
-                name=name,
-                columns=tuple(column for column in columns if column is not None),
-                key=named["parent_key"] or key or "",
-                max_rows=body["max_rows"],
-                order=named["order"],
-                kind=named["kind"],
-                last=tuple(last),
-            )
-    return table
-
-
-def _name(section: Mapping[str, Any], key: str) -> str | None:
-    value = section.get(key)
-    if value is not None and not isinstance(value, str):
-        raise SchemaError(f'{key} = {value!r} must be the name of a column in quotes, such as "age".')
-    return value
+    return Declared(good, target, rows, unit or PrivacyUnit(), *both, rules, persons, events)
 
 
 def to_toml(declared: Declared) -> str:
@@ -213,17 +165,9 @@ def to_toml(declared: Declared) -> str:
         sections.append((within.rstrip("."), {"key": quoted(unit.person or "")}))
     sections += [(f"{within}columns.{quoted(column.name)}", column_entries(column)) for column in declared.columns]
     for table in declared.tables:
-        sections += _event_sections(table, parent=declared.persons or "")
+        sections += event_sections(table, parent=declared.persons or "")
+    sections += [(f"[{RULES}]", rule_entries(rule)) for rule in declared.rules]
     return "\n".join(
         f"[{section}]\n" + "".join(f"{key} = {text}\n" for key, text in entries.items() if text)
         for section, entries in sections
     )
-
-
-def _event_sections(table: EventTable, *, parent: str) -> Iterator[tuple[str, dict[str, str]]]:
-    section = f"tables.{quoted(table.name)}"
-    named = {"parent": parent, "parent_key": table.key, "order": table.order, "kind": table.kind}
-    texts = {key: "" if value is None else quoted(value) for key, value in named.items()}
-    yield section, {**texts, "last": list_of(table.last), "max_rows": str(table.max_rows)}
-    for column in table.columns:
-        yield f"{section}.columns.{quoted(column.name)}", column_entries(column)

@@ -7,8 +7,11 @@ from sfumato.public.schema.column import Column
 from sfumato.public.schema.faults import Fault
 from sfumato.public.schema.following import dependence_faults
 from sfumato.public.schema.one_of import Groups, group_faults
-from sfumato.public.schema.spelling import did_you_mean, hidden_character
+from sfumato.public.schema.possible import contradiction
+from sfumato.public.schema.ruled import read_rules
+from sfumato.public.schema.rules import Rule
 from sfumato.public.schema.tables import EventTable, table_faults
+from sfumato.public.spelling import did_you_mean, hidden_character
 
 
 def contradictions(
@@ -18,6 +21,7 @@ def contradictions(
     rows: int | None,
     unit: PrivacyUnit | None,
     groups: Mapping[str, Groups],
+    rules: Sequence[Rule] = (),
     unread: Sequence[str] = (),
     persons: str | None = None,
     tables: Sequence[EventTable] = (),
@@ -52,8 +56,25 @@ def contradictions(
     grouped = [name for declared in groups.values() for group in declared for name in group]
     for name, sentence in dependence_faults(columns, target=target, grouped=grouped, unread=unread):
         yield Fault(("columns", name, "depends_on"), sentence)
+    if rules and tables:
+        sentence = (
+            "rules hold in the rows of one table, and the schema has several. Take them out, or release one table."
+        )
+        yield Fault(("rules",), sentence)
+    elif rules and not unread:
+        yield from _rule_faults(columns, rules, target, grouped)
     images = [column for column in columns if column.kind == "image"]
     others = [c for c in columns if c.kind != "image" and c.name != target and not c.is_coded]
     if images and (len(images) > 1 or others):
         sentence = "a schema with an image may hold one image column and a categorical target. Remove the others."
         yield Fault(("columns", (others or images[1:])[0].name), sentence)
+
+
+def _rule_faults(
+    columns: Sequence[Column], rules: Sequence[Rule], target: str | None, grouped: Sequence[str]
+) -> Iterator[Fault]:
+    """Rules that cannot be read, or that no row can obey."""
+    found, faults = read_rules(tuple(columns), tuple(rules), target=target, grouped=tuple(grouped))
+    if not faults:
+        faults = [] if (fault := contradiction(found)) is None else [fault]
+    yield from (Fault(("rules", str(number)), sentence) for number, sentence in faults)

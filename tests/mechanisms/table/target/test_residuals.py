@@ -9,7 +9,7 @@ from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.point_masses import PointMasses
 from sfumato.mechanisms.table.target.effects import ColumnParts, Effects, PairCells, column_parts
-from sfumato.mechanisms.table.target.residuals import ResidualSums, learn_effects
+from sfumato.mechanisms.table.target.residuals import ErrorRows, ResidualSums, learn_effects
 
 LEVELS = np.arange(6)
 PAIR = PairCells(0, 1, LEVELS, LEVELS)
@@ -17,20 +17,32 @@ EFFECTS = Effects((ColumnParts(LEVELS, 6), ColumnParts(LEVELS, 6)), (PAIR,))
 ROWS = 20_000
 
 
+def rows_like(cells, said, errors) -> ErrorRows:
+    return ErrorRows(cells, said, errors, total=len(cells))
+
+
+def noisy_sums(effects: Effects, rows: ErrorRows, *, stddev: float, rng: np.random.Generator) -> ResidualSums:
+    """What a door would say of such rows."""
+    sums, _ = rows.sums(effects)
+    cut = np.clip(rows.errors, -1, 1)
+    along = float(cut @ rows.deviations) + stddev * rng.normal()
+    noise = stddev * rng.normal(size=len(sums))
+    return ResidualSums(sums + noise, np.full(len(sums), stddev), along, stddev, float(cut @ cut))
+
+
 def lesson(missed, *, stddev: float, effects: Effects = EFFECTS, seed: int = 0):
-    """What is learned from the sums of `missed` over rows of two columns, and on which rows."""
+    """What is learned where rows of two columns err as the generator's do, but for what is `missed`; and on which rows."""
     rng = np.random.default_rng(seed)
-    cells = rng.integers(6, size=(ROWS, 2))
-    codes, wrong = effects.codes(cells), missed(cells)
-    sums = sum(np.bincount(c, weights=wrong, minlength=effects.layout.width) for c in codes.T)
-    noisy = ResidualSums(
-        sums + stddev * rng.normal(size=len(sums)),
-        np.full(len(sums), stddev),
-        stddev * rng.normal(),
-        along_stddev=stddev,
-    )
-    learned = learn_effects(effects, noisy, cells, np.zeros(ROWS), TARGET, total=ROWS, scale=1.0)
-    return learned.added(cells, np.zeros(ROWS)), wrong
+    cells, errors = rng.integers(6, size=(ROWS, 2)), skewed(rng)
+    like = rows_like(cells, np.zeros(ROWS), errors)
+    private = rows_like(cells, np.zeros(ROWS), errors + missed(cells))
+    learned = learn_effects(effects, noisy_sums(effects, private, stddev=stddev, rng=rng), like, TARGET, scale=1.0)
+    return learned.added(cells, np.zeros(ROWS)), missed(cells)
+
+
+def skewed(rng: np.random.Generator) -> np.ndarray:
+    """Errors of mean 0, of which a third are cut, most of them on one side."""
+    return rng.exponential(size=ROWS) - 1
 
 
 def test_what_one_column_adds_is_found() -> None:
@@ -53,20 +65,25 @@ def test_without_its_pair_it_is_not() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_of_noise_alone_next_to_nothing_is_believed(seed: int) -> None:
-    """As they stand, the sums would add .2 to .5 to a row."""
+    """As they stand, the sums would add .2 to .5 to a row; and cut errors of mean 0 have another mean."""
     added, _ = lesson(lambda cells: np.zeros(len(cells)), stddev=100.0, seed=seed)
-    assert np.sqrt((added**2).mean()) < 0.05
+    assert np.sqrt((added**2).mean()) < 0.06
 
 
 def test_a_rule_that_says_too_much_is_flattened() -> None:
     rng = np.random.default_rng(0)
-    cells, said = rng.integers(6, size=(ROWS, 2)), rng.uniform(-1, 1, ROWS)
-    wrong = -0.5 * said
-    sums = sum(np.bincount(c, weights=wrong, minlength=EFFECTS.layout.width) for c in EFFECTS.codes(cells).T)
-    heard = ResidualSums(sums, np.full(len(sums), 50.0), float(wrong @ said), along_stddev=20.0)
-    assert learn_effects(EFFECTS, heard, cells, said, TARGET, total=ROWS, scale=1.0).slope == pytest.approx(
-        -0.5, abs=0.02
-    )
+    cells, said, errors = rng.integers(6, size=(ROWS, 2)), rng.uniform(-1, 1, ROWS), rng.uniform(-1.2, 1.2, ROWS)
+    sums = noisy_sums(EFFECTS, rows_like(cells, said, errors - 0.3 * said), stddev=20.0, rng=rng)
+    learned = learn_effects(EFFECTS, sums, rows_like(cells, said, errors), TARGET, scale=1.0)
+    assert learned.slope == pytest.approx(-0.3, abs=0.03)
+
+
+def test_sums_are_those_of_errors_that_are_cut() -> None:
+    rows = ErrorRows(np.array([[0, 0], [0, 1]]), np.zeros(2), np.array([3.0, -0.5]), total=20.0)
+    sums, by_chance = rows.sums(EFFECTS)
+    assert (sums[0], by_chance[0]) == pytest.approx((10 * (1 - 0.5), 10 * (1 + 0.25)))
+    shifts = rows.response(EFFECTS)
+    assert shifts[0, 0] == 10  # the other row is cut, whatever is added to it
 
 
 def test_categories_are_parts_each_up_to_a_limit_and_the_rarest_share_one() -> None:

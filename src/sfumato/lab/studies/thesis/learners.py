@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.lab.boosted_trees import need_lightgbm
 from sfumato.lab.studies.common.digits import Digits
 from sfumato.lab.studies.thesis.training import Dataset
+from sfumato.learn.boosted_trees import need_lightgbm
 
 #: Penalties among which the linear model chooses by leaving each row out (generalised cross-validation).
 _PENALTIES = np.logspace(-1, 4, 11)

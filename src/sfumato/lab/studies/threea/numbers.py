@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sfumato.lab.benchmark.datasets import DELTA, Benchmark, Metric, make_benchmark
 from sfumato.lab.benchmark.examples import Examples, real_examples
 from sfumato.lab.benchmark.metrics import utility
-from sfumato.lab.boosted_trees import need_lightgbm
 from sfumato.lab.studies.threea.clustmix_published import Codes, Scaling, Vectors
 from sfumato.lab.studies.threea.readings import Claim
+from sfumato.learn.boosted_trees import need_lightgbm
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.schema import Schema
 

@@ -117,4 +117,5 @@ class Averaged:
 def _density(rows: MixedRows, budget: Budget) -> ImageDensity:
     """One Gaussian for each class, of no more coefficients than the generator draws with."""
     density = density_for(rows.schema, budget)
-    return replace(density, coefficients=min(density.coefficients, MOST_COEFFICIENTS), clusters=1)
+    few = min(density.coefficients, MOST_COEFFICIENTS)
+    return replace(density, coefficients=few, clusters=1, by_channel=True, texture=False)

@@ -78,22 +78,26 @@ def joint_tables(
     settings: JointSettings,
     *,
     ordered: int = 0,
+    expected: Sequence[Floats] | None = None,
 ) -> list[Floats]:
     """The probabilities of (class, bin) of every column, of which margins are the probabilities of bins.
 
-    The first `ordered` classes lie along a line: all but the one for missing numbers, or none.
+    Classes depart from what is `expected` of each, or else from all rows. The first `ordered` classes lie along a line: all
+    but the one for missing numbers, or none.
     """
     shapes, sizes = [RatioKernel(*kernel) for kernel in settings.ratio_shapes], np.array(settings.ratio_sizes)
     modes = [[_modes(one, b, margin) for one in shapes] for b, margin in zip(binnings, margins, strict=True)]
     shrunk = [np.zeros_like(table.counts) for table in tables]
+    expected = [margin[None] for margin in margins] if expected is None else expected
+    expected = [np.broadcast_to(of_column, t.counts.shape) for of_column, t in zip(expected, tables, strict=True)]
     for start in range(0, len(per_class), settings.ratio_at_once):
         some = slice(start, start + settings.ratio_at_once)
         rows = per_class[some, None]
         in_order = min(max(ordered - start, 0), len(rows))
         across = _across_classes(per_class[some], RatioKernel(*settings.ratio_across), ordered=in_order)
         looks = []
-        for counted, margin, along in zip(tables, margins, modes, strict=True):
-            seen = across.vectors.T @ (counted.counts[some] + rows / len(margin) - rows * margin)
+        for counted, of_column, along in zip(tables, expected, modes, strict=True):
+            seen = across.vectors.T @ (counted.counts[some] + rows / of_column.shape[1] - rows * of_column[some])
             looks.append(_Look.at(seen, along, across.values[:, None], counted.stddev[some], sizes=sizes))
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]), settings)
         beyond = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
@@ -101,13 +105,14 @@ def joint_tables(
             of_rare = _of_exception(c, tables, binnings, margins, per_class, settings)
             for of_column, own in zip(beyond, of_rare, strict=True):
                 of_column[c] = own
-        for j, (of_column, margin) in enumerate(zip(beyond, margins, strict=True)):
-            estimate = np.maximum(rows * margin + of_column, settings.ratio_least * rows * margin)
+        for j, (departs, of_column) in enumerate(zip(beyond, expected, strict=True)):
+            mean = rows * of_column[some]
+            estimate = np.maximum(mean + departs, settings.ratio_least * mean)
             shrunk[j][some] = rows_to_simplex(estimate, totals=np.maximum(per_class[some], 1e-9))
     total = float(per_class.sum())
     joints, floor = [], settings.ratio_floor
-    for table, margin in zip(shrunk, margins, strict=True):
-        joint = (1 - floor) * table / total + floor * per_class[:, None] / total * margin
+    for table, of_column in zip(shrunk, expected, strict=True):
+        joint = (1 - floor) * table / total + floor * per_class[:, None] / total * of_column
         joints.append(np.asarray(joint / joint.sum()))
     return joints
 

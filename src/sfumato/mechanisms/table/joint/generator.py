@@ -25,6 +25,7 @@ class Generator:
     population: Population = field(repr=False)
     whole: WholeTable | None = None
     rare_stddev: float | None = None  # the noise in a count of a class that was counted again, all counts together
+    spent: int = 0  # gradients that counted exceptions of scarce classes instead
 
     @property
     def margins(self) -> list[Floats]:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.common.arrays import Floats, Integers, Values
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
 from sfumato.mechanisms.common.compiled import looked_up
 from sfumato.mechanisms.common.counting import weighed
 from sfumato.mechanisms.common.layout import BinCodes, Layout
@@ -77,6 +77,27 @@ def codes_of_groups(
     bins, labels = bins_and_labels(batch)
     every = [combinations_of(bins, *one) * n_classes + labels for one in zip(groups, shapes, strict=True)]
     return {"group": np.stack(every, axis=1)}
+
+
+def exception_counts(
+    batch: Batch,
+    exceptional: Flags,
+    starts: Integers,
+    scarce: Flags,
+    n_sets: int,
+    width: int,
+    weight: float,
+    has_trees: bool,
+) -> dict[str, Values]:
+    """Rows of scarce classes in the exceptional bins of every column, and all of them, in the block that was planned for gradients."""
+    bins, labels = bins_and_labels(batch)
+    rows = np.zeros((len(bins), n_sets + width))
+    of_class = np.minimum(labels, len(scarce) - 1)
+    rows[np.arange(len(bins)), of_class] = scarce[of_class]
+    rows[:, n_sets + starts] = weight * exceptional[np.minimum(bins + starts, len(exceptional) - 1)]
+    rows[:, -1] = weight
+    nothing = np.zeros((len(bins), n_sets))
+    return {"bins": rows, "everywhere": nothing, **({"trees": nothing} if has_trees else {})}
 
 
 def rare_counts(

@@ -39,8 +39,8 @@ class BudgetSettings:
     everywhere: float = 0.01  #: part of the correction for all rows together (simulated gradients: .01, .03, none)
     residual_variance: float = 0.01  #: share of the size of a numeric target's errors (zoo, paired noise)
     pairs_of_number: float = 0.4  #: part of the corrections of a number that goes to pairs of columns
-    #: share of a numeric target's corrections, at least, by rho: classes give it up (few_rows.py)
-    number_taught: tuple[tuple[float, float], ...] = ((10.0, 0.1), (30.0, 0.5), (120.0, 0.2))
+    #: share of a numeric target's corrections, at least, by rho: classes give it up (few_rows.py, zoo)
+    number_taught: tuple[tuple[float, float], ...] = ((10.0, 0.1), (30.0, 0.5), (120.0, 0.2), (700.0, 0.45))
     #: share of coarse counts with a numeric target, at least, by rho (few_rows.py)
     number_coarse: tuple[tuple[float, float], ...] = ((10.0, 0.3), (40.0, 0.1), (120.0, 0.0))
     #: share of fine counts with a numeric target, at least, by rho (few_rows.py)

@@ -32,6 +32,12 @@ class JointSettings:
     rare_settled: float = 1e-4  #: they end where less than this is gained in the log-likelihood
     rare_outermost: float = 1e-4  #: normal scores of the ends are those of this part of all rows
 
+    scarce_below: float = 2.5  #: one of several classes is scarce below so many deviations of a bin's count (zoo)
+    scarce_part: float = 0.005  #: part of the rows that exceptional bins of a column have (zoo: .05, .02, .005)
+    scarce_exceptions: float = 3.0  #: columns in which a row is an exception before it counts for less (judgement)
+    scarce_steps: int = 50  #: parts of its rows among which those that are exceptions are looked for (fine enough)
+    scarce_own: float = 0.15  #: part of the columns in which a scarce class is thought to be an exception (judgement)
+
     score_clip: float = 1.5  #: rows beyond so many mean squares are shortened (less noise against bias)
     score_farthest: float = 3.0  #: the largest normal score
     largest_correlation: float = 0.98  #: of two columns

@@ -11,6 +11,7 @@ class SamplingSettings:
     balance: float = 100.0  #: a mean surplus of one row divides a chance by this power of e
     most_tilt: float = 2.0  #: no chance is changed by more than this power of e
     rate_rounds: int = 200  #: rounds in which intercepts are brought to the rates of the classes
+    rate_rows: int = 50_000  #: rows that show which intercepts keep these rates, where a part of the table is drawn
     score_intervals: int = 64  #: intervals of scores within which labels are balanced
 
     exchanges_errors: bool = True  #: errors of a number are exchanged among like rows, where rows are few

@@ -46,16 +46,18 @@ class TargetSettings:
 
     number_trees: int = 100  #: trees of the rule for a number
     gram_rows: int = 20_000  #: rows that stand for private ones beside its sums (time)
-    error_cut: float = 0.98  #: errors are cut at this quantile of the population's
-    error_beyond: float = 1.3  #: times this
+    shuffled_rows: int = 4_000  #: rows on which the columns are found that it hangs on most (time)
+    error_cut: float = 0.65  #: errors are cut at this quantile of the population's
+    size_cut: float = 0.98  #: the same where their size is asked for
+    most_spread: float = 2.0  #: how many times as large as the population's private errors may be
     scales_errors: bool = True  #: errors of released numbers are as large as private rows show (changes the plan)
     least_spread: float = 0.1  #: part of the population's errors that is left at least
-    pair_stands_out: float = 3.0  #: standard deviations of chance by which a pair must stand out
+    pair_stands_out: float = 2.0  #: standard deviations of chance by which a pair must stand out
     effect_neighbours: float = 10.0  #: precision of differences of neighbouring parts, beside that of each
     effect_cells: float = 2.0  #: the same of neighbouring cells of a pair
-    effect_size: float = 0.15  #: size of a table's effects before it is learned, in units of the largest error
+    effect_size: float = 0.4  #: size of a table's effects before it is learned, in units of the cut
     effect_sizes: tuple[float, float] = (0.01, 2.0)  #: the range of these sizes
-    effect_rounds: int = 5  #: how often sizes are learned
+    effect_rounds: int = 8  #: how often sizes are learned
     effect_pooled: float = 2.0  #: tables are of one size, as surely as if so many numbers had shown it
-    effect_all: float = 0.4  #: all tables together are not larger than this
+    effect_all: float = 0.8  #: all tables together are not larger than this
     effect_slope: float = 0.5  #: how far the rule's own deviations may be off, relative to themselves

@@ -69,16 +69,35 @@ class Effects:
         of_pairs = [pair.codes(cells) for pair in self.pairs]
         return np.asarray(np.stack([*of_columns, *of_pairs], axis=1) + self.layout.starts)
 
-    def precisions(self, settings: TargetSettings) -> list[Floats]:
-        """What is assumed of each table before any sum, for numbers of size one: neighbours are alike."""
+    def prior(self, settings: TargetSettings) -> tuple[Floats, list["Prior"]]:
+        """What is assumed before any sum: amounts of size one, of several kinds; and what each adds to every entry.
+
+        A table has amounts of its own, neighbours being alike; an ordered column has a line as well.
+        """
         along, among = settings.effect_neighbours, settings.effect_cells
-        of_columns = [np.eye(c.size) + along * _steps(c.ordered, of=c.size) for c in self.columns]
-        of_pairs = [
-            np.eye(rows * columns)
-            + among * (np.kron(_steps(rows), np.eye(columns)) + np.kron(np.eye(rows), _steps(columns)))
-            for rows, columns in (pair.shape for pair in self.pairs)
+        prior = [
+            Prior("column" if c.ordered else "codes", np.eye(c.size) + along * _steps(c.ordered, of=c.size))
+            for c in self.columns
         ]
-        return [*of_columns, *of_pairs]
+        for rows, columns in (pair.shape for pair in self.pairs):
+            steps = np.kron(_steps(rows), np.eye(columns)) + np.kron(np.eye(rows), _steps(columns))
+            prior.append(Prior("pair", np.eye(rows * columns) + among * steps))
+        lines = []
+        for start, column in zip(self.layout.starts, self.columns, strict=False):
+            if column.ordered > 2:
+                line = np.zeros(self.layout.width)
+                line[start : start + column.ordered] = np.linspace(-np.sqrt(3), np.sqrt(3), column.ordered)
+                lines.append(line)
+                prior.append(Prior("line", np.eye(1)))
+        return np.column_stack([np.eye(self.layout.width), *lines]), prior
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Amounts that belong together: their kind, and their precision where their size is one."""
+
+    kind: str
+    precision: Floats = field(repr=False)
 
 
 def column_parts(binnings: Sequence[Binning], *, most: int) -> tuple[ColumnParts, ...]:
@@ -94,15 +113,23 @@ def column_parts(binnings: Sequence[Binning], *, most: int) -> tuple[ColumnParts
 
 
 def pair_cells(
-    generator: Generator, pairs: Sequence[tuple[int, int]], *, levels: int, of_categories: int
+    generator: Generator, pairs: Sequence[tuple[int, int]], *, levels: int, of_categories: int, cells: int = 0
 ) -> tuple[PairCells, ...]:
-    """Pairs of columns with so many levels each, of about equal mass; of categories perhaps more."""
-    of_cell = {}
-    for j in {column for pair in pairs for column in pair}:
-        binning = generator.binned.binnings[j]
-        most = most_levels(binning.cells, levels, of_categories=of_categories)
-        of_cell[j] = levels_of(generator.margins[j], generator.orders[j], most=most)[binning.bin_of]
-    return tuple(PairCells(i, j, of_cell[i], of_cell[j]) for i, j in pairs)
+    """Pairs of columns with so many levels each, of about equal mass; of categories perhaps more.
+
+    With room for so many `cells`, the column with more bins has more levels where the other has few.
+    """
+    binnings = generator.binned.binnings
+
+    def most(j: int) -> int:
+        return min(binnings[j].size, most_levels(binnings[j].cells, levels, of_categories=of_categories))
+
+    def in_levels(j: int, *, other: int) -> Integers:
+        is_larger = (binnings[j].size, j) > (binnings[other].size, other)
+        size = max(most(j), cells // most(other)) if is_larger else most(j)
+        return levels_of(generator.margins[j], generator.orders[j], most=size)[binnings[j].bin_of]
+
+    return tuple(PairCells(i, j, in_levels(i, other=j), in_levels(j, other=i)) for i, j in pairs)
 
 
 def _steps(n: int, *, of: int | None = None) -> Floats:

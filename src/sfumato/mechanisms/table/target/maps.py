@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Floats, Integers, Values
-from sfumato.mechanisms.common.boosted_trees import BoostedTrees
-from sfumato.mechanisms.common.compiled import codes_of_others, looked_up, sums_and_others
+from sfumato.mechanisms.common.compiled import codes_of_others, sums_and_others
 from sfumato.mechanisms.common.counting import weighed, weight_of
 from sfumato.mechanisms.common.layout import BinCodes
 from sfumato.mechanisms.common.logistic import errors, probabilities
@@ -15,7 +14,7 @@ from sfumato.mechanisms.table.columns.code_tables import CodeScores, code_scores
 from sfumato.mechanisms.table.target.classifier import GeneratorRule
 from sfumato.mechanisms.table.target.correction import FullestBins, corrected, weights_of
 from sfumato.mechanisms.table.target.effects import Effects
-from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
+from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, RankTrees
 from sfumato.public.plan.block import Hot
 from sfumato.public.schema.schema import Batch
 
@@ -70,9 +69,9 @@ def error_gradient(
     return {"bins": at_bins, "everywhere": padded_sets(everywhere, n_planned), **of_trees}
 
 
-def predicted_number(batch: Batch, trees: BoostedTrees, ranks: Floats) -> Floats:
-    """What the trees say of a row's number, from the ranks of its bins."""
-    return trees.scores(looked_up(ranks, whole_numbers(batch[CODES])))
+def predicted_number(batch: Batch, rule: RankTrees) -> Floats:
+    """What the rule says of a row's number."""
+    return rule.predicted(whole_numbers(batch[CODES]))[:, None]
 
 
 @dataclass(frozen=True)
@@ -116,10 +115,20 @@ def squared_errors(batch: Batch, number: CorrectedNumber, target: str) -> dict[s
 
 
 def number_errors(
-    batch: Batch, number: CorrectedNumber, target: str, effects: Effects, blocks: tuple[EffectBlock, ...]
+    batch: Batch,
+    number: CorrectedNumber,
+    target: str,
+    effects: Effects,
+    blocks: tuple[EffectBlock, ...],
+    counts_rows: bool,
 ) -> dict[str, Values]:
-    """The error of a corrected number at every part of a column and every cell of a pair, and along what the rule says."""
+    """The error of a corrected number at every part of a column and every cell of a pair, and along what the rule says.
+
+    With it, its square; and one for each row whose target is known, where these are to be counted.
+    """
     wrong_by, predicted = _errors(batch, number, target)
     codes = effects.codes(whole_numbers(batch[CODES]))
     sums = {one.block.name: one.weighed(codes, wrong_by) for one in blocks}
-    return {**sums, "along": (wrong_by * number.deviations(predicted))[:, None]}
+    along = [wrong_by * number.deviations(predicted), wrong_by**2]
+    along += [(~np.isnan(batch[target])).astype(np.float64)] if counts_rows else []
+    return {**sums, "along": np.stack(along, axis=1)}

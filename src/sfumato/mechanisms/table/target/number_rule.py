@@ -10,6 +10,7 @@ from sfumato.mechanisms.common.compiled import looked_up
 from sfumato.mechanisms.common.layout import side_by_side
 from sfumato.mechanisms.table.joint.balanced_sampling import exchanged_errors
 from sfumato.mechanisms.table.joint.generator import Generator
+from sfumato.mechanisms.table.joint.pairs import all_pairs
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.mechanisms.table.settings.target import TargetSettings
 from sfumato.mechanisms.table.target.residuals import LearnedEffects
@@ -19,7 +20,7 @@ from sfumato.mechanisms.table.target.residuals import LearnedEffects
 class CorrectedNumber:
     """What the rule says of every row of the population, and what is added to it.
 
-    `unit` is the largest error, `mean` the rule's own and `farthest` its largest deviation from it.
+    Errors are cut at `unit`; `mean` is the rule's own and `farthest` its largest deviation from it.
     `spread` is the part of the population's errors that private rows have.
     `is_all`: nothing else is known of the target, so errors are chance.
     """
@@ -39,7 +40,7 @@ class CorrectedNumber:
     def corrections(self, predicted: Floats, cells: Integers) -> Floats:
         """What is added to the rule for rows with these cells, in the target's units."""
         deviations = self.deviations(predicted)
-        return self.unit * sum((one.added(cells, deviations) for one in self.learned), np.zeros(len(predicted)))
+        return sum((one.added(cells, deviations) for one in self.learned), np.zeros(len(predicted)))
 
     def moved(
         self,
@@ -67,8 +68,30 @@ class CorrectedNumber:
 
 
 @dataclass(frozen=True)
+class RankTrees:
+    """Trees over the ranks of a row's bins in the order of their columns: so that a tree can cut categories too."""
+
+    ranks: Floats = field(repr=False)  # by column and cell
+    trees: BoostedTrees = field(repr=False)
+
+    @staticmethod
+    def of(generator: Generator, cells: Integers, values: Floats, settings: TargetSettings) -> "RankTrees":
+        """Learned from rows with these cells."""
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        columns = zip(generator.orders, generator.binned.binnings, strict=True)
+        ranks = side_by_side([np.argsort(order).astype(np.float64)[binning.bin_of] for order, binning in columns])
+        model = HistGradientBoostingRegressor(max_iter=settings.number_trees, early_stopping=False, random_state=0)
+        return RankTrees(ranks, BoostedTrees.of(model.fit(looked_up(ranks, cells), values)))
+
+    def predicted(self, cells: Integers) -> Floats:
+        """What they say of each row."""
+        return self.trees.scores(looked_up(self.ranks, cells))[:, 0]
+
+
+@dataclass(frozen=True)
 class NumberRule:
-    """Rows of the generator that stand for private ones, the trees that were learned from them, and what these predict and miss.
+    """Rows of the generator that stand for private ones, the rule that was learned from them, and what it predicts and misses.
 
     `known` is the part of all rows whose target is not missing.
     """
@@ -77,13 +100,11 @@ class NumberRule:
     cells: Integers
     predicted: Floats
     errors: Floats
-    trees: BoostedTrees
+    learned: RankTrees
 
     @staticmethod
     def of(generator: Generator, settings: TargetSettings) -> "NumberRule | None":
         """None where the population's values are all alike, or missing."""
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
         population, target, rng = generator.population, generator.binned.target, np.random.default_rng(2)
         if target is None:
             return None
@@ -96,25 +117,42 @@ class NumberRule:
             return None
         rows = population.rows[chosen]
         cells = np.stack([b.cells_in(rows[:, j], rng) for j, b in enumerate(generator.binned.binnings)], axis=1)
-        by_rank = looked_up(ranks_of(generator), cells)
         # Where in a level a value lies is chance, which trees would learn: each row has the mean of its level.
         means = (np.bincount(labels, weights=values) / np.maximum(np.bincount(labels), 1))[labels]
-        model = HistGradientBoostingRegressor(max_iter=settings.number_trees, early_stopping=False, random_state=0)
-        trees = BoostedTrees.of(model.fit(by_rank, np.asarray(means)))
-        predicted = trees.scores(by_rank)[:, 0]
-        return NumberRule(float(known.mean()), cells, predicted, values - predicted, trees)
+        learned = RankTrees.of(generator, cells, np.asarray(means), settings)
+        predicted = learned.predicted(cells)
+        return NumberRule(float(known.mean()), cells, predicted, values - predicted, learned)
 
     def uncorrected(self, generator: Generator, settings: TargetSettings) -> CorrectedNumber:
         """The rule without corrections."""
-        ranks = side_by_side([np.argsort(order).astype(np.float64) for order in generator.orders])
-        of_all = self.trees.scores(looked_up(ranks, generator.population.rows))[:, 0]
+        first = [np.unique(binning.bin_of, return_index=True)[1] for binning in generator.binned.binnings]
+        of_all = self.learned.predicted(looked_up(side_by_side(first), generator.population.rows))
         mean = float(self.predicted.mean())
         farthest = max(float(np.abs(self.predicted - mean).max()), 1e-12 * max(1.0, abs(mean)))
-        cut = settings.error_beyond * float(np.quantile(np.abs(self.errors), settings.error_cut))
-        return CorrectedNumber(of_all, (), max(cut, 1e-9 * farthest), mean, farthest)
+        return CorrectedNumber(of_all, (), self.cut(settings.error_cut), mean, farthest)
 
+    def strongest_pairs(self, most: int, settings: TargetSettings) -> list[tuple[int, int]]:
+        """Pairs of columns, at most so many: those that the rule hangs on most, by how far it moves where a column is shuffled."""
+        rng, cells = np.random.default_rng(7), self.cells[: settings.shuffled_rows]
+        whole, moved = self.learned.predicted(cells), []
+        for j in range(cells.shape[1]):
+            other = cells.copy()
+            other[:, j] = rng.permutation(other[:, j])
+            moved.append(float(np.mean((self.learned.predicted(other) - whole) ** 2)))
+        pairs = all_pairs(len(moved))
+        order = np.argsort([-moved[i] - moved[j] for i, j in pairs], kind="stable")[:most]
+        return [pairs[at] for at in np.sort(order)]
 
-def ranks_of(generator: Generator) -> Floats:
-    """For each cell of a column the place of its bin in the column's order: so that a tree can cut categories too."""
-    columns = zip(generator.orders, generator.binned.binnings, strict=True)
-    return side_by_side([np.argsort(order).astype(np.float64)[binning.bin_of] for order, binning in columns])
+    def cut(self, quantile: float, *, spread: float = 1.0) -> float:
+        """A quantile of the size of errors, if private ones are so many times as large as the population's."""
+        at = float(np.quantile(np.abs(self.errors), quantile))
+        return max(spread * at, 1e-9 * float(np.ptp(self.predicted)), 1e-300)
+
+    def spread_of(self, mean_square: float, *, unit: float, largest: float) -> float:
+        """How many times as large as the population's errors are those with this mean square, each cut at a unit."""
+        low, high = 0.0, largest
+        for _ in range(30):
+            middle = (low + high) / 2
+            is_less = float(np.mean(np.clip(middle * self.errors / unit, -1.0, 1.0) ** 2)) < mean_square
+            low, high = (middle, high) if is_less else (low, middle)
+        return high

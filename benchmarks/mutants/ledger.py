@@ -1,0 +1,195 @@
+"""Faults of the ledger: what is charged, when, and what is held against the limits."""
+
+from mutants.mutant import Mutant
+
+_DOMINATING, _SPEND, _RULES = "public/accounting/dominating.py", "public/accounting/spend.py", "ledger/rules.py"
+_LEDGER, _BEFORE = ("tests/ledger/test_ledger.py",), ("tests/ledger/test_before_reading.py",)
+_MU, _POLICY, _HISTORY = (
+    ("tests/public/test_dominating.py",),
+    ("tests/ledger/test_policy.py",),
+    ("tests/ledger/test_history.py",),
+)
+
+
+def _mutant(name: str, why: str, file: str, old: str, new: str, tests: tuple[str, ...]) -> Mutant:
+    return Mutant(name=name, room="ledger", why=why, edits=((file, old, new),), tests=tests)
+
+
+LEDGER = (
+    _mutant(
+        "rows are opened before the charge",
+        "a release that is refused has been measured",
+        "private/intake/sensitive.py",
+        "    _before_of(sensitive)()\n    return _source_of(sensitive)\n",
+        "    return _source_of(sensitive)\n",
+        _BEFORE,
+    ),
+    _mutant(
+        "a schema that says more forgets the charge",
+        "all rows after a discovery for nothing",
+        "private/intake/sensitive.py",
+        "return Sensitive(_source_of(sensitive), schema=schema, before_reading=_before_of(sensitive))",
+        "return Sensitive(_source_of(sensitive), schema=schema)",
+        _BEFORE,
+    ),
+    _mutant(
+        "a discovery is booked without its failures",
+        "categories that pass by chance are paid by nobody",
+        "public/plan/discovery.py",
+        "EpsilonDeltaDpEvent(0.0, found.failure)])\n\n\ndef _steps",
+        "EpsilonDeltaDpEvent(0.0, 0.0)])\n\n\ndef _steps",
+        _BEFORE,
+    ),
+    _mutant(
+        "a release may cost more than its charge",
+        "the ledger counts too little",
+        "ledger/accounts.py",
+        "return cost.fits(Spend(*statement.charged))",
+        "return True",
+        _BEFORE,
+    ),
+    _mutant(
+        "attempts share a key",
+        "two releases for one charge",
+        "ledger/book.py",
+        "hashlib.sha256(os.urandom(32) + place)",
+        "hashlib.sha256(os.urandom(32))",
+        _LEDGER,
+    ),
+    _mutant(
+        "a lost answer is charged again",
+        "an attempt that was stored is added a second time",
+        "ledger/store.py",
+        "                if there is not None:\n                    return Line.read(*there)\n",
+        "",
+        _LEDGER,
+    ),
+    _mutant(
+        "failures are not added up",
+        "discoveries without end",
+        _SPEND,
+        "self.failure + other.failure)",
+        "max(self.failure, other.failure))",
+        _LEDGER,
+    ),
+    _mutant(
+        "one limit makes up for the other",
+        "no filter: whoever sees the first release chooses what is worth more",
+        _SPEND,
+        "return self.mu_squared <= limit.mu_squared and self.failure <= limit.failure",
+        "return self.mu_squared <= limit.mu_squared or self.failure <= limit.failure",
+        _LEDGER,
+    ),
+    _mutant(
+        "costs are rounded down",
+        "next to nothing, as often as one likes",
+        _SPEND,
+        "mu_squared = max(1, math.ceil(cost.mu_squared * factor**2 * MU_SQUARED_UNITS))",
+        "mu_squared = math.floor(cost.mu_squared * factor**2 * MU_SQUARED_UNITS)",
+        _LEDGER,
+    ),
+    _mutant(
+        "another unit costs its root",
+        "the squares of two steps are four",
+        _SPEND,
+        "cost.mu_squared * factor**2",
+        "cost.mu_squared * factor",
+        _LEDGER,
+    ),
+    _mutant(
+        "failures come on top of delta",
+        "the total promises less than it spends",
+        _SPEND,
+        "mu_of_budget(epsilon, delta=delta - failures)",
+        "mu_of_budget(epsilon, delta=delta)",
+        _LEDGER,
+    ),
+    _mutant(
+        "a sampled release may fail for nothing",
+        "its failure is not booked",
+        _DOMINATING,
+        "failures + Fraction(failure))",
+        "failures)",
+        _MU,
+    ),
+    _mutant(
+        "curves are compared at the same point",
+        "between two points the release may lie above",
+        _DOMINATING,
+        "deltas_of_mu(epsilons[1:], mu=mu) * (1 - 1e-12)\n        return bool(np.all(deltas[:-1] <=",
+        "deltas_of_mu(epsilons[:-1], mu=mu * 1.01) * (1 - 1e-12)\n        return bool(np.all(deltas[:-1] <=",
+        _MU,
+    ),
+    _mutant(
+        "pure steps cost their epsilon",
+        "mu is larger than epsilon",
+        _DOMINATING,
+        "return float(-2 * ndtri(1 / (1 + math.exp(epsilon)))) * float(_OUTWARD)",
+        "return epsilon",
+        _MU,
+    ),
+    _mutant(
+        "pure steps are not charged",
+        "responses for nothing",
+        _DOMINATING,
+        "squares += count * (Fraction(mu_of_pure(node.epsilon)) ** 2 if node.epsilon > 0 else 0)",
+        "squares += 0",
+        _MU,
+    ),
+    _mutant(
+        "only one period is charged",
+        "all others for nothing",
+        _RULES,
+        "    for block in blocks:\n",
+        "    for block in blocks[:1]:\n",
+        _POLICY,
+    ),
+    _mutant(
+        "one signature counts as two",
+        "nobody else has to agree",
+        _RULES,
+        "if len(signed & {*policy.approvers}) < policy.approvals:",
+        "if not signed & {*policy.approvers}:",
+        _POLICY,
+    ),
+    _mutant(
+        "an approval is for ever",
+        "one signature for any number of releases",
+        _RULES,
+        "signed = {*pending.pop(digest, ()), *({key} & {*policy.approvers})}",
+        "signed = {*pending.get(digest, ()), *({key} & {*policy.approvers})}",
+        _POLICY,
+    ),
+    _mutant(
+        "a line does not hold the one before it",
+        "lines can be taken out",
+        "ledger/checking.py",
+        "if (line.number, line.previous) != expected:",
+        "if False:",
+        _HISTORY,
+    ),
+    _mutant(
+        "sums are not added up again",
+        "a forger writes his own",
+        "ledger/checking.py",
+        "if advance(before, line.kind, line.content, key=line.key, at=line.at) != line.state:",
+        "if False:",
+        _HISTORY,
+    ),
+    _mutant(
+        "costs are not computed again",
+        "a forger writes a smaller one",
+        "ledger/checking.py",
+        "            _check_cost(line, before)\n",
+        "            pass\n",
+        _HISTORY,
+    ),
+    _mutant(
+        "signatures are not looked at",
+        "anybody signs for anybody",
+        "ledger/chain.py",
+        "not vouches(key, signature, _signed(digest))",
+        "False",
+        _HISTORY,
+    ),
+)

@@ -1,0 +1,136 @@
+"""Ask a release: an estimate from its noisy measurements with an honest interval. No data, no budget."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from sfumato.asking.answer import POPULATION, ROWS, Answer, Estimate
+from sfumato.asking.encoded_rows import stand_ins
+from sfumato.asking.intervals import Uncertain
+from sfumato.asking.kinds import Kind, kind_of
+from sfumato.asking.noted_sums import NotingDoors
+from sfumato.asking.questions import Question, read_question
+from sfumato.asking.totals import DISCREPANCIES, DISCREPANCY, Measurements, Totals
+from sfumato.errors import ModelError
+from sfumato.mechanism import Mechanism
+from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.plan import Plan
+from sfumato.public.schema.released import encoded
+from sfumato.public.schema.schema import Batch, Schema
+
+#: Below this share of its square, what was not measured of a function does not matter.
+_SEEN = 0.05
+#: Questions about the rows themselves, unless the population is asked for: a count is a count of rows.
+_OF_ROWS = ("count", "sum")
+
+
+@dataclass(frozen=True)
+class Asker:
+    """A release that can be asked.
+
+    Args:
+        schema: Of its rows.
+        mechanism: What made it.
+        plan: Under which it was measured.
+        answers: The doors' integers.
+        table: Its synthetic rows.
+        measured_share: The share of the private rows that was measured, where others were set apart for a score.
+    """
+
+    schema: Schema
+    mechanism: Mechanism
+    plan: Plan
+    answers: Answers
+    table: pd.DataFrame
+    measured_share: float = 1.0
+
+    @cached_property
+    def _synthetic(self) -> Batch:
+        missing = [column.name for column in self.schema.columns if column.name not in self.table.columns]
+        if missing:
+            raise ModelError(
+                f"the release has no column {missing[0]!r}: it holds no rows of the schema, so it cannot be asked."
+            )
+        return encoded(self.table, self.schema)
+
+    @cached_property
+    def _measurements(self) -> Measurements | str:
+        """The noisy sums; or a sentence that says why there are none."""
+        doors = NotingDoors(self.plan, self.answers)
+        self.mechanism.measure(doors, self.schema)
+        if doors.shortened:
+            return "persons with many rows were shortened in its measurements, so noise is not all that moves them"
+        if not doors.sums:
+            return f"{self.mechanism.name} keeps no noisy sums over all rows"
+        trust = DISCREPANCIES.get(self.mechanism.name, DISCREPANCY)
+        rows = stand_ins(self._synthetic, self.schema)
+        rough = Measurements(self.schema, doors.sums, rows, float(len(self.table)), trust)
+        everyone = rough.totals(np.ones((len(rough.rows.weights), 1)), rough.with_references(rough.some_columns))
+        n_rows, error = float(everyone.values[0]), math.sqrt(float(everyone.noise[0, 0] + everyone.model[0, 0]))
+        if n_rows < 4 * error:
+            return "the noise is as large as the number of rows"
+        return replace(rough, n_rows=n_rows, _systems={})
+
+    def ask(self, text: str, *, confidence: float = 0.95, of: str | None = None) -> Answer:
+        """Answer a question; `of` is `rows` or `population`."""
+        if not 0.5 <= confidence < 1:
+            raise ModelError(f"confidence = {confidence} must be at least 0.5 and below 1. 0.95 is usual.")
+        if of not in (None, "rows", "population"):
+            raise ModelError(f"of = {of!r} must be rows or population.")
+        question = read_question(text, self.schema)
+        of_population = of == "population" if of else question.function not in _OF_ROWS
+        z = float(-ndtri((1 - confidence) / 2))
+        found = self._estimates(question, z=z, of_population=of_population)
+        target = POPULATION if of_population else ROWS
+        return Answer(question.text, confidence, target, question.by, found, question.of_dates)
+
+    def _estimates(self, question: Question, *, z: float, of_population: bool) -> tuple[Estimate, ...]:
+        kind, measured = kind_of(question, self._synthetic), self._measurements
+        inside, names = question.members(self._synthetic), question.groups()
+        naive = [kind.naive(kind.functions(self._synthetic) * own[:, None]) for own in inside.T]
+        if isinstance(measured, str):
+            return tuple(Estimate(name, None, None, None, n, measured) for name, n in zip(names, naive, strict=True))
+        columns = measured.with_references(question.columns or measured.some_columns)
+        functions, inside = kind.functions(measured.rows.batch), question.members(measured.rows.batch)
+        lacking = self._lacking(measured, question, columns)
+        out = []
+        for name, said, own in zip(names, naive, inside.T, strict=True):
+            totals = measured.totals(functions * own[:, None], columns, n_asked=len(question.columns))
+            found = None if not own.any() else self._found(kind, totals, lacking, z=z, of_population=of_population)
+            why = "no synthetic row, and no made-up one, is like that" if found is None else found
+            out.append(
+                Estimate(name, None, None, None, said, why)
+                if isinstance(why, str)
+                else replace(why, group=name, naive=said)
+            )
+        return tuple(out)
+
+    def _found(self, kind: Kind, totals: Totals, lacking: str, *, z: float, of_population: bool) -> Estimate | str:
+        if lacking and totals.unseen.max() > _SEEN:
+            return lacking
+        share = self.measured_share
+        # Rows of a person may be alike, so that there are as few of them as there are persons.
+        sampled = totals.sampling * self.schema.unit.max_rows * (1.0 if of_population else 1 - share)
+        parts = [part / share**2 for part in (totals.noise, totals.model, sampled)]
+        uncertain = Uncertain(totals.values / share, parts[0] + parts[1] + parts[2])
+        span = kind.interval(uncertain, z)
+        if span is None:
+            return "the noise is as large as the number of rows that are asked for"
+        slopes = uncertain.slopes(kind.value)
+        squares = [max(float(slopes @ part @ slopes), 0.0) for part in parts]
+        value, low, high = (min(max(number, kind.least), kind.most) for number in span)
+        return Estimate((), value, low, high, None, "", *(square / max(sum(squares), 1e-300) for square in squares))
+
+    def _lacking(self, measured: Measurements, question: Question, columns: tuple[str, ...]) -> str:
+        """What the measurements lack for a question; nothing if they bear it."""
+        together, names = measured.together(columns), question.columns
+        alone = [name for name in names if not any(name in group for group in together)]
+        if alone:
+            return f"column {alone[0]!r} was not measured"
+        apart = [pair for pair in combinations(names, 2) if not any(set(pair) <= group for group in together)]
+        return f"columns {apart[0][0]!r} and {apart[0][1]!r} were not measured together" if apart else ""

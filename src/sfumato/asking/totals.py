@@ -1,0 +1,181 @@
+"""Totals over the private rows, from noisy numbers that are totals themselves: the difference estimator of surveys.
+
+A total Q of q(row) is estimated by n m(q) + a'(y - n m(f)): what the model says, plus what the noisy numbers y, totals of f(row),
+say that it misses. The error is a'noise plus n times what model and truth differ by in r = q - a'f, whatever a is. Where q is a sum
+of measured functions, r is nothing, and what is left is known noise. Proof: docs/proofs/intervals.md.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from sfumato.asking.encoded_rows import StandIns
+from sfumato.asking.noted_sums import NotedSum, Numbers, mapped, numbers_of
+from sfumato.public.plan.block import Hot, Outer
+from sfumato.public.plan.probe import take
+from sfumato.public.schema.schema import Schema
+
+Floats = NDArray[np.float64]
+#: The model is taken to miss a function that was not measured by so many of its standard deviations: docs/proofs/intervals.md.
+#: A model that was tried has its own number; of any other less is believed.
+DISCREPANCIES, DISCREPANCY = {"3a-table": 0.028}, 0.3
+#: It is taken to miss no less than so many times the noise of a count, over the number of rows.
+_NOISE = 3.0
+#: Weights follow from rows that were made from the same noisy numbers, so that their noise counts a little more than once.
+_SEEN_TWICE = 1.1
+#: Rows on which it is tried which columns a noisy number depends on.
+_PROBES = 64
+#: The widest tables are left out where there would be more noisy numbers than this: any of them may be.
+_MOST_NUMBERS = 2_500
+#: Columns whose tables together say how many rows there are.
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Estimated totals with the covariance of their errors, part by part; `unseen` is the share of each that was not measured."""
+
+    values: Floats
+    noise: Floats
+    model: Floats
+    sampling: Floats
+    unseen: Floats
+
+
+@dataclass(frozen=True)
+class _System:
+    """Noisy numbers, what stand-ins expect of them, and the factor by which totals are solved for."""
+
+    numbers: Numbers
+    weighed: Any
+    expected: Floats
+    loud: float
+    factor: Any
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The noisy sums of a release and the rows that stand for private ones."""
+
+    schema: Schema
+    sums: list[NotedSum] = field(repr=False)
+    rows: StandIns = field(repr=False)
+    n_rows: float
+    discrepancy: float = DISCREPANCY
+    _mapped: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
+    _systems: dict[tuple[tuple[str, ...], float], _System] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _depends(self) -> list[dict[str, NDArray[np.bool_]]]:
+        """For every sum and block, whether a column of its map changes with a column of the schema: (columns, map columns)."""
+        names = [column.name for column in self.schema.columns]
+        n = len(self.rows.weights)
+        probes_each = max(_PROBES // max(1, len(names) // 50), 8)
+        base = take(self.rows.batch, np.linspace(0, n - 1, probes_each).astype(np.int64))
+        other = take(self.rows.batch, np.linspace(1, n - 2, probes_each).astype(np.int64)[::-1])
+        probes = {
+            name: np.concatenate([base[name], *(other[name] if name == moved else base[name] for moved in names)])
+            for name in names
+        }
+        found = []
+        for noted in self.sums:
+            of_blocks = {}
+            for block, values in mapped(noted, probes).items():
+                copies = values.reshape(len(names) + 1, probes_each, -1)
+                of_blocks[block] = (copies[1:] != copies[0]).any(axis=1)
+            found.append(of_blocks)
+        return found
+
+    def numbers(self, columns: Iterable[str]) -> Numbers:
+        """All noisy numbers that depend on these columns alone."""
+        own = np.isin([column.name for column in self.schema.columns], list(columns))
+        parts = list[Numbers]()
+        for noted, depends in zip(self.sums, self._depends, strict=True):
+            known = {block.name: np.asarray(~depends[block.name][~own].any(axis=0)) for block in noted.blocks}
+            if not any((known[name] & depends[name].any(axis=0)).any() for name in known):
+                continue  # nothing of it changes with the columns asked for
+            if id(noted) not in self._mapped:
+                self._mapped[id(noted)] = mapped(noted, self.rows.batch)
+            values = self._mapped[id(noted)]
+            for block in noted.blocks:
+                some = numbers_of(block, values[block.name], noted.noisy[block.name], known[block.name])
+                parts += [] if some is None else [some]
+        parts.sort(key=lambda part: len(part.values))
+        sizes = np.cumsum([len(part.values) for part in parts])
+        return Numbers.together(
+            parts[: int(np.searchsorted(sizes, _MOST_NUMBERS, side="right"))], len(self.rows.weights)
+        )
+
+    @property
+    def some_columns(self) -> tuple[str, ...]:
+        """A few, for what is asked of all rows: in every table of one column each row counts once."""
+        return tuple(column.name for column in self.schema.columns)[:_FEW]
+
+    def with_references(self, columns: Iterable[str]) -> tuple[str, ...]:
+        """With the columns that these were measured by: the other end of a difference, the rest of a group, the target."""
+        wanted = {name for name in (*columns, self.schema.target) if name}
+        for name in columns:
+            groups = [group for group in self._groups if name in group]
+            if groups and not any(group <= wanted for group in groups):
+                wanted |= min(groups, key=lambda group: (len(group - wanted), sorted(group)))
+        return tuple(column.name for column in self.schema.columns if column.name in wanted)
+
+    def together(self, columns: Iterable[str]) -> list[frozenset[str]]:
+        """Which of these columns were counted in one table, each for itself or several together."""
+        return [group for group in self._groups if group <= set(columns)]
+
+    @cached_property
+    def _groups(self) -> list[frozenset[str]]:
+        """The columns of every table of counts."""
+        names, found = np.array([column.name for column in self.schema.columns]), set[frozenset[str]]()
+        for noted, depends in zip(self.sums, self._depends, strict=True):
+            for block in noted.blocks:
+                own = depends[block.name]
+                if isinstance(block, Hot):
+                    tables = own[:, : block.n_hot]
+                elif isinstance(block, Outer) and block.shape[0] == 1 and block.groups > 1:
+                    tables = own[:, 1:-1] | own[:, -1:]  # by the group of a row
+                else:
+                    tables = own[:, own.sum(axis=0) == 1]
+                found |= {frozenset(names[of].tolist()) for of in tables.T if of.any()}
+        return sorted(found, key=sorted)
+
+    def _system(self, columns: tuple[str, ...], discrepancy: float) -> _System:
+        if (columns, discrepancy) not in self._systems:
+            rows, numbers = self.rows, self.numbers(columns)
+            weighed = numbers.features.multiply(rows.weights[:, None]).tocsr()
+            # A model that was fitted to noisy numbers is no nearer to the truth than their noise lets it be.
+            fitted_noise = _NOISE * float(np.median(numbers.stddevs)) / self.n_rows if len(numbers.stddevs) else 0.0
+            loud = (max(discrepancy, fitted_noise) * self.n_rows) ** 2
+            gram = loud * np.asarray((weighed.T @ numbers.features).todense()) + np.diag(numbers.stddevs**2)
+            expected = np.asarray(numbers.features[: rows.n_synthetic].mean(axis=0)).ravel()
+            factor = cho_factor(gram, check_finite=False) if len(gram) else None
+            self._systems[columns, discrepancy] = _System(numbers, weighed, expected, loud, factor)
+        return self._systems[columns, discrepancy]
+
+    def totals(self, functions: Floats, columns: tuple[str, ...], *, n_asked: int = 1) -> Totals:
+        """The totals of some functions (stand-ins, functions) of these columns, of which so many are asked about."""
+        system = self._system(columns, self.discrepancy * max(1, n_asked - 2))
+        rows, numbers, loud = self.rows, system.numbers, system.loud
+        n, synthetic = self.n_rows, slice(0, self.rows.n_synthetic)
+        scale = np.sqrt(np.maximum((rows.weights[:, None] * functions**2).sum(axis=0), 1e-300))
+        q = functions / scale
+        a = (
+            np.zeros((0, q.shape[1]))
+            if system.factor is None
+            else cho_solve(system.factor, loud * (system.weighed.T @ q))
+        )
+        rest = q - numbers.features @ a
+        values = n * q[synthetic].mean(axis=0) + a.T @ (numbers.values - n * system.expected)
+        noise = _SEEN_TWICE**2 * (a * numbers.stddevs[:, None] ** 2).T @ a
+        squares = (rest * rows.weights[:, None]).T @ rest
+        drawn = np.atleast_2d(np.cov(rest[synthetic], rowvar=False)) / rows.n_synthetic
+        sampling = n * q[synthetic].T @ q[synthetic] / rows.n_synthetic
+        both = np.outer(scale, scale)
+        model = (loud * squares + n**2 * drawn) * both
+        return Totals(values * scale, noise * both, model, sampling * both, np.diag(squares).copy())

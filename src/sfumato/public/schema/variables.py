@@ -1,0 +1,30 @@
+"""Columns as expressions see them."""
+
+from collections.abc import Sequence
+
+from sfumato.public.expressions.variables import Kind, Variable
+from sfumato.public.schema.column import Column, plain_word
+
+_KINDS: dict[str, Kind] = {
+    "numeric": "number", "integer": "number", "datetime": "date", "categorical": "text", "ordinal": "text",
+    "boolean": "truth",
+}  # fmt: skip
+
+
+def variables_of(columns: Sequence[Column]) -> dict[str, Variable]:
+    """One for each column but images. Where bounds or categories are still to be discovered, none are known."""
+    return {
+        column.name: Variable(
+            column.name,
+            _KINDS[column.kind],
+            *(column.bounds or (0.0, 0.0)),
+            is_whole=column.kind in ("integer", "datetime"),
+            words=column.categories if column.kind != "boolean" else (),
+            is_ordered=column.kind == "ordinal",
+            missing=column.missing,
+            true_words=frozenset(map(plain_word, column.true_words)),
+            false_words=frozenset(map(plain_word, column.false_words)),
+        )
+        for column in columns
+        if column.kind != "image"
+    }
