@@ -35,11 +35,18 @@ class Booking:
     """What is asked of an account for one release, and the statement once it is charged."""
 
     def __init__(
-        self, account: Charges, *, event: dpa.DpEvent, unit: PrivacyUnit, budget: Budget, mechanism: str
+        self,
+        account: Charges,
+        *,
+        event: dpa.DpEvent,
+        unit: PrivacyUnit,
+        budget: Budget,
+        mechanism: str,
+        apart: dpa.DpEvent | None = None,
     ) -> None:
         """Refuses what would be refused, and charges nothing."""
         self._account, self._unit = account, unit
-        self._asked = asked_of(event, unit=unit, budget=budget, mechanism=mechanism)
+        self._asked = asked_of(event, unit=unit, budget=budget, mechanism=mechanism, apart=apart)
         self._lock = threading.Lock()
         self._statement: Statement | None = None
         account.check(self._asked)
@@ -63,10 +70,16 @@ class Booking:
             self._account.written(self._statement, certificate)
 
 
-def asked_of(event: dpa.DpEvent, *, unit: PrivacyUnit, budget: Budget, mechanism: str) -> dict[str, Any]:
-    """What an account is asked: what will be done, and what is claimed for it. Nothing of the rows."""
+def asked_of(
+    event: dpa.DpEvent, *, unit: PrivacyUnit, budget: Budget, mechanism: str, apart: dpa.DpEvent | None = None
+) -> dict[str, Any]:
+    """What an account is asked: what will be done, and what is claimed for it. Nothing of the rows.
+
+    `apart`: what is done with units that are set apart, and in no other step.
+    """
     promise = {"epsilon": budget.epsilon, "delta": budget.delta}
-    return {"event": event_to_json(event), "unit": unit, "mechanism": mechanism, **promise}
+    asked = {"event": event_to_json(event), "unit": unit, "mechanism": mechanism, **promise}
+    return asked if apart is None else {**asked, "apart": event_to_json(apart)}
 
 
 def account_of(ledger: Any, dataset: str | None) -> Charges | None:

@@ -15,6 +15,7 @@ from sfumato.cli.options import (
     Delta,
     MechanismName,
     PrivateData,
+    ScoreOption,
     Select,
     Settings,
     Table,
@@ -36,6 +37,7 @@ from sfumato.public.budget import budget_of
 from sfumato.public.certificate.layout import Section
 from sfumato.public.certificate.non_private import BASELINES
 from sfumato.public.schema.schema import Schema
+from sfumato.scoring.forecast import expected_score
 
 
 def schema(
@@ -125,6 +127,7 @@ def plan(
         ),
     ] = None,
     settings: Settings = None,
+    score: ScoreOption = False,
     ledger: charging.LedgerAddress = None,
     dataset: charging.DatasetOption = None,
     recipient: charging.Recipient = None,
@@ -146,9 +149,14 @@ def plan(
         mechanism = with_settings(learner_for(learner), settings)
     else:
         raise PlanError("--method releases rows and --learner a model. Give one of them.")
+    if score and learner is not None:
+        raise PlanError(
+            "--score is that of a learner of released rows, and --learner releases none. Leave one of them out."
+        )
     with progress(title="plan", quiet=quiet) as step:
         step("calibrating the noise")
         planned = plan_release(mechanism, schema, budget)
+        scored = expected_score(mechanism, schema, budget) if score else None
         left = (
             None
             if dataset is None
@@ -157,15 +165,19 @@ def plan(
                 charging.asked_account(
                     ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=None
                 ),
+                score=score,
             )
         )
 
     def show(console: Console) -> None:
         sections = planned.sections(curve=curve)
+        if scored is not None:
+            sections.append(scored.section)
         if left is not None:
             sections.append(Section(title="Ledger", subtitle=f", {dataset}", before=left.sentences))
         show_sections(console, sections)
         show_remarks(console, planned.remarks)
 
     payload = planned.to_json() | ({} if left is None else {"ledger": left.to_json()})
+    payload |= {} if scored is None else {"score": scored.to_json()}
     answer(payload, as_json=as_json, show=show)
