@@ -3,7 +3,6 @@
 This knows columns but not schemas, so that a schema can read and write itself.
 """
 
-import csv
 import json
 import sys
 import tomllib
@@ -16,13 +15,15 @@ from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
 from sfumato.public.schema.faults import Faults
+from sfumato.public.schema.long_lists import categories_of_file, combinations_of_file, map_of_file
 from sfumato.public.schema.one_of import Groups, groups_declared
 from sfumato.public.schema.rules import Rule
+from sfumato.public.schema.shorter import DEFAULTS, whole_entries
 from sfumato.public.schema.whole import contradictions
 from sfumato.public.spelling import did_you_mean
 
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
-_SECTIONS = (*_KEYS, "columns")
+_SECTIONS = (*_KEYS, "columns", "defaults")
 _RULES = "rules"
 #: The longest schema file that is read.
 MOST_BYTES = 16 << 20
@@ -89,7 +90,9 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
 
 def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> Declared:
     """Everything that can be read; what cannot is among the faults."""
-    dataset, privacy, entries = (body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS)
+    dataset, privacy, given, defaults = (
+        body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS
+    )
     for section, body in (("dataset", dataset), ("privacy", privacy)):
         _note_unknown_keys(body, _KEYS[section], faults, section, what=f"[{section}]")
     target, rows, unit = None, dataset.get("rows"), None
@@ -106,6 +109,8 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     for key in groups:
         with faults.at("dataset", key):
             groups[key] = groups_declared(dataset.get(key, []), key=key)
+    _note_faults_of_defaults(defaults, faults)
+    entries = whole_entries(given, defaults, faults)
     columns = [_column(name, entry, faults, folder) for name, entry in entries.items()]
     good = tuple(column for column in columns if column is not None)
     unread = [name for name, column in zip(entries, columns, strict=True) if column is None]
@@ -122,6 +127,15 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     return Declared(good, target, rows, unit or PrivacyUnit(), groups["one_of"], groups["at_most_one_of"], rules)
 
 
+def _note_faults_of_defaults(defaults: Mapping[str, Any], faults: Faults) -> None:
+    """Keys that no column can have. What their values must be is told where a column takes them."""
+    for_all = {key: value for key, value in defaults.items() if not isinstance(value, dict)}
+    _note_unknown_keys(for_all, DEFAULTS, faults, "defaults", what="[defaults]")
+    for pattern, keys in defaults.items():
+        if isinstance(keys, dict):
+            _note_unknown_keys(keys, _COLUMN_KEYS, faults, "defaults", pattern, what=f"[defaults.{pattern!r}]")
+
+
 def _rule(number: int, entry: Mapping[str, Any], faults: Faults, folder: Path | None) -> Rule | None:
     """The rule, or None where it has faults, which are noted."""
     place, n_faults = (_RULES, str(number)), len(faults.entries)
@@ -135,22 +149,12 @@ def _rule(number: int, entry: Mapping[str, Any], faults: Faults, folder: Path | 
     for key in ("permitted", "forbidden"):
         if f"{key}_file" in entry:
             with faults.at(*place, f"{key}_file"):
-                read[key] = _combinations_of_file(entry, folder, key=f"{key}_file")
+                read[key] = combinations_of_file(entry, folder, key=f"{key}_file")
     rule = None
     if len(faults.entries) == n_faults:
         with faults.at(*place):
             rule = Rule(**read)
     return rule
-
-
-def _combinations_of_file(entry: Mapping[str, Any], folder: Path | None, *, key: str) -> tuple[tuple[str, ...], ...]:
-    """Every line a combination; a first one that holds the names of the columns is a heading."""
-    path, lines = _lines_of_file("of a rule", entry, folder, key=key, what="combinations")
-    if lines and [cell.casefold() for cell in lines[0]] == [str(name).casefold() for name in entry.get("columns", ())]:
-        lines = lines[1:]
-    if not lines:
-        raise SchemaError(f"{path} holds no combinations. Write one in each line.")
-    return tuple(map(tuple, lines))
 
 
 def _note_unknown_keys(body: Mapping[str, Any], known: Iterable[str], faults: Faults, *place: str, what: str) -> None:
@@ -168,8 +172,10 @@ def _name(section: Mapping[str, Any], key: str) -> str | None:
 
 
 def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Column | None:
-    """The column, or None where it has faults, which are noted."""
+    """The column, or None where it has faults, which are noted; of a line that could not be read they are so already."""
     n_faults = len(faults.entries)
+    if entry is None:
+        return None
     if not isinstance(entry, dict) or "type" not in entry:
         remedy = f'Write [columns.{name}] and type = "numeric" (or another type).'
         faults.add(f"column {name!r} has no type. {remedy}", "columns", name)
@@ -188,64 +194,15 @@ def _column(name: str, entry: Any, faults: Faults, folder: Path | None) -> Colum
             read["bounds"] = bounds_of(name, str(entry.get("type")), read["bounds"])
     if "categories_file" in entry:
         with faults.at("columns", name, "categories_file"):
-            read["categories"] = _categories_of_file(name, entry, folder)
+            read["categories"] = categories_of_file(name, entry, folder)
     if "depends_on_file" in entry:
         with faults.at("columns", name, "depends_on_file"):
-            read["depends_on_map"] = _map_of_file(name, entry, folder)
+            read["depends_on_map"] = map_of_file(name, entry, folder)
     column = None
     if len(faults.entries) == n_faults:
         with faults.at("columns", name):
             column = Column(name=name, kind=entry["type"], **read)
     return column
-
-
-def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[str, ...]:
-    """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
-    if "categories" in entry or entry.get("discover"):
-        raise SchemaError(f"column {name!r} has categories_file beside categories or discover. Keep one of them.")
-    path, lines = _lines_of_file(name, entry, folder, key="categories_file", what="categories")
-    named = [line[0] for line in lines if line[0]]
-    if named and named[0].casefold() == name.strip().casefold():
-        named = named[1:]
-    if not named:
-        raise SchemaError(f"{path} holds no categories. Write one in each line.")
-    return tuple(named)
-
-
-def _map_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[tuple[str, ...], ...]:
-    """Every line: the reasons and what follows; a first one that ends with the column's own name is a heading."""
-    if "depends_on_map" in entry or "depends_on" not in entry:
-        raise SchemaError(f"column {name!r}: depends_on_file goes with depends_on, in the place of depends_on_map.")
-    path, lines = _lines_of_file(name, entry, folder, key="depends_on_file", what="reasons")
-    if lines and lines[0][-1].casefold() == name.strip().casefold():
-        lines = lines[1:]
-    if not lines:
-        raise SchemaError(f"{path} holds no reasons. Write them in each line, and what follows as its last cell.")
-    return tuple(map(tuple, lines))
-
-
-def _lines_of_file(
-    name: str, entry: Mapping[str, Any], folder: Path | None, *, key: str, what: str
-) -> tuple[Path, list[list[str]]]:
-    """The cells of every line of a CSV file that a column names; empty lines are none."""
-    value = entry[key]
-    if not isinstance(value, str):
-        raise SchemaError(f'column {name!r}: {key} must be the name of a file, such as "zip.csv".')
-    if folder is None:
-        raise SchemaError(
-            f"column {name!r}: {key} is looked for beside the schema file, and this schema was read from a text. "
-            f"Load the file, or list the {what}."
-        )
-    path = folder / value
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return path, [[cell.strip() for cell in line] for line in csv.reader(file) if line]
-    except FileNotFoundError:
-        raise SchemaError(f"there is no file {path} of {what}. It is looked for beside the schema file.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SchemaError(
-            f"the {what} in {path} cannot be read ({type(error).__name__}). Give a text file in UTF-8, one in each line."
-        ) from None
 
 
 class _Reader(NamedTuple):
