@@ -203,7 +203,7 @@ def entry_of(proposal: Proposal) -> str:
         note = f"{proposal.dropped}. To release it, remove the first #" if proposal.dropped else _note(proposal)
         said = f"{name} = {_quoted(line)}"
         noted = f"{said:<40} # {note}" if note else said
-        lines = [noted] if len(noted) <= _NOTED else [f"# {note}:", said]
+        lines = [noted] if len(noted) <= _NOTED else [f"# {note.rstrip('.')}:", said]
     else:
         table = f'{name} = {{type = "{kind}", {"missing = true, " * proposal.missing}categories = ['
         lines = _wrapped(table, map(_quoted, proposal.categories))

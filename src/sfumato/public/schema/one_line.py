@@ -93,6 +93,10 @@ def line_of(kind: str, *, values: Iterable[str] = (), bounds: str = "", file: st
     elif not listed and kind != "boolean":
         said = DISCOVER
     line = f"{kind} {said}".strip() + f" {MISSING}" * missing
-    meant = {"categories": listed} if listed else {"categories_file": file} if file else {}
-    is_read = all(read_line(line).get(key) == value for key, value in meant.items())
-    return line if is_read and bool(read_line(line).get("missing")) == missing else ""
+    meant: dict[str, Any] = {"categories": listed} if listed else {"categories_file": file} if file else {}
+    if kind == "boolean":
+        meant = {"true": listed[:1], "false": listed[1:]} if listed else {}
+    meant |= {"missing": True} if missing else {}
+    read = read_line(line)
+    is_same = all(read.get(key) == value for key, value in meant.items()) and ("missing" in read) == missing
+    return line if is_same else ""
