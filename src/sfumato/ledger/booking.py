@@ -4,7 +4,7 @@ It is light to import: a database is only spoken to where a ledger is asked for.
 """
 
 import threading
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import dp_accounting as dpa
 
@@ -13,6 +13,11 @@ from sfumato.ledger.environment import default_url
 from sfumato.public.accounting import event_to_json
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate.statement import Statement
+from sfumato.public.plan.discovery import event_to_book
+
+if TYPE_CHECKING:
+    from sfumato.ledger.accounts import Account, Left
+    from sfumato.outlook.planning import PlannedRelease
 
 
 class Charges(Protocol):
@@ -90,3 +95,12 @@ def account_of(ledger: Any, dataset: str | None) -> Charges | None:
 
     opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     return opened.dataset(dataset)
+
+
+def left_after(planned: "PlannedRelease", account: "Account | None") -> "Left | None":
+    """What a planned release would leave of its dataset. Nothing is charged."""
+    if account is None:
+        return None
+    event = event_to_book(planned.plan, planned.schema, planned.budget)
+    asked = asked_of(event, unit=planned.schema.unit, budget=planned.budget, mechanism=planned.mechanism.name)
+    return account.left_after(asked)

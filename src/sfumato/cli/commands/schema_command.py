@@ -27,6 +27,7 @@ from sfumato.cli.written import show_remarks, show_sections
 from sfumato.errors import PlanError
 from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding
 from sfumato.lab.dry_run.reading import DryRun, dry_run
+from sfumato.ledger.booking import left_after
 from sfumato.mechanism import learner_for
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.private.intake.drafts import draft_of, draft_schema, proposals_for
@@ -151,7 +152,7 @@ def plan(
         left = (
             None
             if dataset is None
-            else charging.left_after(
+            else left_after(
                 planned,
                 charging.asked_account(
                     ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=None
