@@ -32,6 +32,7 @@ from sfumato.lab.dry_run.finding import NOT_PRIVATE, Finding
 from sfumato.lab.dry_run.reading import DryRun
 from sfumato.lab.dry_run.retyping import sentence_of, write_types
 from sfumato.lab.dry_run.several_tables import dry_run_tables
+from sfumato.ledger.booking import left_after
 from sfumato.mechanism import learner_for
 from sfumato.outlook.planning import plan as plan_release
 from sfumato.private.intake.drafts import draft_of, proposals_for
@@ -200,7 +201,7 @@ def plan(
         left = (
             None
             if dataset is None
-            else charging.left_after(
+            else left_after(
                 planned,
                 charging.asked_account(
                     ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=None
