@@ -191,7 +191,8 @@ def fit_with(
     # ------------------------------------------------------------------------------------------------------------
 
     on_step("build")
-    model = chosen.build(measurements, schema, seed=seed)
+    with few_threads():
+        model = chosen.build(measurements, schema, seed=seed)
     certificate = make_certificate(
         plan=planned,
         schema=schema,
