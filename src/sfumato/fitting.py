@@ -215,7 +215,8 @@ def _fit(
     # ------------------------------------------------------------------------------------------------------------
 
     on_step("build")
-    model = chosen.build(measurements, schema, seed=seed)
+    with few_threads():
+        model = chosen.build(measurements, schema, seed=seed)
     certificate = make_certificate(
         plan=planned,
         schema=schema,

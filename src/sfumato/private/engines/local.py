@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, chain
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
@@ -33,7 +33,7 @@ from sfumato.private.intake.source import Source
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows import room
-from sfumato.private.rows.batches import Piece
+from sfumato.private.rows.batches import Batches, Piece
 from sfumato.private.rows.prepared import pieces_of
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.machine.threads import few_threads
@@ -171,6 +171,7 @@ class LocalRows(RowsHere):
     def _let_read(self, stretches: Sequence[Source]) -> None:
         """Every process reads the rows of its own stretch, and is told how many lie before them."""
         self._start()
+        self._tell_prepared()
         private_rows = self._answers([travelling("read", (source,)) for source in stretches])
         require_same_files(self._data)
         for process, first in zip(self._workers, accumulate(private_rows, initial=0), strict=False):
@@ -178,11 +179,14 @@ class LocalRows(RowsHere):
         self._is_read = True
 
     def _read_and_hand_out(self) -> None:
-        """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here."""
-        n_cells, private_waiting = 0, list[list[Piece]]()
-        for turn, private_part in enumerate(whole_parts(pieces_of(self._data, self))):
+        """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here.
+
+        Prepared columns are computed where rows stay, so that no process waits for another's.
+        """
+        n_cells, private_waiting, bare = 0, list[list[Piece]](), Batches(self.schema)
+        for turn, private_part in enumerate(whole_parts(pieces_of(self._data, bare))):
             n_cells += sum(piece.n_rows for piece in private_part) * self._per_row
-            private_waiting.append([self.packed(piece) for piece in private_part])
+            private_waiting.append([bare.packed(piece) for piece in private_part])
             if not self._workers and n_cells > _MANY_CELLS // 3:  # they are ready when they are needed
                 self._start()
             if n_cells > _MANY_CELLS:
@@ -190,21 +194,25 @@ class LocalRows(RowsHere):
                 for at, private_pieces in enumerate(private_waiting, start=first):
                     self._workers[at % len(self._workers)].tell(travelling("keep", (private_pieces,)))
                 private_waiting.clear()
-        if n_cells <= _MANY_CELLS:
+        if n_cells > _MANY_CELLS:
+            self._tell_prepared()
+        else:
             self._end_processes()
-            for private_pieces in private_waiting:
-                for private_piece in private_pieces:
-                    self.keep_packed(private_piece)
+            for private_piece in chain.from_iterable(private_waiting):
+                self.keep(self.with_prepared(private_piece))
         self._is_read = True
 
     def _start(self) -> None:
-        prepared = [travelling("prepare", column) for column in self._prepared]
         begin = travelling("begin", (self.schema, room.MOST_BYTES // self._processes))
         self._workers = [_ThisProcess(), *(self._waiting or started(self._processes - 1))]
         self._waiting = []
         for process in self._workers:
             process.tell(begin)
-            for message in prepared:
+
+    def _tell_prepared(self) -> None:
+        """Columns that were prepared before there were processes."""
+        for message in [travelling("prepare", column) for column in self._prepared]:
+            for process in self._workers:
                 process.tell(message)
 
     def _ask(self, name: str, *arguments: Any) -> list[Any] | None:
