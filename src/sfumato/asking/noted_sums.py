@@ -14,7 +14,8 @@ from scipy import sparse
 
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.block import Block, Dense, Hot, Outer
-from sfumato.public.plan.doors import Expected, GroupOf, Measured, Noisy, PerRecord
+from sfumato.public.plan.choice import Expected
+from sfumato.public.plan.doors import GroupOf, Measured, Noisy, PerRecord
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.probe import take
 from sfumato.public.plan.step import Everyone

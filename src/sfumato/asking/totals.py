@@ -48,9 +48,9 @@ class Totals:
 
     def combined(self, weights: Floats) -> "Totals":
         """Sums of these totals, each by its column of weights."""
-        parts = (weights.T @ part @ weights for part in (self.noise, self.model, self.sampling))
+        noise, model, sampling = (weights.T @ part @ weights for part in (self.noise, self.model, self.sampling))
         unseen = np.where(weights != 0, self.unseen[:, None], 0.0).max(axis=0)
-        return Totals(weights.T @ self.values, *parts, unseen)
+        return Totals(weights.T @ self.values, noise, model, sampling, unseen)
 
 
 @dataclass(frozen=True)
