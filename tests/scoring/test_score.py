@@ -193,7 +193,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         noisy = rng.multinomial(2500, shares) + rng.normal(0, 4.0, 2 * BINS)
         _, low, high = score_of("AUC", Measured(noisy, 4.0), max_rows=1)
         held += low <= truth <= high
-    assert 0.92 <= held / 600 <= 0.98
+    assert 0.93 <= held / 600 <= 0.97
 
 
 def test_a_plan_foresees_the_interval_of_a_score(scored) -> None:

@@ -42,7 +42,8 @@ def _auc(counts: Floats, stddev: float) -> tuple[float, float, float] | None:
     above = p - np.cumsum(positive) + positive / 2
     auc = float(positive @ below) / (n * p)
     slopes = np.concatenate([above / (n * p) - auc / n, below / (n * p) - auc / p])
-    return auc, stddev**2 * float(slopes @ slopes), float(np.maximum(counts, 0.0) @ slopes**2)
+    # Noisy counts as they are: cut at nothing, empty parts would seem to hold rows.
+    return auc, stddev**2 * float(slopes @ slopes), float(counts @ slopes**2)
 
 
 def _accuracy(counts: Floats, stddev: float) -> tuple[float, float, float] | None:
