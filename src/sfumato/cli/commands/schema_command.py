@@ -203,6 +203,8 @@ def plan(
         sections = planned.sections(curve=curve)
         if left is not None:
             sections.append(Section(title="Ledger", subtitle=f", {dataset}", before=left.sentences))
+        show_remarks(console, planned.warnings)
+        console.print("\n" * bool(planned.warnings), end="")
         show_sections(console, sections)
         show_remarks(console, planned.remarks)
 
