@@ -102,7 +102,7 @@ _MOST_CLASSES, _OF_A_CLASS, _UNLABELLED = 20, 12, 60
 _MOST_PIXELS = 120_000  # noise does not compress: this keeps the page below a megabyte
 
 _STATUS = {
-    "certified": "The publisher declares: made by the package's doors, with secret randomness. Check all else with: sfumato verify",
+    "certified": "The publisher declares that this software made it, with secret randomness. Check all else with: sfumato verify",
     "research": "Made with a known seed: its noise can be subtracted. Do not treat it as private.",
     "non_private": "Not made by the doors of the package. Do not treat it as private.",
 }

@@ -216,6 +216,8 @@ def plan(
             sections.append(scored.section)
         if left is not None:
             sections.append(Section(title="Ledger", subtitle=f", {dataset}", before=left.sentences))
+        show_remarks(console, planned.warnings)
+        console.print("\n" * bool(planned.warnings), end="")
         show_sections(console, sections)
         show_remarks(console, planned.remarks)
 
