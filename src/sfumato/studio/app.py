@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from sfumato.errors import SfumatoError
-from sfumato.studio.bodies import PIECE_SECONDS, BoundedBodies
+from sfumato.studio.bodies import PIECE_SECONDS, BodyRefused, BoundedBodies
 from sfumato.studio.context import BadForm, Studio
 from sfumato.studio.guard import Guard
 from sfumato.studio.pages import (
@@ -52,6 +52,7 @@ def make_app(
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
     app.add_exception_handler(HTTPException, _missing)
     app.add_exception_handler(BadForm, _bad_form)
+    app.add_exception_handler(BodyRefused, _bad_body)
     app.add_exception_handler(SfumatoError, _refused)
     app.add_exception_handler(Exception, _unexpected)
     bounded = BoundedBodies(app, refuse=refusal, piece_seconds=piece_seconds)
@@ -68,9 +69,14 @@ async def _bad_form(request: Request, _: Exception) -> Response:
     return await refusal(request.scope, 403, "csrf")
 
 
+async def _bad_body(request: Request, error: Exception) -> Response:
+    status, why = (error.status, error.why) if isinstance(error, BodyRefused) else (413, "large")
+    return await refusal(request.scope, status, why)
+
+
 async def _refused(request: Request, error: Exception) -> Response:
     """A refusal of the package, in its own words."""
-    return page(request, "refused.html", status=400, reason=str(error), title="")
+    return page(request, "refused.html", status=400, reason=str(error))
 
 
 async def _unexpected(request: Request, _: Exception) -> Response:

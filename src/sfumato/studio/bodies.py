@@ -15,12 +15,12 @@ PIECE_SECONDS, FORM_SECONDS, UPLOAD_SECONDS = 10.0, 30.0, 600.0
 UPLOAD_PATH = "/receive/upload"
 
 
-class _TooMuch(Exception):
-    pass
+class BodyRefused(Exception):
+    """A body was too large or too slow, with the status and the reason that are answered."""
 
-
-class _TooSlow(Exception):
-    pass
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status, self.why = status, why
 
 
 class BoundedBodies:
@@ -50,11 +50,11 @@ class BoundedBodies:
                 wait = min(self._piece_seconds, max(0.0, ends - time.monotonic()))
                 message = await asyncio.wait_for(receive(), wait)
             except TimeoutError:
-                raise _TooSlow from None
+                raise BodyRefused(408, "slow") from None
             taken += len(message.get("body", b""))
             is_over = not message.get("more_body", False)
             if taken > most:
-                raise _TooMuch
+                raise BodyRefused(413, "large")
             return message
 
         async def noted(message: Message) -> None:
@@ -64,7 +64,6 @@ class BoundedBodies:
 
         try:
             await self._app(scope, bounded, noted)
-        except (_TooMuch, _TooSlow) as fault:
+        except BodyRefused as fault:
             if not has_begun:
-                status, why = (413, "large") if isinstance(fault, _TooMuch) else (408, "slow")
-                await (await self._refuse(scope, status, why))(scope, receive, send)
+                await (await self._refuse(scope, fault.status, fault.why))(scope, receive, send)

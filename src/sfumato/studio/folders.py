@@ -59,6 +59,7 @@ class Folders:
         try:
             path = Path(text.strip()).expanduser()
             found = (path if path.is_absolute() else self.roots[0] / path).resolve()
+            found.exists()  # names that are too long are noticed here
         except (OSError, RuntimeError, ValueError):  # loops of links, null characters, names that are too long
             raise SourceError(mark("this is no path. Choose a file, or write its path.")) from None
         if not any(found.is_relative_to(root) for root in self.roots):

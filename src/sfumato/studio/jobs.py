@@ -75,7 +75,7 @@ class Jobs:
         self._folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._private: dict[str, bytes] = {}
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._talks: dict[str, threading.Thread] = {}
 
     def start(
         self,
@@ -113,8 +113,9 @@ class Jobs:
                 os.close(descriptor)
         job = Job(identity, kind, project, time.time(), child.pid, target, facts)
         write_private(folder / "job.json", json.dumps(asdict(job)))
-        self._children[identity] = child
-        threading.Thread(target=self._feed, args=(job, child, json.dumps([*arguments, "--json"])), daemon=True).start()
+        talk = threading.Thread(target=self._feed, args=(job, child, json.dumps([*arguments, "--json"])), daemon=True)
+        self._talks[identity] = talk
+        talk.start()
         return job
 
     def _feed(self, job: Job, child: "subprocess.Popen[bytes]", said: str) -> None:
@@ -178,9 +179,9 @@ class Jobs:
         shutil.rmtree(self.folder(job), ignore_errors=True)
 
     def _is_alive(self, job: Job) -> bool:
-        child = self._children.get(job.id)
-        if child is not None and child.poll() is None:
-            return True
+        talk = self._talks.get(job.id)
+        if talk is not None:  # a child of this server: its answer is here when the talk with it is over
+            return talk.is_alive()
         try:
             with (self.folder(job) / "lock").open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -188,8 +189,6 @@ class Jobs:
             return True
         except OSError:
             return False
-        if child is not None and job.kind in PRIVATE_KINDS and job.id not in self._private:
-            child.wait()
         return False
 
     def _answer(self, job: Job) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 from functools import lru_cache
 from gettext import NullTranslations
-from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
 
@@ -83,7 +82,7 @@ REFUSALS = {
 async def refusal(scope: Scope, status: int, why: str) -> Response:
     """A page that says why, for a person."""
     request = HTTPConnection(scope)
-    answer = page(request, "refused.html", status=status, reason=REFUSALS[why], title=HTTPStatus(status).phrase)
+    answer = page(request, "refused.html", status=status, reason=REFUSALS[why], csrf="")  # no secret for a stranger
     if status in (408, 413):
         answer.headers["connection"] = "close"
     return answer

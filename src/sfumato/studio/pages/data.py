@@ -15,6 +15,8 @@ from sfumato.studio.rendering import page
 from sfumato.studio.texts import mark
 
 router = APIRouter()
+#: A refusal that the page answers with a question: is the first line one of names?
+_HEADER = "does not look like column names"
 _POSTGRES = ("postgresql://", "postgres://")
 
 
@@ -100,4 +102,5 @@ def _page(
         roots=roots,
         given=given,
         error=error,
+        asks_header=_HEADER in error,
     )
