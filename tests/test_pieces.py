@@ -337,9 +337,9 @@ def put_last(folder: forger.Forged, change) -> None:
     with TableWriter(file) as writer:
         for part in (*others, change(last)):
             writer.add(Synthetic(table=part))
-    first, certificate = Synthetic(table=others[0]), sf.load_release(folder.path).certificate
+    first, released = Synthetic(table=others[0]), sf.load_release(folder.path)
     folder.put("synthetic.parquet", file.getvalue())
-    page = forger.report_of(certificate, schema=folder.schema, synthetic=first)
+    page = forger.report_of(released.certificate, schema=folder.schema, synthetic=first, answers=released.answers)
     folder.put("report.html", page)
 
 

@@ -208,6 +208,10 @@ def conditioned(
     model: Model, schema: Schema, *, where: str | None = None, given: Mapping[str, Any] | None = None
 ) -> Conditioned:
     """A model under a condition. What no row can fulfil, by bounds, categories and rules, is refused at once."""
+    if schema.tables:
+        raise ModelError(
+            "conditions are for one table, and this release has several. Draw more persons, and keep those that fulfil it."
+        )
     given = dict(given or {})
     texts = [f"({where})"] if where else []
     texts += [given_text(given, schema)] if given else []

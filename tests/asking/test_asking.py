@@ -1,6 +1,7 @@
 """Questions to a release: answers from noisy measurements, intervals that hold the truth, and what cannot be said."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +11,14 @@ import pytest
 import sfumato as sf
 from command_line import answer_of, run
 from sfumato.asking.asking import Asker
+from sfumato.asking.columns import MOST_COLUMNS, column_estimates
 from sfumato.asking.questions import read_question
 from sfumato.asking.totals import Measurements
 from sfumato.errors import ModelError, SchemaError, SfumatoError
 from sfumato.extending import NoiseSource
+from sfumato.folder.releasing import report_of
 from sfumato.mechanisms import DPMix, IndependentHistograms
+from sfumato.public.plan.answers import Answers
 
 SCHEMA = sf.Schema(
     columns=(
@@ -224,3 +228,49 @@ def test_the_command_line_answers_and_refuses_forged_measurements(tmp_path) -> N
     assert run("ask", folder, "count()").exit_code != 0
     with pytest.raises(SfumatoError):
         sf.verify(folder).raise_if_bad()
+
+
+def test_the_report_shows_every_column_with_intervals_that_verify_makes_again(tmp_path) -> None:
+    rng = np.random.default_rng(3)
+    n = 4000
+    town, age = rng.choice(["rome", "milan", "bari"], n, p=[0.6, 0.3, 0.1]), rng.integers(18, 91, n)
+    rows = pd.DataFrame({"town": town, "age": age, "seen": (age * 1e7).astype("datetime64[s]"), "ill": age > 60})
+    schema = sf.Schema(
+        columns=(
+            sf.Column(name="town", kind="categorical", categories=("rome", "milan", "bari")),
+            sf.Column(name="age", kind="integer", bounds=(18, 90)),
+            sf.Column(name="seen", kind="datetime", bounds=(0, 1e9)),
+            sf.Column(name="ill", kind="boolean"),
+        ),
+        target="ill",
+    )
+    fitted = sf.fit("mst", rows, sf.Budget(epsilon=2.0, delta=1e-5), schema=schema, seed=0)
+    released = sf.release(fitted, to=tmp_path / "release")
+    page = (released.path / "report.html").read_text(encoding="utf-8")
+    assert sf.verify(released.path).ok
+    assert page.count("Private rows, 95 % intervals") == 2  # age and seen; town and ill have lines on their bars
+    assert len(re.findall(r"<small>[\d.<]+ to [\d.]+ %</small>", page)) == 5
+    told = column_estimates(replace(released._asker, brief=True))
+    shares = told["town"].estimates
+    assert all(one.low <= share <= one.high for one, share in zip(shares.values(), (0.6, 0.3, 0.1), strict=True))
+    middle = told["age"].estimates["half are at most"]
+    assert middle.low <= 54 <= middle.high
+    # Twin: other measurements give another page.
+    wrong = replace(fitted.answers, integers={k: v + 40_000 for k, v in fitted.answers.integers.items()})
+    other = report_of(released.certificate, schema=schema, synthetic=released.synthetic(), answers=wrong)
+    assert other != (released.path / "report.html").read_bytes()
+
+
+def test_a_report_says_why_nothing_can_be_said_and_is_never_lost() -> None:
+    schema = sf.Schema(
+        columns=(sf.Column(name="x", kind="integer", bounds=(0, 9)), sf.Column(name="y", kind="boolean")), target="y"
+    )
+    rows = pd.DataFrame({"x": np.arange(200) % 10, "y": np.arange(200) % 2 == 0})
+    fitted = sf.fit("independent-histograms", rows, sf.Budget(epsilon=0.01, delta=1e-5), schema=schema, seed=0)
+    page = report_of(fitted.certificate, schema=schema, synthetic=fitted.sample(50), answers=fitted.answers).decode()
+    assert "cannot be said, because the noise is as large as the number of rows" in page
+    page = report_of(fitted.certificate, schema=schema, synthetic=fitted.sample(50), answers=Answers()).decode()
+    assert "cannot be said, because its measurements cannot be read" in page
+    many = tuple(sf.Column(name=f"c{at}", kind="boolean") for at in range(MOST_COLUMNS + 1))
+    asker = Asker(sf.Schema(columns=many), fitted.mechanism, fitted.plan, fitted.answers, pd.DataFrame(), brief=True)
+    assert all(one.why.startswith("there are more than") for one in column_estimates(asker).values())

@@ -113,7 +113,7 @@ def _split(text: str) -> tuple[str, ...]:
 def _checked(column: Proposal) -> Proposal:
     """The column, if a schema would take it."""
     try:
-        Schema.parse(entry_of(column))
+        Schema.parse(f"[columns]\n{entry_of(column)}")
     except SchemaError as error:
         raise SchemaError(str(error).rpartition("]: ")[2]) from None
     return column

@@ -159,13 +159,14 @@ def _check_contents(
             found.settle(
                 rows.broken_rules, checked=f"the released rows obey the {len(schema.rules)} rules of the schema"
             )
-        page = partial(report_of, certificate, schema=schema, synthetic=rows.first)
-        check_report(contents, certificate, page, found, given="certificate, schema and rows")
     planned = recompute(certificate, schema, found)
     if planned is None:
         return None, None
     replayed = check_account(certificate, planned.plan, found)
     answers = check_answers(contents, certificate, schema, planned, found)
+    if rows is not None and answers is not None:
+        page = partial(report_of, certificate, schema=schema, synthetic=rows.first, answers=answers)
+        check_report(contents, certificate, page, found, given="certificate, schema, rows and answers")
     if planned.score is not None:
         check_score(certificate, planned.score, answers, found)
     if answers is None or released is None:
