@@ -195,10 +195,10 @@ def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_th
 def test_a_column_that_the_rule_is_wrong_about_is_corrected_by_a_size_of_its_own() -> None:
     """One column of sixty categories that the rule says nothing about, beside eight of which it knows all."""
 
-    def loss_after(*, pooled: float) -> float:
+    def loss_after(*, by_column: bool) -> float:
         rng = np.random.default_rng(1)
         sizes = [60, *[8] * 8]
-        bins, settings = BinCodes(Layout(sizes)), replace(TARGET, prior_pooled=pooled)
+        bins, settings = BinCodes(Layout(sizes)), replace(TARGET, sizes_by_column=by_column)
         public, private = (np.stack([rng.integers(0, s, size=n) for s in sizes], axis=1) for n in (4_000, 12_000))
         weights = [rng.normal(size=s) * (1.5 if s == 60 else 0.3) for s in sizes]
         labels = drawn(sum(w[column] for w, column in zip(weights, private.T, strict=True))[:, None])
@@ -218,7 +218,7 @@ def test_a_column_that_the_rule_is_wrong_about_is_corrected_by_a_size_of_its_own
         taught = learn_corrections(ask, standing, start, settings, prior=prior, unseen=unseen, times=8)
         return log_loss(seen.corrected(taught), labels)
 
-    assert loss_after(pooled=TARGET.prior_pooled) < loss_after(pooled=1e9) - 0.003
+    assert loss_after(by_column=True) < loss_after(by_column=False) - 0.003
 
 
 def test_little_trust_turns_a_rule_away_from_differences_of_like_columns_and_keeps_it_as_steep() -> None:

@@ -63,7 +63,7 @@ def test_two_columns_together_have_as_many_labels_as_they_should() -> None:
         labels = draw_labels(scores, rates, np.random.default_rng(0), alike=alike, same=rows, settings=settings)
         return float(np.abs(np.bincount(10 * alike[:, 1] + alike[:, 3], weights=labels - p)).mean())
 
-    assert off(SamplingSettings()) < 0.6 * off(SamplingSettings(pair_columns=0))
+    assert off(SamplingSettings()) < 0.6 * off(SamplingSettings(balances_pairs=False))
 
 
 @pytest.mark.slow

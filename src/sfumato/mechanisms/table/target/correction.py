@@ -180,7 +180,8 @@ class CorrectionPrior:
         if settled.sum() > known:
             pooled = self.settings.prior_pooled
             common = np.clip(energy.sum() / settled.sum(), *np.square(self.settings.prior_sizes))
-            new[:-1] = np.sqrt((energy + pooled * common) / (np.maximum(settled, 0.0) + pooled))
+            own = (energy + pooled * common) / (np.maximum(settled, 0.0) + pooled)
+            new[:-1] = np.sqrt(own if self.settings.sizes_by_column else common)
         settled_columns = self.curves.shape[1] - float(np.trace(covariance[columns, columns])) / sizes[-1] ** 2
         if settled_columns > known:
             new[-1] = np.sqrt(float(amounts[columns] @ amounts[columns]) / settled_columns)

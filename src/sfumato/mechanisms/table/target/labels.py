@@ -75,7 +75,7 @@ def _pairs_of(
 ) -> list[NDArray[np.int32]]:
     """Where each row lies in every two of the columns that say most of the label, each in parts; few parts where rows are few."""
     size = min(settings.pair_parts, math.isqrt(int(rarest / settings.pair_rows)))
-    if size < 2:
+    if size < 2 or not settings.balances_pairs:
         return []
     parts = [_parts(codes, weight, size).astype(np.int32) for codes in alike.T]
     most = sorted(parts, key=lambda part: -_spread(part, p))[: settings.pair_columns]
