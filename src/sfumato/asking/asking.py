@@ -28,6 +28,9 @@ from sfumato.public.schema.schema import Batch, Schema
 _SEEN = 0.05
 #: So many times fewer rows stand for the private ones where only single columns are looked at.
 _FEWER = 3
+#: Where persons with many rows are clipped together, sums lack an unknown part of what they had.
+_SHORTENED = "persons with many rows were shortened in its measurements, so noise is not all that moves them"
+_IN_FULL = " in full: persons with many rows were shortened where it was"
 #: Questions about the rows themselves, unless the population is asked for: a count is a count of rows.
 _OF_ROWS = ("count", "sum")
 
@@ -72,16 +75,17 @@ class Asker:
         doors = NotingDoors(self.plan, self.answers, is_enough=partial(self._is_enough, rows) if self.brief else None)
         with contextlib.suppress(EnoughNoted):
             self.mechanism.measure(doors, self.schema)
-        if doors.shortened:
-            return "persons with many rows were shortened in its measurements, so noise is not all that moves them"
         if not doors.sums:
-            return f"{self.mechanism.name} keeps no noisy sums over all rows"
+            return _SHORTENED if doors.shortened else f"{self.mechanism.name} keeps no noisy sums over all rows"
         rough = Measurements(self.schema, doors.sums, rows, float(len(self.table)), trust)
-        everyone = rough.totals(np.ones((len(rough.rows.weights), 1)), rough.with_references(rough.some_columns))
+        columns = rough.with_references(rough.some_columns)
+        if doors.shortened and not len(rough.numbers(columns).values):
+            return _SHORTENED  # nothing that counts every row in full says how many there are
+        everyone = rough.totals(np.ones((len(rough.rows.weights), 1)), columns)
         n_rows, error = float(everyone.values[0]), math.sqrt(float(everyone.noise[0, 0] + everyone.model[0, 0]))
         if n_rows < 4 * error:
             return "the noise is as large as the number of rows"
-        return replace(rough, n_rows=n_rows, _systems={})
+        return replace(rough, n_rows=n_rows, shortened=bool(doors.shortened), _systems={})
 
     def _is_enough(self, rows: StandIns, sums: list[NotedSum]) -> bool:
         """Whether every column that was measured is counted, and some of them together: what follows is about several."""
@@ -145,7 +149,8 @@ class Asker:
         """What the measurements lack for a question; nothing if they bear it."""
         together, names = measured.together(columns), question.columns
         alone = [name for name in names if not any(name in group for group in together)]
-        if alone:
-            return f"column {alone[0]!r} was not measured"
         apart = [pair for pair in combinations(names, 2) if not any(set(pair) <= group for group in together)]
-        return f"columns {apart[0][0]!r} and {apart[0][1]!r} were not measured together" if apart else ""
+        full = _IN_FULL if measured.shortened else ""
+        if alone or not apart:
+            return f"column {alone[0]!r} was not measured{full}" if alone else ""
+        return f"columns {apart[0][0]!r} and {apart[0][1]!r} were not measured together{full}"

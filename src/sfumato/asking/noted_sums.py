@@ -73,7 +73,7 @@ class NotingDoors(AnsweredDoors):
             self.shortened += 1
         elif is_sum and step.width <= _WIDEST:
             self.sums.append(NotedSum(step.blocks, asked[0], self._prepared, noisy))
-        if self._is_enough is not None and (not is_sum or self.shortened or self._is_enough(self.sums)):
+        if self._is_enough is not None and (not is_sum or self._is_enough(self.sums)):
             raise EnoughNoted
         return noisy
 

@@ -73,6 +73,7 @@ class Measurements:
     rows: StandIns = field(repr=False)
     n_rows: float
     discrepancy: float = DISCREPANCY
+    shortened: bool = False  # other sums than these are of persons with many rows that were shortened
     _mapped: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
     _systems: dict[tuple[tuple[str, ...], float], _System] = field(default_factory=dict, repr=False)
 
