@@ -12,7 +12,7 @@ from sfumato.public.schema.one_line import DITTO, read_line
 
 #: What may be said of all columns, and the types that it is meant for.
 DEFAULTS = {
-    "missing": ("numeric", "integer", "datetime", "categorical", "ordinal", "boolean"),
+    "missing": ("numeric", "integer", "datetime", "time", "categorical", "ordinal", "boolean"),
     "true": ("boolean",),
     "false": ("boolean",),
     "special": ("numeric", "integer"),
@@ -66,9 +66,10 @@ def _read(name: str, given: Any, above: Any, faults: Faults) -> Any:
     if not isinstance(given, str):
         return given
     if given.strip() != DITTO:
+        read = None
         with faults.at("columns", name):
-            return read_line(given)
-        return None
+            read = read_line(given)
+        return read
     if above is None:
         faults.add(f"column {name!r} is {DITTO!r}, and there is no column above that can be read.", "columns", name)
     return above

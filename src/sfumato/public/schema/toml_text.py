@@ -11,8 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
+from sfumato.public.schema.clock import clock_texts
 from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
 from sfumato.public.schema.faults import Faults
 from sfumato.public.schema.long_lists import categories_of_file, combinations_of_file, map_of_file
@@ -252,6 +255,7 @@ _READERS = {
     "shape": _Reader("shape", lambda v: _are(v, int), "a list of whole numbers, such as [28, 28]"),
     "sound": _Reader("sound", lambda v: _are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
     "discover": _Reader("discover", *_FLAG),
+    "seconds": _Reader("seconds", *_FLAG),
     "true": _Reader("true_words", *_TEXTS),
     "false": _Reader("false_words", *_TEXTS),
 }
@@ -320,6 +324,7 @@ def _column_entries(column: Column) -> dict[str, str]:
         "depends_on": _list_of(column.depends_on),
         "depends_on_map": _listed(map(_list_of, column.depends_on_map)),
         "discover": "true" if column.discover else "",
+        "seconds": "true" if column.seconds else "",
     }
 
 
@@ -334,6 +339,8 @@ def _list_of(values: Iterable[str]) -> str:
 
 
 def _number(column: Column, value: float) -> str:
+    if column.kind == "time":
+        return _text(clock_texts(np.array([value]), seconds=True)[0])
     if column.kind == "datetime" and float(value).is_integer():
         return datetime.fromtimestamp(value, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
