@@ -196,6 +196,7 @@ def entry_of(proposal: Proposal) -> str:
         kind,
         values=(proposal.words or proposal.categories) if short else (),
         bounds=proposal.bounds,
+        decimals=proposal.decimals,
         file=proposal.categories_file,
         missing=proposal.missing,
     )

@@ -82,7 +82,15 @@ def _example(kind: str) -> str:
     return {"datetime": "2020-01-01..2024-12-31", "time": "06:00..22:00"}.get(kind, "0..110")
 
 
-def line_of(kind: str, *, values: Iterable[str] = (), bounds: str = "", file: str = "", missing: bool = False) -> str:
+def line_of(
+    kind: str,
+    *,
+    values: Iterable[str] = (),
+    bounds: str = "",
+    decimals: int | None = None,
+    file: str = "",
+    missing: bool = False,
+) -> str:
     """The line that is read as these; empty where only a section can say it.
 
     >>> line_of("integer", bounds="[0, 110]", missing=True), line_of("ordinal", values=["a | b"])
@@ -96,6 +104,7 @@ def line_of(kind: str, *, values: Iterable[str] = (), bounds: str = "", file: st
         said = f"{_FILE}{file}"
     elif not listed and kind not in ("boolean", "time"):
         said = DISCOVER
+    said += "" if decimals is None else f" decimals {decimals}"
     line = f"{kind} {said}".strip() + f" {MISSING}" * missing
     meant: dict[str, Any] = {"categories": listed} if listed else {"categories_file": file} if file else {}
     if kind == "boolean":

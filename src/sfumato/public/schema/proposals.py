@@ -34,6 +34,7 @@ class Proposal:
     categories: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     categories_file: str = ""
+    decimals: int | None = None
     missing: bool = False
     dropped: str = ""
     note: str = ""
