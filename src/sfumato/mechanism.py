@@ -118,8 +118,10 @@ def as_mechanism(asked: Mechanism | str, schema: Schema) -> Mechanism:
     return asked
 
 
-def learner_for(name: str) -> Mechanism:
-    """A learner with its default settings."""
+def learner_for(name: str, schema: Schema | None = None) -> Mechanism:
+    """A learner with its default settings; `auto` is the one for pictures, or for tables, as the schema has them."""
+    if name == "auto" and schema is not None:
+        name = "scattering" if schema.images else "logistic"
     mechanism = registered(name)()
     if not isinstance(mechanism, Learner):
         raise PlanError(f"{name} releases rows and trains no model. Learners: {', '.join(learner_names())}.")

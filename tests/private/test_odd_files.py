@@ -80,7 +80,11 @@ REFUSED = {
     "JSON": ("t.json", SECRET.encode(), "pandas.read_json"),
     "a web page": ("t.csv", f"<!DOCTYPE html>{SECRET}".encode(), "a web page"),
     "plain text": ("t.txt", HEAD.encode(), "name it .csv"),
-    "names twice": ("t.csv", f"age,age\n41,{SECRET}\n".encode(), "names a column twice"),
+    "names twice": (
+        "t.csv",
+        f"age,age\n41,{SECRET}\n".encode(),
+        "names a column twice in its header: columns 1 and 2.",
+    ),
     "a quote of the header": ("t.csv", f'age,"town\n41,{SECRET}\n'.encode() * 3, "with quotes that close"),
     "a quote that a row closes": ("t.csv", f'x,age,"town\n41,{SECRET}"\n41,x,{SECRET}\n'.encode(), "for 'town'"),
     "a header without an end": ("t.csv", f"age,{SECRET},".encode() * 80_000, "longer than a million bytes"),

@@ -195,6 +195,25 @@ def test_a_file_a_list_and_a_drop(tmp_path):
     assert '# "age" = ' in text
 
 
+def test_the_column_before_again_and_one_step_back(tmp_path):
+    result = asked(
+        tmp_path,
+        *("numeric", "0, 10", "2", "n"),  # a
+        *("ordinal", "x, y", "n"),  # b, by mistake
+        *("back", "ditto"),  # c: no, b is as a
+        "ditto",  # c
+        *("time", "22:00, 06:00", "y"),  # d
+        *("", "", ""),
+        header="a_rate,b_rate,c_rate,d_rate\n",
+    )
+    assert result.exit_code == 0, result.output
+    schema = Schema.parse(result.stdout)
+    assert [(c.kind, c.bounds, c.decimals, c.missing) for c in schema.columns] == [
+        *[("numeric", (0, 10), 2, False)] * 3,
+        ("time", (79_200, 108_000), None, True),
+    ]
+
+
 def test_the_end_of_the_answers_writes_nothing(tmp_path):
     result = asked(tmp_path, "", "integer")
     assert result.exit_code == 1

@@ -65,6 +65,8 @@ def in_units(entry: dict[str, Any], schema: Schema) -> str:
 def _number(noise: float, column: Column) -> str:
     if column.kind == "datetime":
         return f"{noise / _DAY:,.2g} days" if noise < 100 * _DAY else f"{noise / _DAY:,.0f} days"
+    if column.kind == "time":
+        return f"{noise / 60:,.2g} minutes"
     return f"{noise:.2g}" if noise < 100 else f"{noise:,.0f}"
 
 

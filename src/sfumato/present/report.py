@@ -298,6 +298,9 @@ def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
         is_missing = any(column.missing and column.special_as is None for column in schema.columns)
         notes = {
             "The tensor leaves dates out.": table.select_dtypes("datetime").shape[1] > 0,
+            "The tensor leaves times of the day out.": any(
+                column.kind == "time" and column.name in table.columns for column in schema.features
+            ),
             "Missing numbers are NaN in the tensor; a missing class is -1.": synthetic.table is not None and is_missing,
         }
     return [note for note, holds in notes.items() if holds]

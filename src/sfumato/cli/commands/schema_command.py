@@ -164,7 +164,7 @@ def plan(
     learner: Annotated[
         str | None,
         typer.Option(
-            "--learner", help="Plan the training of a model instead: logistic, scattering, cnn.", metavar="NAME"
+            "--learner", help="Plan the training of a model instead: auto, logistic, scattering, cnn.", metavar="NAME"
         ),
     ] = None,
     settings: Settings = None,
@@ -187,7 +187,7 @@ def plan(
     if learner is None:
         mechanism = chosen_mechanism(mechanism_name, schema=schema, settings=settings)
     elif mechanism_name == "auto":
-        mechanism = with_settings(learner_for(learner), settings)
+        mechanism = with_settings(learner_for(learner, schema), settings)
     else:
         raise PlanError("--method releases rows and --learner a model. Give one of them.")
     if score and learner is not None:

@@ -15,12 +15,15 @@ from sfumato.lab.dry_run.finding import DECIMAL_COMMAS, LITTLE, OTHER_DATES, REA
 from sfumato.private.intake.scalars import FALSE_WORDS, MISSING_TEXTS, TRUE_WORDS, parse_date
 from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
+from sfumato.public.schema.clock import has_seconds, seconds_of
+from sfumato.public.schema.one_line import SECONDS
 from sfumato.public.schema.proposals import Proposal
 from sfumato.public.schema.schema import Column, Kind, Schema
 
 _CHUNK_CELLS = 1 << 21
 #: Fewer rows are no evidence.
 _ENOUGH = 10
+_WITH_SECONDS = "time with seconds"
 #: Rows that mostly show whether a column has two words.
 _FIRST = 1_000
 #: The type that such texts have once they are written as they can be read.
@@ -29,7 +32,7 @@ _MEANT: dict[str, Kind] = {DECIMAL_COMMAS: "numeric", THOUSANDS: "numeric", OTHE
 
 @dataclass(frozen=True)
 class Told:
-    """What the rows tell of a column's type; `words` are those for true and false."""
+    """What the rows tell of a column's type; `words` are those for true and false, or that a time has seconds."""
 
     kind: Kind | None
     missing: bool
@@ -81,6 +84,8 @@ class _Tally:
             return Told("numeric", missing)
         if nearly_all("datetime"):
             return Told("datetime", missing)
+        if nearly_all("time", _WITH_SECONDS):
+            return Told("time", missing, (SECONDS,) if self.kinds[_WITH_SECONDS] else ())
         look = next((name for name in self.kinds if name in READABLE and nearly_all(name)), None)
         if look is None:
             return Told("categorical", missing)
@@ -100,6 +105,8 @@ def _kind_of_text(text: str) -> str:
     """The type of what is no number, or what it looks like that could be one if it were written otherwise."""
     if not np.isnan(parse_date(text)):
         return "datetime"
+    if not np.isnan(seconds_of(text)):
+        return _WITH_SECONDS if has_seconds(text) else "time"
     return readable_look(text) or "text"
 
 

@@ -9,7 +9,7 @@ from sfumato.errors import SchemaError
 from sfumato.folder.disk import whole_file
 from sfumato.lab.dry_run.kinds import Told, told_kinds
 from sfumato.public.schema.column import Column
-from sfumato.public.schema.one_line import line_of
+from sfumato.public.schema.one_line import SECONDS, line_of
 from sfumato.public.schema.retyped import with_types
 from sfumato.public.schema.schema import Schema
 from sfumato.public.schema.toml_text import from_toml, read_schema_file
@@ -50,11 +50,13 @@ def _column(column: Column, told: Told) -> Column:
     if told.kind == "boolean":
         true, false = (told.words[:1], told.words[1:]) if told.words else ((), ())
         return replace(column, kind="boolean", discover=False, true_words=true, false_words=false)
+    if told.kind == "time":
+        return replace(column, kind="time", discover=False, seconds=bool(told.words))
     return replace(column, kind=told.kind or column.kind)
 
 
 def _line(column: Column) -> str:
-    words = (*column.true_words, *column.false_words)
+    words = (*column.true_words, *column.false_words, *([SECONDS] if column.seconds else []))
     return line_of(column.kind, values=words, missing=column.missing)
 
 

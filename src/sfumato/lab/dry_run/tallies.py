@@ -26,11 +26,12 @@ from sfumato.lab.dry_run.finding import (
     readable_look,
 )
 from sfumato.lab.dry_run.spread import Spread
-from sfumato.private.intake.conforming import coder, truth_table
+from sfumato.private.intake.conforming import coder, parser_of, truth_table
 from sfumato.private.intake.scalars import parse_date, parse_number
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
 from sfumato.public.budget import budget_of
 from sfumato.public.plan.discovery import plan_discovery
+from sfumato.public.schema.clock import DAY
 from sfumato.public.schema.column import Column, plain_word
 from sfumato.public.schema.schema import Schema
 
@@ -157,7 +158,7 @@ class NumberTally(Tally):
 
     def __init__(self, column: Column) -> None:
         super().__init__(column)
-        self._parse = parse_date if column.kind == "datetime" else parse_number
+        self._parse = parser_of(column)
         self._below = self._above = self._broken = self._rows = self._pointed = 0
         self._spread = Spread(column)
 
@@ -165,6 +166,8 @@ class NumberTally(Tally):
         """Count one chunk."""
         column = self._column
         numbers = to_numbers(values, parse=self._parse)
+        if column.kind == "time":  # what lies outside of its bounds is cut to the nearer one on the clock's face
+            numbers = column.low + np.mod(numbers - column.low, DAY)
         pointed = column.kind == "numeric" and self._pointed == self._rows
         if pointed and may_be_thousands(to_texts(values).private_values):
             self._pointed += len(numbers)

@@ -29,7 +29,7 @@ _TOP = """\
 # what names of columns suggest, and {nothing}. It loads as it stands, but `discover`
 # spends privacy budget on every column that has it, and finds only what many rows have.
 # Replace it where you know better from PUBLIC knowledge (never by looking at the rows):
-#   "integer 0..110"  "numeric 0..5 decimals 2"  "datetime 2020-01-01..2024-12-31"
+#   "integer 0..110"  "numeric 0..5 decimals 2"  "datetime 2020-01-01..2024-12-31"  "time 06:00..22:00"
 #   "categorical a | b | c"  "ordinal low | high", in its order  "categorical file codes.csv"
 #   "boolean"  "boolean Yes | No", the word for true first  "ditto", the same as the line above
 # A ? at the end: values may be missing. Remove the lines of columns that need not be released.
@@ -196,6 +196,7 @@ def entry_of(proposal: Proposal) -> str:
         kind,
         values=(proposal.words or proposal.categories) if short else (),
         bounds=proposal.bounds,
+        decimals=proposal.decimals,
         file=proposal.categories_file,
         missing=proposal.missing,
     )
@@ -216,7 +217,7 @@ def _note(proposal: Proposal) -> str:
     """What to do with the line."""
     if proposal.note:
         return proposal.note
-    if proposal.bounds or proposal.categories or proposal.categories_file or proposal.kind == "boolean":
+    if proposal.bounds or proposal.categories or proposal.categories_file or proposal.kind in ("boolean", "time"):
         return ""
     if not proposal.is_known:
         return "or a number, date or boolean: see above"
@@ -284,6 +285,8 @@ def _kind_of_arrow(kind: Any) -> Kind | None:
         return "numeric"
     if types.is_timestamp(kind) or types.is_date(kind):
         return "datetime"
+    if types.is_time(kind):
+        return "time"
     if types.is_nested(kind) or types.is_interval(kind) or isinstance(kind, pa.BaseExtensionType):
         return None
     return "categorical"

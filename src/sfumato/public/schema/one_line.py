@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from sfumato.errors import SchemaError
+from sfumato.public.schema.clock import has_seconds
 from sfumato.public.schema.column import KINDS, NUMBER_KINDS
 from sfumato.public.spelling import did_you_mean
 
-DITTO, DISCOVER, MISSING = "ditto", "discover", "?"
+DITTO, DISCOVER, MISSING, SECONDS = "ditto", "discover", "?", "seconds"
 _FILE, _TO, _OR = "file ", "..", "|"
 _DECIMALS = re.compile(r"(?P<rest>.*?)\s*\bdecimals (?P<decimals>\d{1,2})", re.ASCII)
 _EXAMPLES = '"integer 0..110", "numeric 0..5 decimals 2 ?", "categorical a | b | c ?" or "boolean yes | no"'
@@ -43,11 +44,14 @@ def _values(kind: str, values: str, text: str) -> dict[str, Any]:
         return {}
     if values == DISCOVER:
         return {"discover": True}
+    if kind == "time" and values == SECONDS:
+        return {"seconds": True}
     if kind in NUMBER_KINDS:
         low, between, high = values.partition(_TO)
         if not between:
             raise SchemaError(f"the line {text!r} has no bounds. Write low..high, such as {_example(kind)}.")
-        return {"bounds": [_bound(kind, side.strip(), text) for side in (low, high)]}
+        written = {"seconds": True} if kind == "time" and has_seconds(low) else {}
+        return written | {"bounds": [_bound(kind, side.strip(), text) for side in (low, high)]}
     if kind == "image":
         raise SchemaError(f"the line {text!r} declares an image, which needs a section of its own, with its shape.")
     if kind != "boolean" and values.startswith(_FILE):
@@ -75,10 +79,18 @@ def _bound(kind: str, side: str, text: str) -> Any:
 
 
 def _example(kind: str) -> str:
-    return {"datetime": "2020-01-01..2024-12-31"}.get(kind, "0..110")
+    return {"datetime": "2020-01-01..2024-12-31", "time": "06:00..22:00"}.get(kind, "0..110")
 
 
-def line_of(kind: str, *, values: Iterable[str] = (), bounds: str = "", file: str = "", missing: bool = False) -> str:
+def line_of(
+    kind: str,
+    *,
+    values: Iterable[str] = (),
+    bounds: str = "",
+    decimals: int | None = None,
+    file: str = "",
+    missing: bool = False,
+) -> str:
     """The line that is read as these; empty where only a section can say it.
 
     >>> line_of("integer", bounds="[0, 110]", missing=True), line_of("ordinal", values=["a | b"])
@@ -90,12 +102,15 @@ def line_of(kind: str, *, values: Iterable[str] = (), bounds: str = "", file: st
         said = _TO.join(side.strip() for side in bounds.strip("[]").split(","))
     elif file:
         said = f"{_FILE}{file}"
-    elif not listed and kind != "boolean":
+    elif not listed and kind not in ("boolean", "time"):
         said = DISCOVER
+    said += "" if decimals is None else f" decimals {decimals}"
     line = f"{kind} {said}".strip() + f" {MISSING}" * missing
     meant: dict[str, Any] = {"categories": listed} if listed else {"categories_file": file} if file else {}
     if kind == "boolean":
         meant = {"true": listed[:1], "false": listed[1:]} if listed else {}
+    if kind == "time":
+        meant = {"seconds": True} if listed else {}
     meant |= {"missing": True} if missing else {}
     read = read_line(line)
     is_same = all(read.get(key) == value for key, value in meant.items()) and ("missing" in read) == missing

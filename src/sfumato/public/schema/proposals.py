@@ -23,7 +23,7 @@ _LONGEST_PHRASE = 3
 class Proposal:
     """A column as it may be declared. `kind` is None where no column can be of its type.
 
-    `bounds` is TOML; `words` are how true and false are spelled. Without bounds or categories a column that needs them is to
+    `bounds` is TOML; `words` are how true and false, or a time, are spelled. Without bounds or categories a column that needs them is to
     be discovered. `dropped` says why it had better stay inside; `note` is for the person who completes the draft; `is_known`
     unless the kind is a guess as well.
     """
@@ -34,6 +34,7 @@ class Proposal:
     categories: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     categories_file: str = ""
+    decimals: int | None = None
     missing: bool = False
     dropped: str = ""
     note: str = ""

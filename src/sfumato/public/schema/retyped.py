@@ -9,7 +9,7 @@ from sfumato.public.schema.faults import lines_of
 from sfumato.public.schema.one_line import read_line
 
 _BEFORE = re.compile(r"""\s*(?:"(?:\\.|[^"\\])*"|'[^']*'|[\w-]+)\s*=\s*""", re.ASCII)
-_KEYS = ("type", "true", "false", "discover")
+_KEYS = ("type", "true", "false", "seconds", "discover")
 
 
 def with_types(text: str, lines: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from sfumato.public.schema.one_line import DITTO, read_line
 
 #: What may be said of all columns, and the types that it is meant for.
 DEFAULTS = {
-    "missing": ("numeric", "integer", "datetime", "categorical", "ordinal", "boolean"),
+    "missing": ("numeric", "integer", "datetime", "time", "categorical", "ordinal", "boolean"),
     "true": ("boolean",),
     "false": ("boolean",),
     "special": ("numeric", "integer"),

@@ -7,6 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from sfumato.public.schema.clock import clock_texts
 from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
 from sfumato.public.schema.faults import Faults, Place
 from sfumato.public.schema.long_lists import categories_of_file, map_of_file
@@ -105,6 +108,7 @@ READERS = {
     "shape": Reader("shape", lambda v: are(v, int), "a list of whole numbers, such as [28, 28]"),
     "sound": Reader("sound", lambda v: are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
     "discover": Reader("discover", *FLAG),
+    "seconds": Reader("seconds", *FLAG),
     "true": Reader("true_words", *TEXTS),
     "false": Reader("false_words", *TEXTS),
 }
@@ -128,6 +132,7 @@ def column_entries(column: Column) -> dict[str, str]:
         "depends_on": list_of(column.depends_on),
         "depends_on_map": listed(map(list_of, column.depends_on_map)),
         "discover": "true" if column.discover else "",
+        "seconds": "true" if column.seconds else "",
     }
 
 
@@ -143,6 +148,8 @@ def list_of(values: Iterable[str]) -> str:
 
 
 def _number(column: Column, value: float) -> str:
+    if column.kind == "time":
+        return quoted(clock_texts(np.array([value]), seconds=True)[0])
     if column.kind == "datetime" and float(value).is_integer():
         return datetime.fromtimestamp(value, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
