@@ -194,11 +194,11 @@ def seconds_of_dispatch(columns: int, workers: int) -> float:
 
 
 def predicted_locally(rows: int, columns: int, processes: int) -> dict[str, float]:
-    """The fit of `engine="local"` from files: every process reads its own rows, and nothing goes over a network."""
+    """The fit of `engine="local"`: this process alone reads, and nothing goes over a network."""
     costs, sent, cells = costs_of(columns), bytes_of(columns), rows * columns / MILLION
     mapped = costs.part + cells * costs.cell / processes
     return {
-        "read": cells * costs.read / processes,
+        "read": cells * costs.read,
         "mapped": sent.passes * mapped + cells * costs.prepare / processes,
         "added": sent.passes * processes * sent.add,
         "driver": sent.driver,

@@ -1,4 +1,4 @@
-"""The tables of docs/scale.md, from results/scale.jsonl, results/local.jsonl and the model."""
+"""The tables of docs/scale.md, from results/scale.jsonl, results/engines.jsonl and the model; and those of docs/research/scale.md."""
 
 import json
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from scale_model import (
     seconds_of_exchange,
 )
 
+ENGINES = Path(__file__).parent / "results" / "engines.jsonl"
 LOCAL = Path(__file__).parent / "results" / "local.jsonl"
 LARGE = Path(__file__).parent / "results" / "large.jsonl"
 WIDTHS, FITTED = (20, 50, 200), (20, 50)
@@ -128,7 +129,7 @@ def engines() -> Iterator[str]:
     yield "| | two processes | eight processes | times as fast | the model says | measurements |"
     yield f"|{'---|' * 6}"
     shapes: dict[str, dict[str, Any]] = {}
-    for run in _runs(LOCAL):
+    for run in _runs(ENGINES):
         name = "MNIST" if run.get("dataset") == "mnist" else f"{run['rows']:,} x {run['columns']}"
         shapes.setdefault(name, {})[run["engine"]] = run
     for name, runs in shapes.items():
