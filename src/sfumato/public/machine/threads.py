@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 from threadpoolctl import ThreadpoolController
@@ -65,7 +65,7 @@ def in_threads(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list
     What is itself done in one of several threads is not divided further, nor where loops may have one thread alone.
     """
     is_alone = getattr(_HERE, "is_one_of_several", False) or numba.get_num_threads() == 1
-    n_threads = 1 if is_alone else min(numba.config.NUMBA_NUM_THREADS, len(pieces))
+    n_threads = 1 if is_alone else min(_most_threads(), len(pieces))
     if n_threads < 2:
         return [work(piece) for piece in pieces]
     with _ONE_FOR_MATRICES, ThreadPoolExecutor(n_threads, initializer=_mark) as pool:
@@ -80,7 +80,7 @@ def in_turn(work: Callable[[Piece], Result], pieces: Iterable[Piece], *, at_once
     waiting = iter(pieces)
     for piece in islice(waiting, 1):
         yield work(piece)
-    n_threads = min(at_once, numba.config.NUMBA_NUM_THREADS)
+    n_threads = min(at_once, _most_threads())
     if n_threads < 2:
         yield from map(work, waiting)
         return
@@ -93,6 +93,12 @@ def in_turn(work: Callable[[Piece], Result], pieces: Iterable[Piece], *, at_once
         finally:
             for future in begun:
                 future.cancel()
+
+
+def _most_threads() -> int:
+    """As many as there are processors, or as NUMBA_NUM_THREADS says."""
+    config: Any = numba.config
+    return int(config.NUMBA_NUM_THREADS)
 
 
 def _mark() -> None:
