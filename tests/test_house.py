@@ -28,13 +28,13 @@ ROOMS = {
         "folder",
         "ledger",
     ),
-    *("mechanisms", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
+    *("mechanisms", "mechanisms/histories", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
     *("mechanisms/table/settings", "mechanisms/table/columns", "mechanisms/table/joint", "mechanisms/table/target"),
     *("mechanisms/mixing", "mechanisms/kernels", "mechanisms/generators", "mechanisms/local", "mechanisms/latent"),
     *("mechanisms/marginals", "mechanisms/learners", "mechanisms/common", "learn"),
     *("check", "check/clauses", "check/instruments", "verification", "present", "cli", "cli/commands", "frames"),
     *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/studies/common", "lab/demo"),
-    *("lab/dry_run", "lab/audit", "lab/attacks", "lab/doctor"),
+    *("lab/dry_run", "lab/audit", "lab/attacks", "lab/doctor", "studio", "studio/pages"),
 }
 STRAIGHT_LINE = {
     *(

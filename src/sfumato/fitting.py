@@ -29,7 +29,7 @@ from sfumato.public.certificate.certificate import DiscoveryRecord, make_certifi
 from sfumato.public.certificate.score import ScoreRecord
 from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.answers import Answers
-from sfumato.public.plan.discovery import event_to_book
+from sfumato.public.plan.discovery import event_to_book, refuse_in_vain
 from sfumato.public.plan.plan import make_plan, refuse_sampling
 from sfumato.public.schema.schema import Schema, sketch
 from sfumato.scoring.learner import MOST_ROWS, learned
@@ -193,6 +193,7 @@ def _fit(
 
     if schema.unknown:
         refuse_sampling(chosen.steps(sketch(schema), budget))  # before any row is read
+        refuse_in_vain(schema, budget=budget)
     discovered = (
         discover(data, budget=budget, primitives=primitives, on_step=on_step, engine=engine) if schema.unknown else None
     )
@@ -215,7 +216,8 @@ def _fit(
     # ------------------------------------------------------------------------------------------------------------
 
     on_step("build")
-    model = chosen.build(measurements, schema, seed=seed)
+    with few_threads():
+        model = chosen.build(measurements, schema, seed=seed)
     certificate = make_certificate(
         plan=planned,
         schema=schema,

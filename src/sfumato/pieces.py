@@ -13,10 +13,13 @@ import pandas as pd
 
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.obeying import with_rules
+from sfumato.public.machine.threads import few_threads, in_turn
 from sfumato.public.schema.schema import Schema
 
 #: The most rows of a piece. So many are what `--rows many` makes at most of a small table, and they come from one draw.
 PIECE = 300_000
+#: Pieces that are drawn beside each other: each is in memory until its turn comes.
+_AT_ONCE = 4
 
 
 @runtime_checkable
@@ -55,9 +58,25 @@ def _drawn(model: Model, n_rows: int, *, seed: int) -> Iterator[Synthetic]:
         # are in memory as they are, and a choice of some of them is one choice.
         yield from _in_parts(model.sample(n_rows, seed=seed), sizes)
         return
-    model = model.sized(n_rows) if isinstance(model, Sized) else model
-    for number, size in enumerate(sizes):
-        yield model.sample(size, seed=_seed_of(seed, number))
+    sized = model.sized(n_rows) if isinstance(model, Sized) else model
+    starts = np.cumsum([0, *sizes])
+
+    def drawn(piece: tuple[int, int]) -> Synthetic:
+        number, size = piece
+        with few_threads():
+            return _renumbered(sized.sample(size, seed=_seed_of(seed, number)), int(starts[number]))
+
+    yield from in_turn(drawn, enumerate(sizes), at_once=_AT_ONCE)
+
+
+def _renumbered(piece: Synthetic, drawn: int) -> Synthetic:
+    """Keys that go on from those of so many persons before."""
+    if not piece.tables or not drawn:
+        return piece
+    table, *events = (frame.copy() for frame in (piece.table, *piece.tables.values()) if frame is not None)
+    for frame in (table, *events):
+        frame[frame.columns[0]] += drawn
+    return replace(piece, table=table, tables=dict(zip(piece.tables, events, strict=True)))
 
 
 def joined(pieces: Iterable[Synthetic]) -> Synthetic:
@@ -68,7 +87,8 @@ def joined(pieces: Iterable[Synthetic]) -> Synthetic:
     arrays: dict[str, Any] = {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays}
     is_table = parts[0].table is not None
     table = pd.concat([part.table for part in parts], ignore_index=True) if is_table else None
-    return replace(parts[0], table=table, **arrays)
+    tables = {name: pd.concat([part.tables[name] for part in parts], ignore_index=True) for name in parts[0].tables}
+    return replace(parts[0], table=table, tables=tables, **arrays)
 
 
 def _in_parts(rows: Synthetic, sizes: list[int]) -> Iterator[Synthetic]:

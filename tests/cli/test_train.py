@@ -130,3 +130,10 @@ def test_as_json_a_refusal_is_an_object() -> None:
     result = train_it("--json", learner="scattering")
     assert result.exit_code == REFUSED
     assert "for images" in json.loads(result.stdout)["error"]
+
+
+def test_the_default_learner_follows_the_schema():
+    table = sf.Schema(columns=(sf.Column(name="ill", kind="boolean"),), target="ill")
+    picture = sf.Column(name="scan", kind="image", shape=(8, 8))
+    assert learner_for("auto", table).name == "logistic"
+    assert learner_for("auto", replace(table, columns=(picture, *table.columns))).name == "scattering"

@@ -7,14 +7,10 @@ import typer
 
 from sfumato.errors import LedgerError
 from sfumato.folder.signing import SigningKey
-from sfumato.ledger.booking import account_of, asked_of
-from sfumato.outlook.planning import PlannedRelease
-from sfumato.public.plan.discovery import event_to_book
-from sfumato.public.schema.schema import sketch
-from sfumato.scoring.step import score_plan
+from sfumato.ledger.booking import account_of
 
 if TYPE_CHECKING:
-    from sfumato.ledger.accounts import Account, Left
+    from sfumato.ledger.accounts import Account
     from sfumato.ledger.ledger import Ledger
 
 LedgerAddress = Annotated[
@@ -79,15 +75,3 @@ def make_ledger(url: str, *, sign: SigningKey | None) -> "Ledger":
     from sfumato.ledger.ledger import Ledger
 
     return Ledger.create(url, sign=sign)
-
-
-def left_after(planned: PlannedRelease, account: "Account | None", *, score: bool = False) -> "Left | None":
-    """What a planned release, with a private score or without, would leave of its dataset. Nothing is charged."""
-    if account is None:
-        return None
-    schema, budget = planned.schema, planned.budget
-    event = event_to_book(planned.plan, schema, budget)
-    apart = score_plan(sketch(schema), budget).event if score else None
-    return account.left_after(
-        asked_of(event, unit=schema.unit, budget=budget, mechanism=planned.mechanism.name, apart=apart)
-    )

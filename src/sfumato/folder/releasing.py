@@ -3,6 +3,7 @@
 A folder is written beside its place and moved there in one step, whole or not at all (`folder/disk.py`).
 """
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from sfumato.errors import ModelError, ReleaseError, SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.folder import contents
 from sfumato.folder.disk import NewFolder, whole_folder
-from sfumato.folder.rows import file_name, read_head, read_synthetic, rows_path, rows_writer, settled
+from sfumato.folder.rows import file_names, read_head, read_synthetic, rows_path, rows_writer, settled
 from sfumato.folder.signing import SIGNATURE, SigningKey, load_signing_key
 from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.mechanism import Learner, mechanism_from
@@ -88,6 +89,8 @@ class Release:
     def _asker(self) -> Asker:
         if self.certificate.rows is None or (table := self.synthetic().table) is None:
             raise ModelError(f"{self.path} holds no table of rows, so no questions can be asked of it.")
+        if self.schema.tables:
+            raise ModelError(f"{self.path} holds several tables, and questions are asked of one.")
         return _asker(self.certificate, self.schema, self.answers, table)
 
     def plan(self) -> Plan:
@@ -178,10 +181,11 @@ def _put_rows(fitted: Fitted, folder: NewFolder, *, asked: AskedRows) -> tuple[C
 
 
 def put_rows(folder: NewFolder, pieces: Iterator[Synthetic], n_rows: int) -> Synthetic:
-    """Write the file of so many rows. Returns the first piece."""
+    """Write the file of so many rows, and those of what hangs on them. Returns the first piece."""
     first = next(pieces)
-    name = file_name(first)
-    with folder.file(name) as file, rows_writer(name, file, n_rows) as writer:
+    with contextlib.ExitStack() as stack:
+        files = {name: stack.enter_context(folder.file(name)) for name in file_names(first)}
+        writer = stack.enter_context(rows_writer(files, n_rows))
         writer.add_all(itertools.chain([first], pieces))
     return first
 
@@ -204,7 +208,7 @@ def report_of(certificate: Certificate, *, schema: Schema, synthetic: Synthetic,
     Of more rows than one piece it shows the first piece.
     """
     plan, told = certificate.plan().to_json(), None
-    if synthetic.table is not None:
+    if synthetic.table is not None and not schema.tables:
         told = _estimates(certificate, schema=schema, table=synthetic.table, answers=answers)
     return public_report(certificate, schema=schema, plan=plan, synthetic=synthetic, estimates=told).encode()
 

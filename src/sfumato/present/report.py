@@ -102,7 +102,7 @@ _MOST_CLASSES, _OF_A_CLASS, _UNLABELLED = 20, 12, 60
 _MOST_PIXELS = 120_000  # noise does not compress: this keeps the page below a megabyte
 
 _STATUS = {
-    "certified": "The publisher declares: made by the package's doors, with secret randomness. Check all else with: sfumato verify",
+    "certified": "The publisher declares that this software made it, with secret randomness. Check all else with: sfumato verify",
     "research": "Made with a known seed: its noise can be subtracted. Do not treat it as private.",
     "non_private": "Not made by the doors of the package. Do not treat it as private.",
 }
@@ -298,6 +298,9 @@ def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
         is_missing = any(column.missing and column.special_as is None for column in schema.columns)
         notes = {
             "The tensor leaves dates out.": table.select_dtypes("datetime").shape[1] > 0,
+            "The tensor leaves times of the day out.": any(
+                column.kind == "time" and column.name in table.columns for column in schema.features
+            ),
             "Missing numbers are NaN in the tensor; a missing class is -1.": synthetic.table is not None and is_missing,
         }
     return [note for note, holds in notes.items() if holds]

@@ -24,7 +24,7 @@ MOMENTS = 9
 def score_target(schema: Schema) -> Column:
     """The column that is predicted."""
     target = schema.target_column
-    if target is None or schema.images or target.kind == "datetime" or len(schema.columns) < 2:
+    if target is None or schema.images or target.kind in ("datetime", "time") or len(schema.columns) < 2:
         raise PlanError(
             "a score is that of a learner of a target, classes or numbers, in a table. Name one in the schema, or leave out score."
         )

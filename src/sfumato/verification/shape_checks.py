@@ -1,5 +1,6 @@
 """Whether rows are rows of the schema: a check that takes no time, for rows that are built again and for those that are not."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ def misfits(synthetic: Synthetic, schema: Schema, *, mechanism: str = "") -> lis
     """What the schema has no place for: a column, a category, a value beyond its bounds, a picture of another size."""
     if synthetic.table is None:
         return _misfits_of_pictures(synthetic, schema)
+    if schema.tables or synthetic.tables:
+        return _misfits_of_tables(synthetic.table, synthetic.tables, schema)
     keys = [key.name for key in schema.ruled.keys]
     if [str(name) for name in synthetic.table.columns] != [*keys, *(column.name for column in schema.released)]:
         return _misfits_of_mixtures(synthetic.table, schema)
@@ -25,6 +28,28 @@ def misfits(synthetic: Synthetic, schema: Schema, *, mechanism: str = "") -> lis
     if mechanism in MIXING and any(misfit.values()):  # of numbers alone mixtures have columns of the same names
         return _misfits_of_mixtures(synthetic.table, schema)
     return [f"the released column {name!r} {what}." for name, what in misfit.items() if what]
+
+
+def _misfits_of_tables(persons: pd.DataFrame, tables: Mapping[str, pd.DataFrame], schema: Schema) -> list[str]:
+    """Of persons with events: every table has its columns behind a key, and every event is that of a released person."""
+    if set(tables) != {table.name for table in schema.tables}:
+        return ["the released tables are not those of the schema."]
+    problems = []
+    keyed = [(str(schema.persons), persons, str(schema.unit.person), schema.columns)]
+    keyed += [(table.name, tables[table.name], table.key, table.columns) for table in schema.tables]
+    for name, frame, key, columns in keyed:
+        if [str(column) for column in frame.columns] != [key, *(column.name for column in columns)]:
+            problems.append(f"the released table {name!r} has other columns than the schema.")
+            continue
+        if frame[key].dtype != np.int64 or not frame[key].is_monotonic_increasing:
+            problems.append(f"the keys of the released table {name!r} are no numbers in order.")
+        elif frame is not persons and not frame[key].isin(persons.iloc[:, 0]).all():
+            problems.append(f"the released table {name!r} has a row that belongs to nobody.")
+        misfit = {column.name: _misfit(frame[column.name], column) for column in columns}
+        problems += [f"the released column {one!r} of {name!r} {what}." for one, what in misfit.items() if what]
+    if not persons.iloc[:, 0].is_unique:
+        problems.append("the released persons do not have a key of their own each.")
+    return problems
 
 
 def _misfit(values: "pd.Series[Any]", column: Column) -> str | None:
@@ -40,6 +65,10 @@ def _misfit(values: "pd.Series[Any]", column: Column) -> str | None:
         return "lacks values that the schema says are there"
     if column.is_number:
         numbers = values.astype("datetime64[s]").astype("int64") if is_date else values
+        if column.kind == "time":
+            numbers = pd.Series(column.encode(values), index=values.index)
+            if (column.decode(numbers.to_numpy()).fillna("") != values.fillna("").astype("string")).any():
+                return "holds a value that is no time of a day within its bounds"
         known = numbers.dropna() if not is_date else numbers[values.notna()]
         # What is rounded to whole numbers or decimals may lie half a step outside.
         slack = 0.5 if column.kind != "numeric" or column.decimals is not None else 0.0

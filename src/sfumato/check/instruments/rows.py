@@ -6,11 +6,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.private.intake.sensitive import Sensitive, open_batches
+from sfumato.private.intake.sensitive import Sensitive, open_batches, open_persons, with_key
 from sfumato.public.plan.probe import random_batch, take
 from sfumato.public.schema.schema import Batch, Column, Schema
 
 Raw = dict[str, NDArray[Any]]
+#: A key that no person has.
+_NOBODY = -77
 #: uniform: anything that the schema allows. low, high: every row at the minima, or maxima. corners: each value at one of the
 #: two. sorted: uniform, in the order of the first number. alike: one row, again and again. repeated: three. nasty: what files hold.
 Kind = Literal["uniform", "low", "high", "corners", "sorted", "alike", "repeated", "nasty"]
@@ -22,7 +24,7 @@ def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
         return nasty(schema, n_rows=n_rows)
     if kind in ("low", "high", "corners"):
         rng = np.random.default_rng(seed)
-        raw = {column.name: _corners(column, kind, n_rows, rng) for column in schema.columns}
+        raw = {slot.name: _corners(slot.column, kind, (n_rows, *slot.places), rng) for slot in schema.slots}
         return with_persons(raw, schema, n_rows=n_rows)
     raw = made_up(schema, n_rows=n_rows, seed=seed)
     if kind == "sorted":
@@ -37,10 +39,10 @@ def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
 def made_up(schema: Schema, *, n_rows: int, seed: int) -> Raw:
     """Raw rows as a file might hold them: category names rather than codes."""
     raw = dict(random_batch(schema, n_rows=n_rows, seed=seed))
-    for column in schema.columns:
+    for name, column, _ in schema.slots:
         if column.is_coded:
             names = np.array([*column.categories, None], dtype=object)
-            raw[column.name] = names[raw[column.name].astype(np.int64)]
+            raw[name] = names[raw[name].astype(np.int64)]
     return with_persons(raw, schema, n_rows=n_rows)
 
 
@@ -54,16 +56,18 @@ def with_persons(raw: Raw, schema: Schema, *, n_rows: int) -> Raw:
 def nasty(schema: Schema, *, n_rows: int) -> Raw:
     """Rows that a careless program would stumble over."""
     raw: Raw = {}
-    for column in schema.columns:
+    for name, column, places in schema.slots:
         if column.kind == "image":
             pictures = np.full((n_rows, *column.shape), np.nan, dtype=np.float32)
             pictures[::2] = np.inf
             pictures[1::3] = -1e30
-            raw[column.name] = pictures
+            raw[name] = pictures
         else:
             codes = ["", "no such category", None, "\x00", "NaN", "🙂" * 50, -1, 3.5]
             numbers = [np.nan, np.inf, -np.inf, 1e308, -1e308, "text", None, "12e400", 5e-324]
-            raw[column.name] = np.resize(np.array(codes if column.is_coded else numbers, dtype=object), n_rows)
+            raw[name] = np.resize(np.array(codes if column.is_coded else numbers, dtype=object), (n_rows, *places))
+    for table in schema.tables:
+        raw[table.count] = np.resize(np.arange(table.max_rows + 1), n_rows)
     return with_persons(raw, schema, n_rows=n_rows)
 
 
@@ -77,18 +81,45 @@ def inserted(raw: Raw, rows: Raw, *, places: Collection[int]) -> Raw:
 
 
 def read(raw: Raw, schema: Schema) -> Sensitive:
-    """The rows as private data."""
-    return Sensitive.read(raw, schema)
+    """The rows as private data; persons with all that hangs on them as the tables that hold it.
+
+    Which events of a person count is drawn by one key for all datasets: neighbours are compared under the same draw.
+    """
+    if not schema.tables:
+        return Sensitive.read(raw, schema)
+    return with_key(Sensitive.read(tables_of(raw, schema), schema), bytes(32))
+
+
+def tables_of(persons: Raw, schema: Schema) -> dict[str, Raw]:
+    """The tables that rows of persons stand for: of events those places that are filled, behind the key.
+
+    Whoever has all places filled has every event twice, so that a window is drawn; and of whoever has all but one filled, there
+    is every event once more that names nobody.
+    """
+    key = str(schema.unit.person)
+    out = {str(schema.persons): {name: persons[name] for name in (key, *(column.name for column in schema.columns))}}
+    for table in schema.tables:
+        counts = np.clip(np.nan_to_num(persons[table.count].astype(np.float64)), 0, table.max_rows).astype(np.int64)
+        person, place = np.nonzero(np.arange(table.max_rows) < counts[:, None])
+        more = counts[person] >= table.max_rows - 1
+        again = np.concatenate([np.arange(len(person)), np.flatnonzero(more)])
+        is_nobody = (np.arange(len(again)) >= len(person)) & (counts[person[again]] < table.max_rows)
+        person, place = person[again], place[again]
+        whose = np.where(is_nobody, _NOBODY, persons[key][person])
+        events = {column.name: persons[table.at(column.name)][person, place] for column in table.columns}
+        out[table.name] = {table.key: whose, **events}
+    return out
 
 
 def encoded(raw: Raw, schema: Schema) -> Batch:
     """The rows as the doors see them."""
-    batches = list(open_batches(read(raw, schema)))
-    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    data = read(raw, schema)
+    batches = list(open_persons(data, rows=16384) if schema.tables else open_batches(data))
+    return {slot.name: np.concatenate([batch[slot.name] for batch in batches]) for slot in schema.slots}
 
 
-def _corners(column: Column, kind: Kind, n_rows: int, rng: np.random.Generator) -> NDArray[Any]:
-    shape = (n_rows, *column.shape) if column.kind == "image" else (n_rows,)
+def _corners(column: Column, kind: Kind, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[Any]:
+    shape = (*shape, *column.shape) if column.kind == "image" else shape
     is_high = rng.random(shape) < 0.5 if kind == "corners" else np.full(shape, kind == "high")
     if column.is_coded:
         low, high = (np.array([name], dtype=object) for name in (column.categories[0], column.categories[-1]))

@@ -31,6 +31,14 @@ class Fault(NamedTuple):
     sentence: str
 
 
+class FaultySchema(SchemaError):
+    """All faults of a schema file in one sentence each, and one by one with their places."""
+
+    def __init__(self, sentence: str, faults: tuple[Fault, ...]) -> None:
+        super().__init__(sentence)
+        self.faults = faults
+
+
 class Faults:
     r"""Faults, collected while a schema is read.
 
@@ -39,7 +47,7 @@ class Faults:
     ...     raise SchemaError("rows must be a whole number.")
     >>> faults.refuse("[dataset]\nrows = 'many'", name="schema.toml")
     Traceback (most recent call last):
-    sfumato.errors.SchemaError: schema.toml line 2, [dataset]: rows must be a whole number.
+    sfumato.public.schema.faults.FaultySchema: schema.toml line 2, [dataset]: rows must be a whole number.
     """
 
     def __init__(self) -> None:
@@ -65,7 +73,7 @@ class Faults:
         ordered = sorted({(_line(lines, fault.place), _section(fault.place), fault) for fault in self.entries})
         sentences = [f"{f' line {line}' * (line > 0)}{section}: {fault.sentence}" for line, section, fault in ordered]
         several = f" has {len(sentences)} faults:\n " if len(sentences) > 1 else ""
-        raise SchemaError(f"{name}{several}" + "\n ".join(sentences))
+        raise FaultySchema(f"{name}{several}" + "\n ".join(sentences), tuple(fault for _, _, fault in ordered))
 
 
 def lines_of(text: str) -> dict[Place, int]:
@@ -120,8 +128,9 @@ def _line(lines: dict[Place, int], place: Place) -> int:
 
 
 def _section(place: Place) -> str:
-    """How the section of a place is written: [columns.age], or [dataset]."""
+    """How the section of a place is written: [columns.age], [tables.visits.columns.day], or [dataset]."""
     if place[:1] == ("rules",):
         return f", [[rules]] {int(place[1]) + 1}" if len(place) > 1 else ", [[rules]]"
-    names = place[:2] if place[:1] == ("columns",) else place[:1]
+    deep = {"columns": 2, "tables": 4 if place[2:3] == ("columns",) else 2}
+    names = place[: deep.get(place[0], 1)] if place else ()
     return f", [{'.'.join(names)}]" if names else ""

@@ -1,0 +1,110 @@
+"""Persons with histories: persons are drawn as a table, and a history for each of them."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfumato.mechanisms.common.arrays import Values
+from sfumato.mechanisms.histories.aggregates import names_of
+from sfumato.mechanisms.histories.draw import Histories, draw_histories
+from sfumato.mechanisms.histories.event_tables import EventTables
+from sfumato.mechanisms.histories.measure import FittedHistories
+from sfumato.mechanisms.histories.plan import HistoryPlan
+from sfumato.mechanisms.histories.ranks import evenly
+from sfumato.mechanisms.histories.unclipping import unclipped
+from sfumato.mechanisms.table.model import TableModel
+from sfumato.model import CountedRows, Synthetic, check_row_count
+from sfumato.public.schema.schema import Column, Schema
+from sfumato.public.schema.tables import EventTable
+
+
+@dataclass(frozen=True)
+class HistoryModel(CountedRows):
+    """A fitted table of persons, and tables of events that go on from each other."""
+
+    plan: HistoryPlan
+    fitted: FittedHistories
+    persons: TableModel
+    events: tuple[EventTables, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """With its tables of events."""
+        return self.plan.schema
+
+    @property
+    def noisy_rows(self) -> float:
+        """The noisy number of persons."""
+        return self.persons.noisy_rows
+
+    @property
+    def noisy_rows_stddev(self) -> float:
+        """The noise in it."""
+        return self.persons.noisy_rows_stddev
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was pooled, joined or left out among persons."""
+        return self.persons.notes
+
+    def sized(self, n_rows: int) -> "HistoryModel":
+        """Whether persons are drawn several times depends on how many there are in all."""
+        return replace(self, persons=self.persons.sized(n_rows))
+
+    def sample(self, n_rows: int, *, seed: int) -> Synthetic:
+        """Draw persons, and a history for each of them. Keys are numbers from 1 on."""
+        check_row_count(n_rows)
+        persons, histories = self.drawn(n_rows, seed=seed)
+        keys = np.arange(1, n_rows + 1)
+        tables = {}
+        for facts, parts in zip(self.plan.facts, histories, strict=True):
+            ends = np.cumsum([len(part.number) for part in parts])
+            frames = [
+                decoded(part, keys[end - len(part.number) : end], facts.table)
+                for part, end in zip(parts, ends, strict=True)
+            ]
+            tables[facts.table.name] = pd.concat(frames, ignore_index=True)
+        own = persons[[column.name for column in self.schema.columns]]
+        key = pd.Series(keys, name=str(self.schema.unit.person))
+        return Synthetic(table=pd.concat([key, own], axis=1), tables=tables)
+
+    def drawn(self, n_rows: int, *, seed: int) -> tuple[pd.DataFrame, list[list[Histories]]]:
+        """Persons with what is known of their events, and for every table their histories, some persons at a time."""
+        of_table, of_events = np.random.SeedSequence(seed).generate_state(2)
+        table = pd.DataFrame(self.persons.sample(n_rows, seed=int(of_table)).table)
+        rng = np.random.default_rng(int(of_events))
+        known = {column.name: encoded(table[column.name], column) for column in self.plan.extra}
+        at_once, found = self.plan.settings.persons_at_once, []
+        for fitted, counts in zip(self.events, self.fitted.counts, strict=True):
+            number = evenly(known[names_of(fitted.facts).number].astype(np.float64), counts, rng)
+            parts = []
+            for start in range(0, n_rows, at_once):
+                some = slice(start, start + at_once)
+                persons = {name: values[some] for name, values in known.items()}
+                parts.append(draw_histories(fitted, persons, number[some], rng))
+            found.append(parts)
+        return table, found
+
+    def without_clip(self, *, seed: int) -> "HistoryModel":
+        """The same with counts of events as they would be if no person were shortened."""
+        _, histories = self.drawn(self.plan.settings.persons_seen, seed=seed)
+        pairs = zip(self.events, histories, strict=True)
+        return replace(self, events=tuple(unclipped(tables, parts[0]) for tables, parts in pairs))
+
+
+def encoded(values: "pd.Series[Any]", column: Column) -> Values:
+    """A drawn column in numbers: a missing code is the last."""
+    if column.is_coded:
+        codes = values.cat.codes.to_numpy().astype(np.int64)
+        return np.asarray(np.where(codes < 0, column.size - 1, codes))
+    numbers: Values = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+    return numbers
+
+
+def decoded(histories: Histories, numbers: np.ndarray, table: EventTable) -> pd.DataFrame:
+    """The events as rows, behind the key of their person."""
+    filled = histories.filled
+    columns = {column.name: column.decode(histories.columns[column.name][filled]) for column in table.columns}
+    return pd.DataFrame({table.key: np.repeat(numbers, histories.number), **columns})
