@@ -12,6 +12,7 @@ import sfumato as sf
 from command_line import answer_of, run
 from sfumato.asking.asking import Asker
 from sfumato.asking.columns import MOST_COLUMNS, column_estimates
+from sfumato.asking.noted_sums import EnoughNoted, NotingDoors
 from sfumato.asking.questions import read_question
 from sfumato.asking.totals import Measurements
 from sfumato.errors import ModelError, SchemaError, SfumatoError
@@ -289,3 +290,11 @@ def test_of_shortened_persons_what_was_counted_in_full_is_told(monkeypatch: pyte
 
 
 _BOTH = "count() where region = south and smokes = true"
+
+
+@pytest.mark.parametrize("door", ["noisy_choice", "noisy_votes", "noisy_mixtures", "noisy_reports", "noisy_gradients"])
+def test_a_report_does_not_train_again_on_what_other_doors_gave(door: str) -> None:
+    fitted = sf.fit("independent-histograms", people(100), BUDGET, schema=SCHEMA, seed=0)
+    brief = NotingDoors(fitted.plan, fitted.answers, is_enough=lambda sums: False)
+    with pytest.raises(EnoughNoted):
+        getattr(brief, door)(fitted.plan.steps[0].name, None, {})

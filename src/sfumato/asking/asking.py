@@ -90,8 +90,7 @@ class Asker:
     def _is_enough(self, rows: StandIns, sums: list[NotedSum]) -> bool:
         """Whether every column that was measured is counted, and some of them together: what follows is about several."""
         counted = Measurements(self.schema, sums, rows, float(len(self.table))).tables
-        computed = {one.column.name for one in self.schema.ruled.computed}
-        columns = {column.name for column in self.schema.columns} - computed
+        columns = {column.name for column in self.schema.columns}
         return any(len(group) > 1 for group in counted) and columns <= set().union(*counted)
 
     def ask(self, text: str, *, confidence: float = 0.95, of: str | None = None) -> Answer:

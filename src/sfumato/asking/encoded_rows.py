@@ -13,7 +13,7 @@ _SYNTHETIC, _SHUFFLED, _MADE_UP = 8_000, 2_000, 1_000
 #: What the three kinds weigh together.
 _WEIGHTS = (0.85, 0.1, 0.05)
 #: How often a made-up number lies anywhere in its bounds.
-_FAR_OUT = 0.1
+_FAR_OUT = 0.25
 
 
 @dataclass(frozen=True)

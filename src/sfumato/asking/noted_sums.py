@@ -77,6 +77,14 @@ class NotingDoors(AnsweredDoors):
             raise EnoughNoted
         return noisy
 
+    def _other(self, step_name: str, *asked: Any, **options: Any) -> Noisy:
+        """What was answered then by a door whose answers are no sums over everyone."""
+        if self._is_enough is not None:
+            raise EnoughNoted
+        return super().noisy_sum(step_name, *asked, **options)
+
+    noisy_mixtures = noisy_reports = noisy_votes = _other
+
     def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
         """What was chosen then."""
         if self._is_enough is not None:
