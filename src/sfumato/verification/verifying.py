@@ -25,7 +25,7 @@ from sfumato.verification.statement_checks import check_statement
 #: Up to so many synthetic cells and noisy numbers, building again takes seconds and is done unasked.
 QUICK_CELLS, QUICK_NUMBERS = 4_000_000, 2_000_000
 #: Mechanisms that train, or learners that practise, on what they measured: minutes, whatever the size.
-SLOW = ("3a-image", "aim", "clustmix", "dp-gan", "dp-kip", "dp-merf", "kip", "pate-gan", "scattering")
+SLOW = ("aim", "clustmix", "dp-gan", "dp-kip", "dp-merf", "kip", "pate-gan", "scattering")
 
 
 @dataclass(frozen=True, repr=False)
