@@ -1,14 +1,17 @@
 """The commands train and predict: what they answer, and that each bad input ends in a sentence with nothing left behind."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import sfumato as sf
 from command_line import SCHEMA, answer_of, patients, run
 from sfumato.cli.refusals import INTERRUPTED, NOT_VERIFIED, REFUSED
 from sfumato.folder.tensors import WEIGHTS
+from sfumato.mechanism import learner_for
 
 
 @pytest.fixture(autouse=True)

@@ -353,7 +353,7 @@ class Column:
             return pd.to_datetime(numbers.round(), unit="s").astype("datetime64[s]").rename(self.name)
         if self.kind == "time":
             whole = (numbers / self._tick).round() * self._tick
-            return clock_texts(whole.clip(*self.released_bounds).to_numpy(np.float64), seconds=self.seconds).rename(
+            return clock_texts(np.asarray(whole.clip(*self.released_bounds), np.float64), seconds=self.seconds).rename(
                 self.name
             )
         if self.decimals is not None:
