@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sfumato.lab.boosted_trees import boosting
 from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
 import sfumato as sf
+from sfumato.learn.boosted_trees import boosting
 
 Tables = dict[str, pd.DataFrame]
 HOSPITAL = """

@@ -565,8 +565,13 @@ def counts_events_by_rows(monkeypatch) -> None:
 
 def gives_orphans_to_a_neighbour(monkeypatch) -> None:
     """Events that name nobody go to whoever comes first: who that is depends on who is there, and shows in its count."""
-    honest = histories.numbers_of
-    monkeypatch.setattr(histories, "numbers_of", lambda ids, persons: np.maximum(honest(ids, persons), 0))
+    honest = histories.hung
+
+    def hung(keys, order, above, *, max_rows):
+        known = histories.numbers_of(keys, histories.distinct(above)[0]) >= 0
+        return honest(np.where(known[:, None], keys, above[:1]), order, above, max_rows=max_rows)
+
+    monkeypatch.setattr(histories, "hung", hung)
 
 
 def begins_windows_by_the_number(monkeypatch) -> None:
@@ -575,8 +580,8 @@ def begins_windows_by_the_number(monkeypatch) -> None:
     monkeypatch.setattr(
         histories,
         "windows",
-        lambda whose, order, starts, *, max_rows: honest(
-            whose, order, np.arange(len(starts), dtype=np.uint64), max_rows=max_rows
+        lambda whose, order, again, starts, *, max_rows: honest(
+            whose, order, again, np.arange(len(starts), dtype=np.uint64), max_rows=max_rows
         ),
     )
 

@@ -30,7 +30,7 @@ class HistoryPlan:
     @cached_property
     def facts(self) -> tuple[EventFacts, ...]:
         """Every table of events."""
-        return tuple(EventFacts(table, self.settings) for table in self.schema.tables)
+        return tuple(EventFacts(table, self.settings) for table in self.schema.flat)
 
     @cached_property
     def persons(self) -> Schema:

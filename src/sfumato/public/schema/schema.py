@@ -20,7 +20,7 @@ from sfumato.public.schema.following import followed
 from sfumato.public.schema.one_of import Groups, OneOf, groups_declared
 from sfumato.public.schema.ruled import Ruled, read_rules
 from sfumato.public.schema.rules import Rule, rules_declared
-from sfumato.public.schema.tables import EventTable, Slot, slots_of
+from sfumato.public.schema.tables import EventTable, Slot, flat_tables, slots_of
 from sfumato.public.schema.toml_text import Declared, from_toml, read_schema_file, to_toml
 from sfumato.public.schema.variables import variables_of
 from sfumato.public.schema.whole import contradictions
@@ -59,9 +59,6 @@ class Schema:
     tables: tuple[EventTable, ...] = ()
 
     def __post_init__(self) -> None:
-        hanging = tuple((table.name, table.max_rows) for table in self.tables)
-        if self.unit.tables != hanging:  # the unit says what hangs on a person, because a certificate must
-            object.__setattr__(self, "unit", replace(self.unit, tables=hanging))
         for key in ("one_of", "at_most_one_of"):
             object.__setattr__(self, key, groups_declared(getattr(self, key), key=key))
         object.__setattr__(self, "rules", rules_declared(self.rules))
@@ -79,6 +76,9 @@ class Schema:
         )
         for fault in faults:  # the first; a file is told all of them when it is read
             raise SchemaError(fault.sentence)
+        hanging = tuple((table.name, table.max_rows) for table in self.flat)
+        if self.unit.tables != hanging:  # the unit says what hangs on a person, because a certificate must
+            object.__setattr__(self, "unit", replace(self.unit, tables=hanging))
         if self.rules:
             given = {one.column.name for one in self._ruled_of(every).computed}
             object.__setattr__(self, "columns", tuple(column for column in every if column.name not in given))
@@ -103,7 +103,17 @@ class Schema:
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """All arrays of a batch."""
-        return tuple(slots_of(self.columns, self.tables))
+        return tuple(slots_of(self.columns, self.flat))
+
+    @cached_property
+    def flat(self) -> tuple[EventTable, ...]:
+        """The tables of events as they stand in a person's row."""
+        return flat_tables(self.tables)
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The tables that the data has: of persons, if they have one, and of events."""
+        return (*([] if self.persons is None else [self.persons]), *(table.name for table in self.tables))
 
     @property
     def images(self) -> tuple[Column, ...]:
@@ -182,13 +192,8 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same schema."""
         columns = [column.to_json() for column in self.columns]
-        body: dict[str, Any] = {
-            "columns": columns,
-            "target": self.target,
-            "rows": self.rows,
-            "unit": self.unit.to_json(),
-        }
-        body = {"columns": columns, "target": self.target, "rows": self.rows, "unit": self.unit.to_json()}
+        body: dict[str, Any] = {"columns": columns, "target": self.target, "rows": self.rows}
+        body["unit"] = self.unit.to_json()
         if self.tables:
             body |= {"persons": self.persons, "tables": [table.to_json() for table in self.tables]}
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}

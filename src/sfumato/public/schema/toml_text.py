@@ -118,7 +118,7 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
         if unit is not None and (unit.person is not None or unit.max_rows != 1):
             faults.add("who the persons are is said by the key of their table. Remove person and max_rows.", "privacy")
         elif unit is not None:
-            unit = replace(unit, person=own_key, tables=tuple((e.name, e.max_rows) for e in events if own_key))
+            unit = replace(unit, person=own_key)
     else:
         within = ("columns",)
         if tables:
@@ -165,7 +165,7 @@ def to_toml(declared: Declared) -> str:
         sections.append((within.rstrip("."), {"key": quoted(unit.person or "")}))
     sections += [(f"{within}columns.{quoted(column.name)}", column_entries(column)) for column in declared.columns]
     for table in declared.tables:
-        sections += event_sections(table, parent=declared.persons or "")
+        sections += event_sections(table, persons=declared.persons)
     sections += [(f"[{RULES}]", rule_entries(rule)) for rule in declared.rules]
     return "\n".join(
         f"[{section}]\n" + "".join(f"{key} = {text}\n" for key, text in entries.items() if text)
