@@ -8,8 +8,10 @@ import pandas as pd
 
 from sfumato.mechanisms.common.arrays import Values
 from sfumato.mechanisms.histories.aggregates import names_of
-from sfumato.mechanisms.histories.draw import Histories, draw_histories
+from sfumato.mechanisms.histories.draw import Drawn, Histories, draw_histories, wanted_kinds
 from sfumato.mechanisms.histories.event_tables import EventTables
+from sfumato.mechanisms.histories.facts import ties
+from sfumato.mechanisms.histories.kinds import fitted_to_counts
 from sfumato.mechanisms.histories.measure import FittedHistories
 from sfumato.mechanisms.histories.plan import HistoryPlan
 from sfumato.mechanisms.histories.ranks import evenly
@@ -66,7 +68,7 @@ class HistoryModel(CountedRows):
         of_table, of_events = np.random.SeedSequence(seed).generate_state(2)
         table = pd.DataFrame(self.persons.sample(n_rows, seed=int(of_table)).table)
         rng = np.random.default_rng(int(of_events))
-        known = {column.name: encoded(table[column.name], column) for column in self.plan.extra}
+        known = self._known(table)
         at_once, found, by_name = self.plan.settings.persons_at_once, [], dict[str, list[Histories]]()
         for table_of, fitted, counts in zip(self.schema.tables, self.events, self.fitted.counts, strict=True):
             if table_of.parent is None:
@@ -84,11 +86,21 @@ class HistoryModel(CountedRows):
             by_name[table_of.name] = parts
         return table, found
 
+    def _known(self, table: pd.DataFrame) -> Drawn:
+        return {column.name: encoded(table[column.name], column) for column in self.plan.extra}
+
     def without_clip(self, *, seed: int) -> "HistoryModel":
-        """The same with counts of events as they would be if no person were shortened."""
-        _, histories = self.drawn(self.plan.settings.persons_seen, seed=seed)
-        pairs = zip(self.events, histories, strict=True)
-        return replace(self, events=tuple(unclipped(tables, parts[0]) for tables, parts in pairs))
+        """The same with events as they would be if no person were shortened, by synthetic persons that are counted alike."""
+        table, histories = self.drawn(self.plan.settings.persons_seen, seed=seed)
+        known, rng, found = self._known(table), np.random.default_rng(seed), list[EventTables]()
+        for tables, (seen,) in zip(self.events, histories, strict=True):
+            facts = tables.facts
+            if facts.n_kinds > 1:
+                tied = ties(None if facts.table.order is None else seen.columns[facts.table.order], seen.filled)
+                wanted = wanted_kinds(tables, known, seen.number, tied)
+                tables = replace(tables, kinds=fitted_to_counts(facts, tables.kinds, wanted, rng))
+            found.append(unclipped(tables, seen))
+        return replace(self, events=tuple(found))
 
 
 def encoded(values: "pd.Series[Any]", column: Column) -> Values:
