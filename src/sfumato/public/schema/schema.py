@@ -17,6 +17,7 @@ from sfumato.public.expressions.expression import Expression, read_expression
 from sfumato.public.expressions.variables import Variable
 from sfumato.public.schema.column import CODED_KINDS, KINDS, NUMBER_KINDS, Column, Kind
 from sfumato.public.schema.following import followed
+from sfumato.public.schema.lookups import Lookup
 from sfumato.public.schema.one_of import Groups, OneOf, groups_declared
 from sfumato.public.schema.ruled import Ruled, read_rules
 from sfumato.public.schema.rules import Rule, rules_declared
@@ -44,7 +45,8 @@ class Schema:
     `one_of` and `at_most_one_of` list groups of yes-or-no columns of which exactly one, or at most one, is set in every row.
     `rules` are what every released row obeys. Columns that a formula gives are `computed`: they are neither read nor measured,
     and stand behind the others in released rows.
-    Where there are `tables` of events, the columns are those of the table of `persons`, and `rows` is how many of these there are.
+    `lookups` are public tables that columns refer to. Where there are `tables` of events, the columns are those of the table of
+    `persons`, and `rows` is how many of these there are.
     """
 
     columns: tuple[Column, ...]
@@ -57,6 +59,7 @@ class Schema:
     computed: tuple[Column, ...] = ()
     persons: str | None = None
     tables: tuple[EventTable, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
 
     def __post_init__(self) -> None:
         for key in ("one_of", "at_most_one_of"):
@@ -196,6 +199,8 @@ class Schema:
         body["unit"] = self.unit.to_json()
         if self.tables:
             body |= {"persons": self.persons, "tables": [table.to_json() for table in self.tables]}
+        if self.lookups:
+            body["lookups"] = [lookup.to_json() for lookup in self.lookups]
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
         body |= {key: [list(group) for group in settled] for key, settled in groups.items() if settled}
         body |= {"computed": [column.to_json() for column in self.computed]} if self.computed else {}
@@ -224,7 +229,7 @@ class Schema:
         """Write a schema.toml; reading it back gives the same schema."""
         groups = self.one_of, self.at_most_one_of
         declared = Declared(self.released, self.target, self.rows, self.unit, *groups, self.rules)
-        return to_toml(declared._replace(persons=self.persons, tables=self.tables))
+        return to_toml(declared._replace(persons=self.persons, tables=self.tables, lookups=self.lookups))
 
 
 def schema_of(given: Schema | str | Path) -> Schema:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato.errors import SchemaError
 from sfumato.public.schema.faults import Faults
+from sfumato.public.schema.lookups import Lookup, Lookups, lookup_of, referring
 from sfumato.public.schema.tables import EventTable, parent_fault
 from sfumato.public.schema.toml_columns import column_entries, list_of, note_unknown_keys, quoted, read_column
 
@@ -15,7 +16,7 @@ _OF_EVENTS = ("key", "parent", "parent_key", "max_rows", "order", "kind", "last"
 
 
 def read_tables(
-    tables: Mapping[str, Any], faults: Faults, folder: Path | None
+    tables: Mapping[str, Any], faults: Faults, folder: Path | None, lookups: Lookups
 ) -> tuple[str | None, str | None, dict[str, Any], tuple[EventTable, ...]]:
     """The persons' table by its name, its key and what it says of its columns; and the tables of events.
 
@@ -37,13 +38,15 @@ def read_tables(
         with faults.at("tables", name, "key"):
             keys[name] = named(body, "key")
     if len(bodies) == 1 and "max_rows" in bodies[first]:
-        alone = _events(first, bodies[first], keys, faults, folder)
+        alone = _events(first, bodies[first], keys, faults, folder, lookups)
         return None, keys.get(first), {}, () if alone is None else (alone,)
     note_unknown_keys(bodies[first], _OF_PERSONS, faults, "tables", first, what=f"table {first!r}, of persons,")
     if len(bodies) == 1:
         sentence = "one table alone needs no [tables]. Declare its columns under [columns.NAME], or max_rows of events."
         faults.add(sentence, "tables", first)
-    events = [_events(name, bodies[name], keys, faults, folder) for name in _from_above(parents) if name != first]
+    events = [
+        _events(name, bodies[name], keys, faults, folder, lookups) for name in _from_above(parents) if name != first
+    ]
     columns = bodies[first].get("columns", {})
     read = tuple(
         replace(event, parent=None if event.parent == first else event.parent) for event in events if event is not None
@@ -71,7 +74,12 @@ def _from_above(parents: Mapping[str, str | None]) -> list[str]:
 
 
 def _events(
-    name: str, body: Mapping[str, Any], keys: Mapping[str, str | None], faults: Faults, folder: Path | None
+    name: str,
+    body: Mapping[str, Any],
+    keys: Mapping[str, str | None],
+    faults: Faults,
+    folder: Path | None,
+    lookups: Lookups,
 ) -> EventTable | None:
     """A table of events, or None where it has faults, which are noted. Alone, its key is that of the person."""
     n_faults, within = len(faults.entries), ("tables", name, "columns")
@@ -80,11 +88,8 @@ def _events(
     if "max_rows" not in body:
         sentence = f"table {name!r} does not say how many of its rows count for each row that they hang on. Give max_rows = 20, say."
         faults.add(sentence, "tables", name)
-    entries = body.get("columns", {})
-    columns = [
-        read_column(column, entry, faults, folder, within=within)
-        for column, entry in (entries.items() if isinstance(entries, dict) else ())
-    ]
+    entries = lookups.resolved(body.get("columns", {}), table=name, within=within)
+    columns = [read_column(column, entry, faults, folder, within=within) for column, entry in entries.items()]
     last = body.get("last", [])
     if not (isinstance(last, list) and all(isinstance(category, str) for category in last)):
         faults.add(f"table {name!r}: last must be a list of texts.", "tables", name, "last")
@@ -115,7 +120,9 @@ def named(section: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def event_sections(table: EventTable, *, persons: str | None) -> Iterator[tuple[str, dict[str, str]]]:
+def event_sections(
+    table: EventTable, *, persons: str | None, lookups: tuple[Lookup, ...]
+) -> Iterator[tuple[str, dict[str, str]]]:
     """How a table is written: the section of its own, and one for every column. Alone, its key is that of the person."""
     section = f"tables.{quoted(table.name)}"
     above = table.parent or persons
@@ -124,4 +131,5 @@ def event_sections(table: EventTable, *, persons: str | None) -> Iterator[tuple[
     texts = {key: "" if value is None else quoted(value) for key, value in given.items()}
     yield section, {**texts, "last": list_of(table.last), "max_rows": str(table.max_rows)}
     for column in table.columns:
-        yield f"{section}.columns.{quoted(column.name)}", column_entries(column)
+        entries = referring(column_entries(column), lookup_of(lookups, table.name, column.name))
+        yield f"{section}.columns.{quoted(column.name)}", entries
