@@ -605,3 +605,24 @@ class KeepsTheOrderOfTheData(ThreeATables):
 
         measured = dict(super().measure(Spy(view), schema))
         return measured | {"order": np.resize(seen[-1], 400)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowsTheLongestHistory(ThreeATables):
+    """Children that leak through the parent's count: the release says how many events the person with the most has."""
+
+    name: ClassVar[str] = "shows-the-longest-history"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spy(Through):
+            def noisy_sum(self, step, per_record):
+                def spying(batch):
+                    seen.append(float(batch["visits.#"].sum()))
+                    return per_record(batch)
+
+                return self.view.noisy_sum(step, spying)
+
+        measured = dict(super().measure(Spy(view), schema))
+        return measured | {"longest": np.array([max(seen)])}

@@ -57,8 +57,9 @@ def test_an_intake_that_breaks_a_person_is_caught(broken: Callable[..., None], m
 
 
 @pytest.mark.usefixtures("_small_batches")
-def test_keys_that_keep_the_order_of_the_data_are_caught() -> None:
-    twin = twins.KeepsTheOrderOfTheData(settings=SETTINGS)
+@pytest.mark.parametrize("broken", [twins.KeepsTheOrderOfTheData, twins.ShowsTheLongestHistory])
+def test_keys_in_the_order_of_the_data_and_counts_that_leak_are_caught(broken: type[ThreeATables]) -> None:
+    twin = broken(settings=SETTINGS)
     register(type(twin))
     with pytest.raises(ContractError):
         run_clause("what comes out follows from the doors' answers", twin)
