@@ -106,3 +106,59 @@ type = "boolean"
 """
 #: Persons with two tables of events: one in order, of several sorts; and one of plain rows.
 HOSPITAL = Schema.parse(HOSPITAL_TOML)
+
+
+#: Visits on which tests hang, and nothing else: a person is a key.
+WARD = Schema.parse("""
+[dataset]
+rows = 2000
+
+[tables.patients]
+key = "patient"
+
+[tables.visits]
+key = "visit"
+parent = "patients"
+order = "day"
+max_rows = 4
+
+[tables.visits.columns.day]
+type = "integer"
+bounds = [0, 365]
+
+[tables.tests]
+parent = "visits"
+order = "day"
+kind = "what"
+max_rows = 3
+
+[tables.tests.columns.day]
+type = "integer"
+bounds = [0, 365]
+
+[tables.tests.columns.what]
+type = "categorical"
+categories = ["blood", "heart"]
+
+[tables.tests.columns.value]
+type = "numeric"
+bounds = [0, 100]
+""")
+#: A table of events alone: everybody whom it names is a person.
+LOG = Schema.parse("""
+[dataset]
+rows = 2000
+
+[tables.log]
+key = "user"
+order = "time"
+max_rows = 5
+
+[tables.log.columns.time]
+type = "datetime"
+bounds = ["2024-01-01", "2025-01-01"]
+
+[tables.log.columns.page]
+type = "categorical"
+categories = ["home", "shop", "help"]
+""")

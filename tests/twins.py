@@ -565,8 +565,13 @@ def counts_events_by_rows(monkeypatch) -> None:
 
 def gives_orphans_to_a_neighbour(monkeypatch) -> None:
     """Events that name nobody go to whoever comes first: who that is depends on who is there, and shows in its count."""
-    honest = histories.numbers_of
-    monkeypatch.setattr(histories, "numbers_of", lambda ids, persons: np.maximum(honest(ids, persons), 0))
+    honest = histories.hung
+
+    def hung(keys, order, above, *, max_rows):
+        known = histories.numbers_of(keys, histories.distinct(above)[0]) >= 0
+        return honest(np.where(known[:, None], keys, above[:1]), order, above, max_rows=max_rows)
+
+    monkeypatch.setattr(histories, "hung", hung)
 
 
 def begins_windows_by_the_number(monkeypatch) -> None:
@@ -575,8 +580,8 @@ def begins_windows_by_the_number(monkeypatch) -> None:
     monkeypatch.setattr(
         histories,
         "windows",
-        lambda whose, order, starts, *, max_rows: honest(
-            whose, order, np.arange(len(starts), dtype=np.uint64), max_rows=max_rows
+        lambda whose, order, again, starts, *, max_rows: honest(
+            whose, order, again, np.arange(len(starts), dtype=np.uint64), max_rows=max_rows
         ),
     )
 
@@ -600,3 +605,24 @@ class KeepsTheOrderOfTheData(ThreeATables):
 
         measured = dict(super().measure(Spy(view), schema))
         return measured | {"order": np.resize(seen[-1], 400)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowsTheLongestHistory(ThreeATables):
+    """Children that leak through the parent's count: the release says how many events the person with the most has."""
+
+    name: ClassVar[str] = "shows-the-longest-history"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spy(Through):
+            def noisy_sum(self, step, per_record):
+                def spying(batch):
+                    seen.append(float(batch["visits.#"].sum()))
+                    return per_record(batch)
+
+                return self.view.noisy_sum(step, spying)
+
+        measured = dict(super().measure(Spy(view), schema))
+        return measured | {"longest": np.array([max(seen)])}

@@ -21,7 +21,7 @@ class Synthetic:
     labels: NDArray[np.int64] | None = None
     soft_labels: NDArray[np.float32] | None = None
     classes: tuple[str, ...] = ()
-    #: Tables of events, by name: the first column is the key of a person, which the table has as its first column too.
+    #: Tables of events, by name, with their keys in front; the table has the key of a person as its first column.
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -39,11 +39,9 @@ class Synthetic:
         """Some of the rows, in the order in which they are named."""
         arrays: dict[str, Any] = {name: values[rows] for name, values in self.arrays.items()}
         table = None if self.table is None else self.table.iloc[rows].reset_index(drop=True)
-        if table is None or not self.tables:
-            return replace(self, table=table, **arrays)
-        of_persons = {name: events[events.iloc[:, 0].isin(table.iloc[:, 0])] for name, events in self.tables.items()}
-        tables = {name: events.reset_index(drop=True) for name, events in of_persons.items()}
-        return replace(self, table=table, tables=tables)
+        if self.tables:
+            raise ModelError("persons with all that hangs on them are drawn together, and none of them is taken out.")
+        return replace(self, table=table, **arrays)
 
 
 class Model(Protocol):

@@ -4,7 +4,7 @@ A release is drawn, written, sampled again and compared in pieces. What the draw
 piece, which is as large as any table that is recommended for training.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -46,7 +46,7 @@ def draw_pieces(model: Model, n_rows: int, *, schema: Schema, seed: int) -> Iter
     The same seed gives the same rows; the first piece is what the model itself gives for it.
     """
     first = 0
-    for number, piece in enumerate(_drawn(model, n_rows, seed=seed)):
+    for number, piece in enumerate(_in_line(_drawn(model, n_rows, seed=seed), schema)):
         yield with_rules(piece, schema, seed=_seed_of(seed, number), keys=seed, first=first)
         first += len(piece)
 
@@ -59,24 +59,35 @@ def _drawn(model: Model, n_rows: int, *, seed: int) -> Iterator[Synthetic]:
         yield from _in_parts(model.sample(n_rows, seed=seed), sizes)
         return
     sized = model.sized(n_rows) if isinstance(model, Sized) else model
-    starts = np.cumsum([0, *sizes])
 
     def drawn(piece: tuple[int, int]) -> Synthetic:
         number, size = piece
         with few_threads():
-            return _renumbered(sized.sample(size, seed=_seed_of(seed, number)), int(starts[number]))
+            return sized.sample(size, seed=_seed_of(seed, number))
 
     yield from in_turn(drawn, enumerate(sizes), at_once=_AT_ONCE)
 
 
-def _renumbered(piece: Synthetic, drawn: int) -> Synthetic:
-    """Keys that go on from those of so many persons before."""
-    if not piece.tables or not drawn:
-        return piece
-    table, *events = (frame.copy() for frame in (piece.table, *piece.tables.values()) if frame is not None)
-    for frame in (table, *events):
-        frame[frame.columns[0]] += drawn
-    return replace(piece, table=table, tables=dict(zip(piece.tables, events, strict=True)))
+def _in_line(pieces: Iterator[Synthetic], schema: Schema) -> Iterator[Synthetic]:
+    """Pieces of several tables with keys that go on from those of the pieces before."""
+    drawn = dict.fromkeys((None, *(table.name for table in schema.tables)), 0)
+    for piece in pieces:
+        if piece.table is None or not piece.tables:
+            yield piece
+            continue
+        tables = {}
+        for table in schema.tables:
+            keys = {table.key: drawn[table.parent]}
+            keys |= {} if table.own_key is None else {table.own_key: drawn[table.name]}
+            tables[table.name] = _shifted(piece.tables[table.name], keys)
+        persons = _shifted(piece.table, {str(schema.unit.person): drawn[None]})
+        yield replace(piece, table=persons, tables=tables)
+        for name, rows in ((None, persons), *tables.items()):
+            drawn[name] += len(rows)
+
+
+def _shifted(rows: pd.DataFrame, keys: Mapping[str, int]) -> pd.DataFrame:
+    return rows.assign(**{key: rows[key] + drawn for key, drawn in keys.items()})
 
 
 def joined(pieces: Iterable[Synthetic]) -> Synthetic:

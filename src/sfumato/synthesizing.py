@@ -61,10 +61,12 @@ class Synthesis:
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables by name, in pandas: persons with a key of their own, and of events the key of their person."""
+        """All tables by name, in pandas: persons with a key, events with the key of what they hang on, and public ones."""
         if not self.schema.tables or self.synthetic.table is None:
             raise ModelError("the schema has one table alone. See table.")
-        return {str(self.schema.persons): self.synthetic.table, **self.synthetic.tables}
+        persons = {} if self.schema.persons is None else {self.schema.persons: self.synthetic.table}
+        public = {lookup.name: lookup.frame for lookup in self.schema.lookups}
+        return {**persons, **self.synthetic.tables, **public}
 
     @cached_property
     def certificate(self) -> Certificate:

@@ -125,7 +125,7 @@ class TableWriter(RowsWriter):
             self._writer = pq.ParquetWriter(self._file, table.schema, compression="snappy")
         if not table.schema.equals(self._writer.schema):
             raise ModelError("one piece of the rows has columns of other names or types than another.")
-        self._writer.write_table(table)
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
 
     def __exit__(self, *error: object) -> None:
         if self._writer is not None and error[0] is None:
@@ -254,34 +254,15 @@ def _cannot_be_read(path: Path, error: Exception) -> ReleaseError:
 
 
 def _table_pieces(path: Path) -> Iterator[Synthetic]:
+    """Every piece is a group of each file."""
     with contextlib.ExitStack() as stack:
         file, *beside = (stack.enter_context(pq.ParquetFile(one)) for one in files_at(path).values())
         names = [match[1] for name in files_at(path) if (match := EVENTS.fullmatch(name))]
-        events = {name: _Events(one) for name, one in zip(names, beside, strict=True)}
+        if any(events.num_row_groups != file.num_row_groups for events in beside):
+            raise ValueError("a table in other groups than that of persons")
         for at in range(file.num_row_groups):
-            table = file.read_row_group(at).to_pandas()
-            is_last = at == file.num_row_groups - 1
-            upto = None if is_last or not events else table.iloc[-1, 0]
-            yield Synthetic(table=table, tables={name: one.upto(upto) for name, one in events.items()})
-
-
-class _Events:
-    """A file of events, read as far as the persons of a piece go: their events are groups of their own."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self._at = file, 0
-
-    def upto(self, key: Any) -> pd.DataFrame:
-        """The events of persons up to this key; all that are left where there is none."""
-        parts = [self._file.schema_arrow.empty_table()]
-        while self._at < self._file.num_row_groups:
-            part = self._file.read_row_group(self._at)
-            if key is not None and part.num_rows and part.column(0)[0].as_py() > key:
-                break
-            parts.append(part)
-            self._at += 1
-        frame: pd.DataFrame = pa.concat_tables(parts).to_pandas()
-        return frame
+            events = {name: one.read_row_group(at).to_pandas() for name, one in zip(names, beside, strict=True)}
+            yield Synthetic(table=file.read_row_group(at).to_pandas(), tables=events)
 
 
 def _array_pieces(path: Path) -> Iterator[Synthetic]:

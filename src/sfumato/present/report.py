@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sfumato.outlook.forecast import outlook
 from sfumato.outlook.preview import noise_of
 from sfumato.outlook.sections import in_sentences, noise_by_column, noise_notes, simulated_another
 from sfumato.outlook.warnings import verdict_on
-from sfumato.present.columns import column_cards, columns_in_order
+from sfumato.present.columns import ColumnCard, column_cards, columns_in_order
 from sfumato.present.correlations import correlations_of, correlations_svg, drawn_columns
 from sfumato.present.loading import load_lines
 from sfumato.present.pages import render
@@ -169,15 +170,27 @@ def facts_of_rows(
         "n_rows": n_rows,
         "n_shown": len(synthetic),
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
-        "cards": []
-        if synthetic.table is None
-        else column_cards({"synthetic": synthetic.table}, schema, estimates=estimates),
+        "cards": [] if synthetic.table is None else _cards(synthetic, schema, estimates),
         **_together(synthetic, schema),
         "pictures": _pictures(synthetic),
         "n_classes": len(synthetic.classes),
         "load": load_lines(synthetic, schema),
         "load_notes": _load_notes(synthetic, schema),
     }
+
+
+def _cards(synthetic: Synthetic, schema: Schema, estimates: Mapping[str, ColumnEstimates] | None) -> list[ColumnCard]:
+    """Every column, and of several tables those of events too: all but keys, which are numbers from 1 on."""
+    if synthetic.table is None or not synthetic.tables:
+        return column_cards({"synthetic": pd.DataFrame(synthetic.table)}, schema, estimates=estimates)
+    cards = column_cards({"synthetic": synthetic.table.drop(columns=str(schema.unit.person))}, schema)
+    for table in schema.tables:
+        rows = synthetic.tables.get(table.name)
+        if rows is not None and len(rows):
+            named = {column.name: table.at(column.name) for column in table.columns}
+            columns = tuple(replace(column, name=named[column.name]) for column in table.columns)
+            cards += column_cards({"synthetic": rows[list(named)].rename(columns=named)}, Schema(columns=columns))
+    return cards
 
 
 def common_facts(
@@ -219,6 +232,7 @@ def _mechanism_of(certificate: Certificate) -> Named:
 def other_world(schema: Schema) -> str:
     """The other world that this one cannot be told from."""
     who = "any one row" if schema.unit.person is None else "all rows of any one person"
+    who = "any one person, with all that hangs on it," if schema.tables else who
     return f"{who} been {'left out' if schema.unit.relation == 'add_or_remove' else 'replaced by any other'}"
 
 
@@ -256,6 +270,12 @@ def _together(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
 def _what(synthetic: Synthetic, n_rows: int) -> str:
     """What the folder holds, in a sentence."""
     many = f"{n_rows:,}"
+    if synthetic.tables:
+        hanging = ", ".join(f"{name} (synthetic.{name}.parquet)" for name in sorted(synthetic.tables))
+        return (
+            f"These {many} persons (synthetic.parquet) were made up by a computer, with all that hangs on them: {hanging}. They follow "
+            "what the persons of private tables have in common: how often values occur, how columns go together, and what follows what."
+        )
     if synthetic.images is not None:
         return f"These {many} pictures were made up by a computer, after measurements of a private set of pictures."
     return (

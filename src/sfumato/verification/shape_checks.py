@@ -1,6 +1,6 @@
 """Whether rows are rows of the schema: a check that takes no time, for rows that are built again and for those that are not."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 from sfumato.model import Synthetic
 from sfumato.public.schema.encoding import Encoder
 from sfumato.public.schema.schema import Column, Schema
+from sfumato.public.schema.tables import EventTable
 
 _MISSING = "(missing)"
 #: Mechanisms whose rows are mixtures: numbers for every entry of an encoded row, which noise takes beyond the bounds.
@@ -34,22 +35,42 @@ def _misfits_of_tables(persons: pd.DataFrame, tables: Mapping[str, pd.DataFrame]
     """Of persons with events: every table has its columns behind a key, and every event is that of a released person."""
     if set(tables) != {table.name for table in schema.tables}:
         return ["the released tables are not those of the schema."]
-    problems = []
-    keyed = [(str(schema.persons), persons, str(schema.unit.person), schema.columns)]
-    keyed += [(table.name, tables[table.name], table.key, table.columns) for table in schema.tables]
-    for name, frame, key, columns in keyed:
-        if [str(column) for column in frame.columns] != [key, *(column.name for column in columns)]:
-            problems.append(f"the released table {name!r} has other columns than the schema.")
-            continue
-        if frame[key].dtype != np.int64 or not frame[key].is_monotonic_increasing:
-            problems.append(f"the keys of the released table {name!r} are no numbers in order.")
-        elif frame is not persons and not frame[key].isin(persons.iloc[:, 0]).all():
-            problems.append(f"the released table {name!r} has a row that belongs to nobody.")
-        misfit = {column.name: _misfit(frame[column.name], column) for column in columns}
-        problems += [f"the released column {one!r} of {name!r} {what}." for one, what in misfit.items() if what]
-    if not persons.iloc[:, 0].is_unique:
-        problems.append("the released persons do not have a key of their own each.")
+    person = str(schema.unit.person)
+    problems = _misfits_of_table(str(schema.persons), persons, (person,), schema.columns)
+    own: dict[str | None, pd.Series[Any]] = {} if problems else {None: persons[person]}
+    for table in schema.tables:
+        rows = tables[table.name]
+        odd = _misfits_of_table(table.name, rows, table.keys, table.columns)
+        if not odd and table.parent in own:
+            odd = list(_misfits_of_keys(table, rows, own[table.parent]))
+        if not odd and table.own_key is not None:
+            own[table.name] = rows[table.own_key]
+        problems += odd
+    for name, keys in own.items():
+        if not keys.is_unique:
+            problems.append(
+                f"the rows of the released table {name or schema.persons!r} do not have a key of their own each."
+            )
     return problems
+
+
+def _misfits_of_keys(table: EventTable, rows: pd.DataFrame, above: "pd.Series[Any]") -> Iterator[str]:
+    """Every row hangs on a released one, of which no more than declared hang."""
+    whose = rows[table.key]
+    if not whose.isin(above).all():
+        yield f"the released table {table.name!r} has a row that belongs to nobody."
+    if len(whose) and whose.value_counts().max() > table.max_rows:
+        yield f"in the released table {table.name!r} more than max_rows = {table.max_rows} rows hang on one."
+
+
+def _misfits_of_table(name: str, rows: pd.DataFrame, keys: tuple[str, ...], columns: tuple[Column, ...]) -> list[str]:
+    """Keys that are numbers in order, and then the columns."""
+    if [str(column) for column in rows.columns] != [*keys, *(column.name for column in columns)]:
+        return [f"the released table {name!r} has other columns than the schema."]
+    if any(rows[key].dtype != np.int64 or not rows[key].is_monotonic_increasing for key in keys):
+        return [f"the keys of the released table {name!r} are no numbers in order."]
+    misfit = {column.name: _misfit(rows[column.name], column) for column in columns}
+    return [f"the released column {one!r} of {name!r} {what}." for one, what in misfit.items() if what]
 
 
 def _misfit(values: "pd.Series[Any]", column: Column) -> str | None:

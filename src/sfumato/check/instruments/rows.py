@@ -13,6 +13,8 @@ from sfumato.public.schema.schema import Batch, Column, Schema
 Raw = dict[str, NDArray[Any]]
 #: A key that no person has.
 _NOBODY = -77
+#: More rows than a person has of any table.
+_MOST = 10_000
 #: uniform: anything that the schema allows. low, high: every row at the minima, or maxima. corners: each value at one of the
 #: two. sorted: uniform, in the order of the first number. alike: one row, again and again. repeated: three. nasty: what files hold.
 Kind = Literal["uniform", "low", "high", "corners", "sorted", "alike", "repeated", "nasty"]
@@ -28,7 +30,8 @@ def dataset(schema: Schema, kind: Kind, *, n_rows: int, seed: int) -> Raw:
         return with_persons(raw, schema, n_rows=n_rows)
     raw = made_up(schema, n_rows=n_rows, seed=seed)
     if kind == "sorted":
-        column = next((c for c in schema.columns if c.is_number), schema.columns[0])
+        columns = schema.columns or tuple(slot.column for slot in schema.slots if not slot.places)
+        column = next((c for c in columns if c.is_number), columns[0])
         key = raw[column.name].astype(str) if column.is_coded else raw[column.name].reshape(n_rows, -1).sum(axis=1)
         raw = take(raw, np.argsort(key, kind="stable"))
     if kind in ("alike", "repeated"):
@@ -66,8 +69,11 @@ def nasty(schema: Schema, *, n_rows: int) -> Raw:
             codes = ["", "no such category", None, "\x00", "NaN", "🙂" * 50, -1, 3.5]
             numbers = [np.nan, np.inf, -np.inf, 1e308, -1e308, "text", None, "12e400", 5e-324]
             raw[name] = np.resize(np.array(codes if column.is_coded else numbers, dtype=object), (n_rows, *places))
-    for table in schema.tables:
+    for table in schema.flat:
         raw[table.count] = np.resize(np.arange(table.max_rows + 1), n_rows)
+    for name, column, places in schema.slots:
+        if name.endswith(".#") and places:
+            raw[name] = np.resize(np.arange(column.high + 1), (n_rows, *places))
     return with_persons(raw, schema, n_rows=n_rows)
 
 
@@ -91,23 +97,38 @@ def read(raw: Raw, schema: Schema) -> Sensitive:
 
 
 def tables_of(persons: Raw, schema: Schema) -> dict[str, Raw]:
-    """The tables that rows of persons stand for: of events those places that are filled, behind the key.
+    """The tables that rows of persons stand for: of events those places that are filled, behind their keys.
 
-    Whoever has all places filled has every event twice, so that a window is drawn; and of whoever has all but one filled, there
-    is every event once more that names nobody.
+    Of whatever has all places filled there is every event twice, so that a window is drawn; and of whatever has all but one filled
+    there is every event once more that names nobody. Events on which others hang have keys of their own, and so do these again.
     """
-    key = str(schema.unit.person)
-    out = {str(schema.persons): {name: persons[name] for name in (key, *(column.name for column in schema.columns))}}
-    for table in schema.tables:
-        counts = np.clip(np.nan_to_num(persons[table.count].astype(np.float64)), 0, table.max_rows).astype(np.int64)
-        person, place = np.nonzero(np.arange(table.max_rows) < counts[:, None])
-        more = counts[person] >= table.max_rows - 1
-        again = np.concatenate([np.arange(len(person)), np.flatnonzero(more)])
-        is_nobody = (np.arange(len(again)) >= len(person)) & (counts[person[again]] < table.max_rows)
-        person, place = person[again], place[again]
-        whose = np.where(is_nobody, _NOBODY, persons[key][person])
-        events = {column.name: persons[table.at(column.name)][person, place] for column in table.columns}
-        out[table.name] = {table.key: whose, **events}
+    key, out = str(schema.unit.person), dict[str, Raw]()
+    are_named = schema.persons is None  # then everybody whom an event names is a person, and nobody has none
+    if schema.persons is not None:
+        out[schema.persons] = {name: persons[name] for name in (key, *(column.name for column in schema.columns))}
+    #: Of every table whose rows others hang on: their keys, the person of each, and its place among the person's.
+    above: dict[str | None, tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]] = {
+        None: (persons[key], np.arange(len(persons[key])), np.zeros(len(persons[key]), dtype=np.int64))
+    }
+    for table, flat in zip(schema.tables, schema.flat, strict=True):
+        keys, person, upper = above[table.parent]
+        counted = persons[table.count] if table.parent is None else persons[f"{table.parent}.{table.count}"]
+        counts = np.clip(np.nan_to_num(counted.astype(np.float64)), int(are_named), table.max_rows).astype(np.int64)
+        counts = counts[person] if counts.ndim == 1 else counts[person, upper]
+        row, place = np.nonzero(np.arange(table.max_rows) < counts[:, None])
+        more = counts[row] >= table.max_rows - 1
+        again = np.concatenate([np.arange(len(row)), np.flatnonzero(more)])
+        is_nobody = (np.arange(len(again)) >= len(row)) & (counts[row[again]] < table.max_rows) & (not are_named)
+        row, place = row[again], place[again]
+        whose = np.where(is_nobody, _NOBODY, keys[row])
+        at = upper[row] * table.max_rows + place
+        events = {c.name: persons[flat.at(c.name)][person[row], at] for c in table.columns}
+        # A key follows from the person alone, whoever else is there.
+        named = persons[key][person[row]] * 2 * _MOST + 2 * at + (np.arange(len(again)) >= len(more))
+        own = {} if table.own_key is None else {table.own_key: named}
+        out[table.name] = {**own, table.key: whose, **events}
+        if table.own_key is not None:
+            above[table.name] = (own[table.own_key], person[row], at)
     return out
 
 

@@ -16,19 +16,21 @@ def dry_run_tables(data: Any, schema: Schema) -> DryRun:
     """Read all tables and say what a release would map, cut or leave out in silence, and which rows belong to nobody."""
     if not schema.tables:
         return dry_run(data, schema)
-    persons = str(schema.persons)
     unit = PrivacyUnit(relation=schema.unit.relation)
-    alone = {persons: replace(schema, tables=(), persons=None, unit=unit)}
-    alone |= {table.name: Schema(columns=table.columns) for table in schema.tables}
-    keys = {persons: schema.unit.person, **{table.name: table.key for table in schema.tables}}
-    places = table_places(data, list(alone))
-    findings, left_out, rows = _findings_of_keys(open_histories(data, schema).draw(), schema), list[str](), 0
+    alone = {table.name: Schema(columns=table.columns) for table in schema.tables}
+    keys = {table.name: table.keys for table in schema.tables}
+    if schema.persons is not None and schema.columns:
+        alone = {schema.persons: replace(schema, tables=(), persons=None, unit=unit), **alone}
+        keys[schema.persons] = (str(schema.unit.person),)
+    places = table_places(data, schema.table_names)
+    drawn = open_histories(data, schema).draw()
+    findings, left_out = _findings_of_keys(drawn, schema), list[str]()
     for name, one in alone.items():
         run = dry_run(places[name], one)
         findings += [replace(finding, column=_named(name, finding.column)) for finding in run.findings]
-        left_out += [f"{name}.{column}" for column in run.left_out if column != keys[name]]
-        rows = run.rows if name == persons else rows
+        left_out += [f"{name}.{column}" for column in run.left_out if column not in keys[name]]
     ordered = sorted(findings, key=lambda finding: not finding.is_fault)
+    rows = int((drawn.numbers >= 0).sum()) if schema.persons is None else len(drawn.numbers)
     return DryRun(rows, tuple(left_out), tuple(ordered))
 
 
@@ -40,15 +42,16 @@ def _findings_of_keys(drawn: Draw, schema: Schema) -> list[Finding]:
     rows = len(drawn.numbers)
     what = "rows that do not count: their key is missing, or an earlier or later row has the same"
     remedy = "Give every person one row with a key of its own. Of several rows one counts, drawn at random."
-    out = found(
-        f"{schema.persons}.{schema.unit.person}", what, rows=int((drawn.numbers < 0).sum()), of=rows, remedy=remedy
-    )
+    n_doubled = 0 if schema.persons is None else int((drawn.numbers < 0).sum())
+    out = found(f"{schema.persons}.{schema.unit.person}", what, rows=n_doubled, of=rows, remedy=remedy)
     for table in schema.tables:
-        events, key = len(drawn.ranks[table.name]), f"{table.name}.{table.key}"
-        what = f"rows that name nobody of {schema.persons!r}, which belong to nobody and count nowhere"
+        hanging, key = drawn.tables[table.name], f"{table.name}.{table.key}"
+        events = hanging.events
+        whom = "nobody of" if table.parent is None else "no row that counts of"
+        what = f"rows that name {whom} {table.parent or schema.persons!r}, which belong to nobody and count nowhere"
         remedy = "Are keys written in the same way in both tables? 7 and 007 are two persons."
-        out += found(key, what, rows=drawn.orphans[table.name], of=events, remedy=remedy)
-        what = f"rows left out: their persons have more than max_rows = {table.max_rows}, and a window of these counts"
+        out += found(key, what, rows=hanging.orphans, of=events, remedy=remedy)
+        what = f"rows left out: they are more than max_rows = {table.max_rows}, and a window of these counts"
         remedy = "A larger max_rows sees longer histories. Choose it by what is known in public."
-        out += found(key, what, rows=drawn.beyond[table.name], of=events, remedy=remedy)
+        out += found(key, what, rows=hanging.beyond, of=events, remedy=remedy)
     return out

@@ -9,7 +9,7 @@ from sfumato.mechanisms.common.simplex import draw_each
 from sfumato.mechanisms.histories.aggregates import Names, names_of
 from sfumato.mechanisms.histories.event_tables import EventTables, Path
 from sfumato.mechanisms.histories.facts import Clock
-from sfumato.public.schema.column import Column
+from sfumato.mechanisms.histories.kinds import Wanted, draw_kinds, of_each_kind
 
 Drawn = dict[str, Values]
 
@@ -41,7 +41,7 @@ def draw_histories(tables: EventTables, persons: Drawn, number: Integers, rng: n
     kinds = np.zeros(filled.shape, dtype=np.int64)
     if table.kind_column is not None:
         if facts.n_kinds > 1:
-            kinds = _kinds(tables, table.kind_column, persons, number, tied, rng)
+            kinds = draw_kinds(facts, tables.kinds, wanted_kinds(tables, persons, number, tied), rng)
         columns[table.kind_column.name] = kinds
     slots = kinds if facts.n_slots == facts.n_kinds else np.zeros_like(kinds)
     for at, column in enumerate(facts.numbers):
@@ -95,57 +95,15 @@ def _moments(
     return np.clip(moments, order.low, order.high), there & (kept == 0)
 
 
-def _kinds(
-    tables: EventTables, column: Column, persons: Drawn, number: Integers, tied: Flags, rng: np.random.Generator
-) -> Integers:
-    """Sorts one after another, each as often as the person has it, where that is known."""
-    facts, names, most = tables.facts, names_of(tables.facts), tables.facts.table.max_rows
-    rows, n_kinds = np.arange(len(number)), facts.n_kinds
-    ends = np.array(
-        [name in facts.table.last for name in column.categories] + [False] * (n_kinds - len(column.categories))
-    )
+def wanted_kinds(tables: EventTables, persons: Drawn, number: Integers, tied: Flags) -> Wanted:
+    """What persons are to have of each sort, where that is known."""
+    facts, names = tables.facts, names_of(tables.facts)
     first, last = (persons[name].astype(np.int64) for name in (names.first_kind, names.last_kind))
-    is_end = np.append(ends, False)[np.clip(last, 0, n_kinds)] & (number > 0)
-    left = _left(persons, names.of_slots, number - is_end, np.where(ends, 0.0, tables.usual))
-    if left is None:
-        left = np.broadcast_to(np.where(ends, 0.0, 1.0), (len(number), n_kinds))
-    follows = tables.kinds
-    usual = np.maximum(tables.usual, 1e-4)
-    out = np.zeros((len(number), most), dtype=np.int64)
-    for at in range(most):
-        weights = left if names.of_slots else left * usual
-        if at and follows is not None:
-            weights = weights * (follows[out[:, at - 1] * 2 + tied[:, at - 1]] / usual)
-        weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, np.maximum(left, 0.0) + 1e-9 * ~ends)
-        drawn = _drawn(weights, rng.random(len(number)))
-        if at == 0:
-            known = (first < n_kinds) & (left[rows, np.minimum(first, n_kinds - 1)] > 0)
-            drawn = np.where(known, first, drawn)
-        drawn = np.where(is_end & (at == number - 1), last, drawn)
-        out[:, at] = np.minimum(drawn, n_kinds - 1)
-        if names.of_slots:
-            left = left.copy() if at == 0 else left
-            left[rows, out[:, at]] -= 1.0
-            left = np.maximum(left, 0.0)
-    return out
-
-
-def _left(persons: Drawn, names: tuple[str, ...], number: Integers, usual: Floats) -> Floats | None:
-    """How many events of each sort a person is to have: whole numbers that add up to all of them."""
-    if not names:
-        return None
-    wanted = np.stack([np.nan_to_num(persons[name].astype(np.float64)) for name in names], axis=1) * (usual > 0)
-    wanted = np.where(wanted.sum(axis=1, keepdims=True) > 0, wanted, usual)
-    exact = wanted * (number / np.maximum(wanted.sum(axis=1), 1e-9))[:, None]
-    whole = np.floor(exact)
-    rest = (number - whole.sum(axis=1)).astype(np.int64)
-    order = np.argsort(np.argsort(-(exact - whole), axis=1, kind="stable"), axis=1, kind="stable")
-    return np.asarray(whole + (order < rest[:, None]))
-
-
-def _drawn(weights: Floats, uniform: Floats) -> Integers:
-    upto = np.cumsum(weights, axis=1)
-    return np.asarray((upto < (uniform * upto[:, -1])[:, None]).sum(axis=1))
+    of_each = None
+    if names.of_slots:
+        counts = np.stack([persons[name].astype(np.float64) for name in names.of_slots], axis=1)
+        of_each = of_each_kind(facts, tables.kinds, counts, number, last)
+    return Wanted(number, of_each, first, last, tied)
 
 
 def _values(
@@ -170,17 +128,34 @@ def _values(
         state[rows[here], slot[here]] = value[here]
         begun[rows[here], slot[here]] = True
     out, levels = np.full((n, most), np.nan), tables.levels[at]
+    means = completed(np.stack([persons[name].astype(np.float64) for name in names.means[at]], axis=1), rng)
     for sort in range(n_slots):
         mine = filled & (slots == sort)
         number = np.maximum(mine.sum(axis=1), 1)
         centred = walk - (np.where(mine, walk, 0.0).sum(axis=1) / number)[:, None]
-        mean = persons[names.means[at][sort]].astype(np.float64)
-        ranks = (centred + np.where(np.isnan(mean), 0.0, mean)[:, None])[mine]
+        ranks = (centred + means[:, sort : sort + 1])[mine]
         out[mine] = levels.at(sort, _parts(ranks))
         absent = mine & (rng.random(mine.shape) < levels.missing[sort])
         out[absent] = np.nan
     column = facts.numbers[at]
     return np.round(out) if column.kind == "integer" else out
+
+
+def completed(means: Floats, rng: np.random.Generator, *, doubt: float = 10.0) -> Floats:
+    """Means of slots of which a person was to have no event, by a regression on the person's other means, with its spread.
+
+    Without spread such values would all be the same, and tell that the sort is rare with this person.
+    """
+    known = ~np.isnan(means)
+    filled = np.where(known, means, 0.0)
+    out = filled.copy()
+    for slot, is_known in enumerate(known.T):
+        others = np.insert(np.delete(filled, slot, axis=1), 0, 1.0, axis=1)
+        x, y = others[is_known], filled[is_known, slot]
+        rule = np.linalg.solve(x.T @ x + doubt * np.eye(x.shape[1]), x.T @ y)
+        spread = np.sqrt((((y - x @ rule) ** 2).sum() + doubt) / (len(y) + doubt))
+        out[~is_known, slot] = (others @ rule + spread * rng.standard_normal(len(means)))[~is_known]
+    return out
 
 
 def _facts_of(path: Path, most: float) -> tuple[float, float, float]:

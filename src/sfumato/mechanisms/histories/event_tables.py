@@ -7,9 +7,11 @@ import numpy as np
 from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.histories.aggregates import Aggregates, mean_of
-from sfumato.mechanisms.histories.facts import EventFacts, Events, before, counted, gaps, mean_gap
+from sfumato.mechanisms.histories.distributions import distributions, shrunk
+from sfumato.mechanisms.histories.facts import EventFacts, Events, before, counted, gaps, mean_gap, ties
+from sfumato.mechanisms.histories.kinds import Kinds, context_sizes, kind_counts, unfitted
 from sfumato.mechanisms.histories.ranks import Levels, smoothed
-from sfumato.public.plan.doors import Measured, Noisy
+from sfumato.public.plan.doors import Noisy
 from sfumato.public.schema.schema import Batch
 
 
@@ -29,8 +31,7 @@ class EventTables:
 
     facts: EventFacts
     levels: tuple[Levels, ...]
-    kinds: Floats | None  # by the sort before and whether it is at the same moment; each row adds up to 1
-    usual: Floats  # how often each sort follows anything
+    kinds: Kinds
     gaps: Floats | None  # by class of the mean gap
     paths: tuple[tuple[Path, ...], ...]  # by column, then by slot
     codes: tuple[Floats, ...]  # by column: slot, code before (the last: none), code
@@ -42,16 +43,13 @@ def events_of(batch: Batch, maps: tuple[Aggregates, ...]) -> dict[str, Values]:
     for one in maps:
         facts, name = one.facts, one.facts.table.name
         events = facts.events(batch)
-        tied = np.zeros_like(events.filled[:, 1:])
         if events.moments is not None and facts.clock is not None:
             between, there = gaps(events.moments, events.filled)
             classes, gap = facts.clock.class_of(mean_gap(events.moments, events.filled)), facts.clock.gap
             codes = classes[:, None] * gap.count + gap.code(between)
             out[f"{name}: gaps"] = counted(codes, there, gap.count * facts.clock.classes)
-            tied = there & (between == 0)
-        if facts.follows:
-            pairs = (events.kinds[:, :-1] * 2 + tied) * facts.n_kinds + events.kinds[:, 1:]
-            out[f"{name}: kinds"] = counted(pairs, events.filled[:, 1:], 2 * facts.n_kinds**2)
+        if context_sizes(facts):
+            out[f"{name}: kinds"] = kind_counts(facts, events.kinds, events.number, ties(events.moments, events.filled))
         if facts.numbers:
             changes, spreads = zip(*(_moves(one, batch, events, at) for at in range(len(facts.numbers))), strict=True)
             out[f"{name}: changes"] = np.concatenate(changes, axis=1)
@@ -105,12 +103,7 @@ def _follow(facts: EventFacts, batch: Batch, events: Events, name: str) -> Float
 def tables_from(one: Aggregates, noisy: Noisy) -> EventTables:
     """Noise is taken out as far as it can be told, and every row of a table becomes a distribution."""
     facts, name = one.facts, one.facts.table.name
-    kinds, between, usual = None, None, np.full(facts.n_kinds, 1 / facts.n_kinds)
-    if facts.follows:
-        measured = noisy[f"{name}: kinds"]
-        shape = (facts.n_kinds * 2, facts.n_kinds)
-        kinds = shrunk(measured, shape)
-        usual = distributions(measured.values.reshape(shape).sum(axis=0, keepdims=True))[0]
+    kinds, between = unfitted(facts, noisy.get(f"{name}: kinds")), None
     if facts.clock is not None:
         measured = noisy[f"{name}: gaps"]
         rows = measured.values.reshape(facts.clock.classes, facts.clock.gap.count)
@@ -119,37 +112,13 @@ def tables_from(one: Aggregates, noisy: Noisy) -> EventTables:
     codes, start = [], 0
     for column in facts.codes:
         measured, shape = noisy[f"{name}: codes"], (facts.n_slots * (column.size + 1), column.size)
-        some = Measured(measured.values[start : start + shape[0] * shape[1]], measured.stddev)
-        start += shape[0] * shape[1]
-        codes.append(shrunk(some, shape).reshape(facts.n_slots, column.size + 1, column.size))
+        some = measured.values[start : start + shape[0] * shape[1]].reshape(shape)
+        start += some.size
+        total = some.sum(axis=0)
+        pooled = distributions(to_simplex(total, total=max(float(total.sum()), 1.0))[None])
+        codes.append(shrunk(some, pooled, stddev=measured.stddev).reshape(facts.n_slots, column.size + 1, column.size))
     paths = tuple(_paths(facts, noisy, at) for at in range(len(facts.numbers)))
-    return EventTables(facts, one.levels, kinds, usual, between, paths, tuple(codes))
-
-
-def shrunk(measured: Measured, shape: tuple[int, int]) -> Floats:
-    """Rows of a noisy table as distributions, each drawn towards that of all by the part of its difference that is noise.
-
-    James and Stein, "Estimation with quadratic loss" (1961), with the positive part.
-    """
-    table = measured.values.reshape(shape)
-    total = table.sum(axis=0)
-    pooled = to_simplex(total, total=max(float(total.sum()), 1.0))
-    pooled = pooled / pooled.sum()
-    sizes = np.maximum(table.sum(axis=1, keepdims=True), 0.0)
-    excess = table - sizes * pooled
-    energy = (excess**2).sum(axis=1, keepdims=True)
-    factor = np.clip(1 - shape[1] * measured.stddev**2 / np.maximum(energy, 1e-9), 0.0, 1.0)
-    return distributions(sizes * pooled + factor * excess, pooled)
-
-
-def distributions(table: Floats, otherwise: Floats | None = None) -> Floats:
-    """Rows that add up to 1, nowhere below 0; a row of nothing is that of all."""
-    table = np.maximum(table, 0.0)
-    if otherwise is None:
-        otherwise = table.sum(axis=0) if table.sum() > 0 else np.ones(table.shape[1])
-    total = table.sum(axis=1, keepdims=True)
-    rows = np.where(total > 0, table, otherwise)
-    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+    return EventTables(facts, one.levels, kinds, between, paths, tuple(codes))
 
 
 def _paths(facts: EventFacts, noisy: Noisy, at: int) -> tuple[Path, ...]:

@@ -49,11 +49,6 @@ class EventFacts:
         """Sorts with a history of values of their own."""
         return self.n_kinds if self.n_kinds <= self.settings.most_slots else 1
 
-    @property
-    def follows(self) -> bool:
-        """Whether it is asked which sort follows which."""
-        return self.n_kinds > 1 and 2 * self.n_kinds**2 <= self.settings.most_pairs
-
     @cached_property
     def numbers(self) -> tuple[Column, ...]:
         """Columns of values that are numbers, but for the order."""
@@ -151,6 +146,14 @@ def gaps(moments: Floats, filled: Flags) -> tuple[Floats, Flags]:
     between = np.maximum(np.diff(moments, axis=1), 0.0)
     there = filled[:, 1:] & ~np.isnan(between)
     return np.where(there, between, 0.0), there
+
+
+def ties(moments: Floats | None, filled: Flags) -> Flags:
+    """Which events come at the moment of the one before them."""
+    if moments is None:
+        return np.zeros_like(filled[:, 1:])
+    between, there = gaps(moments, filled)
+    return np.asarray(there & (between == 0))
 
 
 def mean_gap(moments: Floats, filled: Flags) -> Floats:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from sfumato.mechanisms.histories.aggregates import table_of_persons
 from sfumato.mechanisms.histories.facts import EventFacts
+from sfumato.mechanisms.histories.kinds import context_sizes
 from sfumato.mechanisms.histories.settings import HistorySettings
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.accounting.gdp import epsilon_of_mu, mu_of_budget
@@ -30,7 +31,7 @@ class HistoryPlan:
     @cached_property
     def facts(self) -> tuple[EventFacts, ...]:
         """Every table of events."""
-        return tuple(EventFacts(table, self.settings) for table in self.schema.tables)
+        return tuple(EventFacts(table, self.settings) for table in self.schema.flat)
 
     @cached_property
     def persons(self) -> Schema:
@@ -52,8 +53,8 @@ class HistoryPlan:
             levels = sum(cells.count for cells in facts.levels) * slots
             if levels:
                 first.append((_counts(f"{name}: levels", levels, clip), shares.levels))
-            if facts.follows:
-                second.append((_counts(f"{name}: kinds", 2 * facts.n_kinds**2, clip), shares.kinds))
+            if contexts := sum(context_sizes(facts)):
+                second.append((_counts(f"{name}: kinds", contexts * facts.n_kinds, clip), shares.kinds))
             if facts.clock is not None:
                 width = facts.clock.gap.count * facts.clock.classes
                 second.append((_counts(f"{name}: gaps", width, clip), shares.gaps))

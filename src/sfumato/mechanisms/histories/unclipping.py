@@ -12,8 +12,9 @@ import numpy as np
 from sfumato.mechanisms.common.arrays import Floats, Values
 from sfumato.mechanisms.histories.aggregates import Aggregates
 from sfumato.mechanisms.histories.counts_and_levels import first_counts
+from sfumato.mechanisms.histories.distributions import distributions
 from sfumato.mechanisms.histories.draw import Histories
-from sfumato.mechanisms.histories.event_tables import EventTables, distributions, events_of
+from sfumato.mechanisms.histories.event_tables import EventTables, events_of
 from sfumato.mechanisms.histories.facts import EventFacts
 from sfumato.public.schema.schema import Batch
 
@@ -31,16 +32,11 @@ def unclipped(tables: EventTables, histories: Histories) -> EventTables:
         factor = first[start : start + each.counts.size].reshape(each.counts.shape)
         start += each.counts.size
         levels.append(replace(each, counts=_with_sums(each.counts * factor, each.counts)))
-    follows, gaps = tables.kinds, tables.gaps
-
-    def second(some: Batch) -> dict[str, Values]:
-        return events_of(some, (one,))
-
-    if follows is not None:
-        follows = distributions(follows * _short(second, batch, f"{name}: kinds", facts).reshape(follows.shape))
+    gaps = tables.gaps
     if gaps is not None:
-        gaps = distributions(gaps * _short(second, batch, f"{name}: gaps", facts).reshape(gaps.shape))
-    return replace(tables, levels=tuple(levels), kinds=follows, gaps=gaps)
+        short = _short(lambda some: events_of(some, (one,)), batch, f"{name}: gaps", facts)
+        gaps = distributions(gaps * short.reshape(gaps.shape))
+    return replace(tables, levels=tuple(levels), gaps=gaps)
 
 
 def batch_of(facts: EventFacts, histories: Histories) -> Batch:

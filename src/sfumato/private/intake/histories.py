@@ -3,7 +3,8 @@
 Whose rows are whose, and which of them count, is drawn once from the keys and the orders alone. A person is told apart by a
 keyed hash of its id (`persons.py`), and where it has more events than count, its own hash says where the window begins: so
 what is kept of a person depends on nobody else. Rows that name nobody of the table of persons belong to nobody, and count
-nowhere. Proof: docs/proofs/histories.md.
+nowhere. What hangs on an event is found in the same way by the key of that event; where several events have that key, it hangs
+on each of them. Proof: docs/proofs/histories.md.
 """
 
 import os
@@ -21,12 +22,24 @@ from sfumato.private.intake.source import Source
 from sfumato.private.intake.together import brought_together
 from sfumato.private.intake.values import UnreadableTypeError, Values, rows_where
 from sfumato.public.budget import PrivacyUnit
+from sfumato.public.plan.probe import take
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.schema import Batch, Schema, n_rows_of
-from sfumato.public.schema.tables import EventTable
+from sfumato.public.schema.tables import EventTable, same_clock
 
 _RANK = "rank among all events"
 _AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Hanging:
+    """Which rows of a table count, in the order of those that they hang on and, of each, of their moments."""
+
+    rows: NDArray[np.int64]  # where each of these lies in the data
+    counts: NDArray[np.int64]  # of each row that they hang on, how many
+    events: int  # all rows of the table
+    orphans: int  # rows that name nobody
+    beyond: int  # rows outside of every window
 
 
 @dataclass(frozen=True)
@@ -34,10 +47,7 @@ class Draw:
     """What was drawn from the keys: all of it private."""
 
     numbers: NDArray[np.int64]  # of each row of the table of persons, the number of the person; -1: it does not count
-    ranks: dict[str, NDArray[np.int64]]  # of each event, its place when all are in the order of persons and moments; -1
-    counts: dict[str, NDArray[np.int64]]  # of each person, how many events count
-    orphans: dict[str, int]  # events that name nobody of the table of persons
-    beyond: dict[str, int]  # events outside their person's window
+    tables: dict[str, Hanging]
 
 
 class HistorySource:
@@ -85,52 +95,83 @@ class HistorySource:
 
     def batches(self, *, rows: int) -> Iterator[Batch]:
         """Persons with their events, encoded; under the name of the key, the number of each."""
-        columns = self.schema.columns
+        columns, key = self.schema.columns, str(self.schema.unit.person)
         streams = {table.name: _Stream(self._ordered(table, rows=rows)) for table in self.schema.tables}
-        own, first = _plain(columns), 0
-        for private_chunk in self.chunks([column.name for column in columns], rows=rows):
-            private_rows = conform(private_chunk, own)
-            n_rows = n_rows_of(private_rows)
-            for table in self.schema.tables:
-                counts = self.draw().counts[table.name][first : first + n_rows]
-                private_rows |= _placed(streams[table.name].next(int(counts.sum())), counts, table)
-            private_rows[str(self.schema.unit.person)] = np.arange(first, first + n_rows)
+        first, done = 0, dict[str | None, int]()
+        for private_chunk in self.chunks([column.name for column in columns] or [key], rows=rows):
+            n_rows = len(next(iter(private_chunk.values())))
+            private_rows = conform(private_chunk, _plain(columns)) if columns else {}
+            private_rows |= self._hanging(streams, n_rows, done)
+            private_rows[key] = np.arange(first, first + n_rows)
             first += n_rows
             yield private_rows
 
+    def _hanging(
+        self, streams: Mapping[str, "_Stream"], n_rows: int, done: dict[str | None, int]
+    ) -> dict[str, NDArray[Any]]:
+        """What hangs on the next persons; `done` says how many rows of every table have had their turn."""
+        whose: dict[str | None, NDArray[np.int64]] = {None: np.arange(n_rows)}
+        private_events = dict[str, dict[str, NDArray[Any]]]()
+        for table in self.schema.tables:
+            above, start = table.parent, done.get(table.parent, 0)
+            of_each = self.draw().tables[table.name].counts[start : start + len(whose[above])]
+            private = dict(streams[table.name].next(int(of_each.sum())))
+            if above is not None:
+                private_above = private_events[above]
+                private_above[table.count] = of_each.astype(np.float64)
+                if same_clock(table, self._table(above)):
+                    private |= _since(private, private_above, of_each, table, self._table(above))
+            whose[table.name] = np.repeat(whose[above], of_each)
+            private_events[table.name] = private
+        for name, rows in whose.items():
+            done[name] = done.get(name, 0) + len(rows)
+        out: dict[str, NDArray[Any]] = {}
+        for flat in self.schema.flat:
+            out |= _placed(private_events[flat.name], whose[flat.name], n_rows, flat)
+        return out
+
     def _ordered(self, table: EventTable, *, rows: int) -> Iterator[Batch]:
-        """The events that count, in the order of their persons and, of each person, of the moments."""
-        ranks, own = self.draw().ranks[table.name], _plain(table.columns)
+        """The events that count, in the order of whom they hang on and, of each, of the moments."""
+        private_rows, own = self.draw().tables[table.name].rows, _plain(table.columns)
+        ranks = np.argsort(private_rows, kind="stable")  # places among all, in the order of the data
+        lying = private_rows[ranks]
 
         def read() -> Iterator[Batch]:
             start = 0
             for private_chunk in self.events[table.name].chunks([c.name for c in table.columns], rows=rows):
                 n_rows = len(next(iter(private_chunk.values())))
-                rank = ranks[start : start + n_rows]
+                begin, end = np.searchsorted(lying, [start, start + n_rows])
+                here = lying[begin:end] - start
                 start += n_rows
-                if len(rank) < n_rows:
-                    raise _changed()
-                kept = rank >= 0
-                if kept.any():
+                if len(here):
+                    kept = np.zeros(n_rows, dtype=bool)
+                    kept[here] = True
                     private_kept = {name: rows_where(values, kept) for name, values in private_chunk.items()}
-                    yield {**conform(private_kept, own), _RANK: rank[kept]}
+                    again = (np.cumsum(kept) - 1)[here]  # what hangs on several is there several times
+                    yield {**take(conform(private_kept, own), again), _RANK: ranks[begin:end]}
 
-        yield from brought_together(read, ranks[ranks >= 0], person=_RANK, rows=rows)
+        yield from brought_together(read, ranks, person=_RANK, rows=rows)
 
     def _draw(self) -> Draw:
-        private_ids = self._ids(self.persons, str(self.schema.unit.person), what=str(self.schema.persons))
+        private_ids = self._ids(self.persons, str(self.schema.unit.person), what=self._persons_name)
         numbers = limited([private_ids], key=self.key, max_rows=1)
-        private_persons = private_ids[numbers >= 0]
-        ranks, counts, orphans, beyond = {}, {}, {}, {}
+        above: dict[str | None, NDArray[np.uint64]] = {None: private_ids[numbers >= 0]}
+        found = dict[str, Hanging]()
         for table in self.schema.tables:
             source = self.events[table.name]
-            whose = numbers_of(self._ids(source, table.key, what=table.name), private_persons)
-            order = self._orders(source, table)
-            starts = private_persons[:, 1]
-            ranks[table.name], counts[table.name] = windows(whose, order, starts, max_rows=table.max_rows)
-            orphans[table.name] = int((whose < 0).sum())
-            beyond[table.name] = int(((whose >= 0) & (ranks[table.name] < 0)).sum())
-        return Draw(numbers, ranks, counts, orphans, beyond)
+            private_keys = self._ids(source, table.key, what=table.name)
+            hanging = hung(private_keys, self._orders(source, table), above[table.parent], max_rows=table.max_rows)
+            found[table.name] = hanging
+            if table.own_key is not None:
+                above[table.name] = self._ids(source, table.own_key, what=table.name)[hanging.rows]
+        return Draw(numbers, found)
+
+    @property
+    def _persons_name(self) -> str:
+        return self.schema.persons or self.schema.tables[0].name
+
+    def _table(self, name: str) -> EventTable:
+        return next(table for table in self.schema.tables if table.name == name)
 
     def _ids(self, source: Source, key: str, *, what: str) -> NDArray[np.uint64]:
         try:
@@ -148,45 +189,77 @@ class HistorySource:
         return np.concatenate([np.zeros(0), *private_parts])
 
 
-def numbers_of(ids: NDArray[np.uint64], persons: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """For every id the place of the same one among persons, who are all different; -1 where nobody has it.
+def hung(
+    keys: NDArray[np.uint64], order: NDArray[np.float64] | None, above: NDArray[np.uint64], *, max_rows: int
+) -> Hanging:
+    """Which rows hang on those above, by the key that each names, and count there."""
+    names, again = distinct(above)
+    whose = numbers_of(keys, names)
+    rows, counts = windows(whose, order, again, above[:, 1], max_rows=max_rows)
+    counted = np.zeros(len(keys), dtype=bool)
+    counted[rows] = True
+    return Hanging(rows, counts, len(keys), int((whose < 0).sum()), int(((whose >= 0) & ~counted).sum()))
+
+
+def distinct(ids: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Every id once, and for each of all which of these it is.
+
+    >>> [x.tolist() for x in distinct(np.array([[5, 1], [3, 9], [5, 1]], dtype=np.uint64))]
+    [[[3, 9], [5, 1]], [1, 0, 1]]
+    """
+    order = np.lexsort((ids[:, 1], ids[:, 0]))
+    ordered = ids[order]
+    first = np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)][: len(order)]
+    again = np.empty(len(ids), dtype=np.int64)
+    again[order] = np.cumsum(first) - 1
+    return ordered[first], again
+
+
+def numbers_of(ids: NDArray[np.uint64], above: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """For every id the place of the same one among those above, who are all different; -1 where nobody has it.
 
     >>> persons = np.array([[7, 7], [5, 1]], dtype=np.uint64)
     >>> numbers_of(np.array([[5, 1], [0, 0], [7, 7], [5, 2]], dtype=np.uint64), persons).tolist()
     [1, -1, 0, -1]
     """
-    both = np.concatenate([persons, ids])
-    order = np.lexsort((both[:, 1], both[:, 0]))  # which is stable: a person stands before the events
+    both = np.concatenate([above, ids])
+    order = np.lexsort((both[:, 1], both[:, 0]))  # which is stable: whoever is above stands before the rows
     ordered = both[order]
     first = np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)][: len(order)]
     head = order[np.flatnonzero(first)][np.cumsum(first) - 1]
     numbers = np.full(len(both), -1)
-    numbers[order] = np.where(head < len(persons), head, -1)
-    return np.where(ids.any(axis=1), numbers[len(persons) :], -1)
+    numbers[order] = np.where(head < len(above), head, -1)
+    return np.where(ids.any(axis=1), numbers[len(above) :], -1)
 
 
 def windows(
-    whose: NDArray[np.int64], order: NDArray[np.float64] | None, starts: NDArray[np.uint64], *, max_rows: int
+    whose: NDArray[np.int64],
+    order: NDArray[np.float64] | None,
+    again: NDArray[np.int64],
+    starts: NDArray[np.uint64],
+    *,
+    max_rows: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For every event its rank among all that count, -1 for the others; and for every person how many count.
+    """The rows that count, in the order of those above and of moments; and for each of those above how many.
 
-    A person's events are put in order, those of one moment as they lie and those without a moment at the end. Of more than
-    `max_rows` those of a window count, which begins where the person's own random number says, each beginning alike.
+    `whose` is the number of each row's name, `again` that of each of those above: several of them may have one name. Rows of a
+    name are put in order, those of one moment as they lie and those without a moment at the end. Of more than `max_rows` those of a
+    window count, which begins where the random number of whom they hang on says, each beginning alike.
 
     >>> whose, days = np.array([1, 0, 1, 1, -1]), np.array([3.0, 9.0, 1.0, 2.0, 0.0])
-    >>> [x.tolist() for x in windows(whose, days, np.array([0, 3], dtype=np.uint64), max_rows=2)]
-    [[2, 0, -1, 1, -1], [1, 2]]
+    >>> [x.tolist() for x in windows(whose, days, np.array([0, 1]), np.array([0, 3], dtype=np.uint64), max_rows=2)]
+    [[1, 3, 0], [1, 2]]
     """
     kept = np.flatnonzero(whose >= 0)
     keys = (whose[kept],) if order is None else (order[kept], whose[kept])
     placed = kept[np.lexsort(keys)]
-    n_events = np.bincount(whose[kept], minlength=len(starts))
-    beginnings = (starts % (np.maximum(n_events - max_rows, 0) + 1).astype(np.uint64)).astype(np.int64)
-    place = np.arange(len(placed)) - np.repeat(np.cumsum(n_events) - n_events, n_events) - beginnings[whose[placed]]
-    counts = (place >= 0) & (place < max_rows)
-    ranks = np.full(len(whose), -1)
-    ranks[placed[counts]] = np.arange(int(counts.sum()))
-    return ranks, np.minimum(n_events, max_rows)
+    of_name = np.bincount(whose[kept], minlength=int(again.max(initial=-1)) + 1)
+    n_rows = of_name[again]
+    counts = np.minimum(n_rows, max_rows)
+    beginnings = (starts % (n_rows - counts + 1).astype(np.uint64)).astype(np.int64)
+    first = (np.cumsum(of_name) - of_name)[again] + beginnings
+    place = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    return placed[np.repeat(first, counts) + place], counts
 
 
 class _Stream:
@@ -210,16 +283,27 @@ class _Stream:
         return {name: values[:n_rows] for name, values in joined.items()}
 
 
-def _placed(events: Batch, counts: NDArray[np.int64], table: EventTable) -> dict[str, NDArray[Any]]:
+def _since(
+    events: Batch, above: Batch, of_each: NDArray[np.int64], table: EventTable, upper: EventTable
+) -> dict[str, NDArray[Any]]:
+    """Moments as the time since that of whom they hang on; what lies before that is no time after it."""
+    if not of_each.sum():
+        return {}
+    own, start = table[str(table.order)], upper[str(upper.order)]
+    passed = np.clip(events[own.name] - np.repeat(above[start.name], of_each), 0.0, own.high - start.low)
+    return {own.name: passed if own.missing else np.nan_to_num(passed)}
+
+
+def _placed(events: Batch, whose: NDArray[np.int64], n_rows: int, flat: EventTable) -> dict[str, NDArray[Any]]:
     """Events that follow each other, as one row of places for each person."""
-    rows = np.repeat(np.arange(len(counts)), counts)
-    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    out: dict[str, NDArray[Any]] = {table.count: counts.astype(np.float64)}
-    for column in table.columns:
-        values = empty(column, (len(counts), table.max_rows))
-        if len(rows):
-            values[rows, places] = events[column.name]
-        out[table.at(column.name)] = values
+    counts = np.bincount(whose, minlength=n_rows)
+    places = np.arange(len(whose)) - np.repeat(np.cumsum(counts) - counts, counts)
+    out: dict[str, NDArray[Any]] = {flat.count: counts.astype(np.float64)}
+    for column in flat.columns:
+        values = empty(column, (n_rows, flat.max_rows))
+        if len(whose):
+            values[whose, places] = events[column.name]
+        out[flat.at(column.name)] = values
     return out
 
 
@@ -235,12 +319,18 @@ def _plain(columns: tuple[Column, ...]) -> Schema:
 
 def table_schema(table: EventTable) -> Schema:
     """A table of events as one by itself: what its source must have."""
-    return Schema(columns=table.columns, unit=PrivacyUnit(person=table.key, max_rows=table.max_rows))
+    own = () if table.own_key is None else (_key(table.own_key),)
+    return Schema(columns=(*table.columns, *own), unit=PrivacyUnit(person=table.key, max_rows=table.max_rows))
 
 
 def person_schema(schema: Schema) -> Schema:
-    """The table of persons as one by itself."""
-    return Schema(columns=schema.columns, unit=PrivacyUnit(person=schema.unit.person))
+    """The table of persons as one by itself; without columns of its own it is read as one of keys."""
+    key = str(schema.unit.person)
+    return Schema(columns=schema.columns, unit=PrivacyUnit(person=key)) if schema.columns else _plain((_key(key),))
+
+
+def _key(name: str) -> Column:
+    return Column(name=name, kind="categorical", discover=True)  # of which only the name is looked at
 
 
 def _changed() -> SourceError:

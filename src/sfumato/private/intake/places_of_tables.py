@@ -11,9 +11,11 @@ from sfumato.private.intake.query import Query, is_database
 
 
 def table_places(data: Any, names: Sequence[str]) -> dict[str, Any]:
-    """For the name of every table what `open_source` takes."""
-    if isinstance(data, Mapping):
+    """For the name of every table what `open_source` takes. One table alone may be given as it is."""
+    if isinstance(data, Mapping) and (len(names) > 1 or names[0] in data):
         return _named(data, names)
+    if len(names) == 1 and not _holds_files(data, names[0]):
+        return {names[0]: data}
     if not isinstance(data, str | os.PathLike):
         raise SourceError(
             f"data of type {type(data).__name__} is no set of tables. Give a dict such as {{{names[0]!r}: frame, ...}}, a folder "
@@ -45,3 +47,12 @@ def _file_of(folder: Path, name: str) -> Path:
             f"{folder} has {found} for the table {name!r}. Give one, such as {name}.csv or {name}.parquet."
         )
     return there[0]
+
+
+def _holds_files(data: Any, name: str) -> bool:
+    """Whether it is a folder with a file of that name, or a database."""
+    if not isinstance(data, str | os.PathLike):
+        return False
+    folder = local_path(data)
+    has_file = folder is not None and any((folder / f"{name}{suffix}").is_file() for suffix in SUFFIXES)
+    return is_database(data) or has_file

@@ -114,9 +114,11 @@ def _open_unchanging(data: Any, schema: Schema) -> Source:
 
 def open_histories(data: Any, schema: Schema) -> HistorySource:
     """A source for every table of a schema, each opened by itself."""
-    places = table_places(data, [str(schema.persons), *(table.name for table in schema.tables)])
-    private_persons = _open_unchanging(places[str(schema.persons)], person_schema(schema))
+    places = table_places(data, schema.table_names)
     private_events = {t.name: _open_unchanging(places[t.name], table_schema(t)) for t in schema.tables}
+    if schema.persons is None:  # everybody whom the one table names is a person
+        return HistorySource(private_events[schema.tables[0].name], private_events, schema=schema)
+    private_persons = _open_unchanging(places[schema.persons], person_schema(schema))
     return HistorySource(private_persons, private_events, schema=schema)
 
 
@@ -266,5 +268,6 @@ def count_rows(sensitive: Sensitive) -> int:
             'approximate rows = ... in schema.toml, or choose relation = "replace_one".'
         )
     # The last column that is no image is the cheapest to read.
-    name = next((c.name for c in reversed(schema.columns) if c.kind != "image"), schema.columns[0].name)
+    names = [c.name for c in schema.columns if c.kind != "image"] or [c.name for c in schema.columns]
+    name = names[-1] if names else str(schema.unit.person)
     return sum(len(private_raw[name]) for private_raw in _rows_of(sensitive).chunks([name], rows=65536))

@@ -12,7 +12,7 @@ def random_batch(schema: Schema, *, n_rows: int, seed: int) -> dict[str, NDArray
     """Rows drawn evenly from what the schema allows, missing values included."""
     rng = np.random.default_rng(seed)
     batch = {slot.name: _draw(slot.column, (n_rows, *slot.places), rng) for slot in schema.slots}
-    for table in schema.tables:  # in the order that it has
+    for table in schema.flat:  # in the order that it has
         if table.order is not None:
             batch[table.at(table.order)] = np.sort(batch[table.at(table.order)], axis=1)
     return batch

@@ -13,6 +13,7 @@ from sfumato.errors import SchemaError
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.faults import Faults, Place
+from sfumato.public.schema.lookups import LOOKUPS, Lookup, Lookups, lookup_of, referring
 from sfumato.public.schema.one_of import Groups, groups_declared
 from sfumato.public.schema.rules import Rule
 from sfumato.public.schema.shorter import DEFAULTS, whole_tree
@@ -32,7 +33,7 @@ from sfumato.public.schema.whole import contradictions
 from sfumato.public.spelling import did_you_mean
 
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
-_SECTIONS = (*_KEYS, "columns", "tables", "defaults")
+_SECTIONS = (*_KEYS, "columns", "tables", LOOKUPS, "defaults")
 #: The longest schema file that is read.
 MOST_BYTES = 16 << 20
 
@@ -49,6 +50,7 @@ class Declared(NamedTuple):
     rules: tuple[Rule, ...] = ()
     persons: str | None = None
     tables: tuple[EventTable, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
 
 
 def read_schema_file(path: str | Path) -> str:
@@ -91,7 +93,7 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
             near = did_you_mean(section, (*_SECTIONS, RULES))
             faults.add(f"the schema has an unknown section [{section}].{near} Known: {known}.", section)
         elif not isinstance(body, dict):
-            example = f"{section}.NAME" if section in ("columns", "tables") else section
+            example = f"{section}.NAME" if section in ("columns", "tables", LOOKUPS) else section
             faults.add(f"{section} must be a section: [{example}].", section)
     declared = _declared(tree, faults, folder)
     faults.refuse(text, name=name)
@@ -102,9 +104,10 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     """Everything that can be read; what cannot is among the faults."""
     _note_faults_of_defaults(tree.get("defaults"), faults)
     tree = whole_tree(tree, faults)
-    dataset, privacy, entries, tables, _ = (
+    dataset, privacy, entries, tables, public, _ = (
         body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS
     )
+    lookups = Lookups(public, faults, folder)
     for section, body in (("dataset", dataset), ("privacy", privacy)):
         note_unknown_keys(body, _KEYS[section], faults, section, what=f"[{section}]")
     target, rows, unit = None, dataset.get("rows"), None
@@ -124,16 +127,17 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
     persons: str | None = None
     events: tuple[EventTable, ...] = ()
     if tables and not entries:
-        persons, own_key, entries, events = read_tables(tables, faults, folder)
+        persons, own_key, entries, events = read_tables(tables, faults, folder, lookups)
         within: Place = ("tables", str(persons), "columns")
         if unit is not None and (unit.person is not None or unit.max_rows != 1):
             faults.add("who the persons are is said by the key of their table. Remove person and max_rows.", "privacy")
         elif unit is not None:
-            unit = replace(unit, person=own_key, tables=tuple((e.name, e.max_rows) for e in events if own_key))
+            unit = replace(unit, person=own_key)
     else:
         within = ("columns",)
         if tables:
             faults.add("columns belong to one of the tables. Write [tables.NAME.columns.COLUMN].", "columns")
+    entries = lookups.resolved(entries, table=None, within=within)
     columns = [read_column(name, entry, faults, folder, within=within) for name, entry in entries.items()]
     good = tuple(column for column in columns if column is not None)
     unread = [name for name, column in zip(entries, columns, strict=True) if column is None]
@@ -156,7 +160,7 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
             tables=events,
         )
     both = groups["one_of"], groups["at_most_one_of"]
-    return Declared(good, target, rows, unit or PrivacyUnit(), *both, rules, persons, events)
+    return Declared(good, target, rows, unit or PrivacyUnit(), *both, rules, persons, events, lookups.read())
 
 
 def _note_faults_of_defaults(defaults: Any, faults: Faults) -> None:
@@ -184,9 +188,12 @@ def to_toml(declared: Declared) -> str:
     within = "" if declared.persons is None else f"tables.{quoted(declared.persons)}."
     if declared.persons is not None:
         sections.append((within.rstrip("."), {"key": quoted(unit.person or "")}))
-    sections += [(f"{within}columns.{quoted(column.name)}", column_entries(column)) for column in declared.columns]
+    for column in declared.columns:
+        entries = referring(column_entries(column), lookup_of(declared.lookups, None, column.name))
+        sections.append((f"{within}columns.{quoted(column.name)}", entries))
     for table in declared.tables:
-        sections += event_sections(table, parent=declared.persons or "")
+        sections += event_sections(table, persons=declared.persons, lookups=declared.lookups)
+    sections += [lookup.section() for lookup in declared.lookups]
     sections += [(f"[{RULES}]", rule_entries(rule)) for rule in declared.rules]
     return "\n".join(
         f"[{section}]\n" + "".join(f"{key} = {text}\n" for key, text in entries.items() if text)

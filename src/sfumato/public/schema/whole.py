@@ -32,7 +32,7 @@ def contradictions(
     """
     names = [*(column.name for column in columns), *unread]
     yield from table_faults(columns, persons=persons, tables=tables, key=None if unit is None else unit.person)
-    if not names:
+    if not names and not tables:
         yield Fault((), "the schema has no columns. Declare at least one under [columns.NAME].")
     if len(set(names)) != len(names):
         yield Fault(("columns",), "the schema names a column twice. Declare each column once.")
