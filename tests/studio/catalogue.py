@@ -38,6 +38,9 @@ if __name__ == "__main__":
     catalogue = german() if GERMAN.exists() else Catalog(locale="de", domain="studio", project="sfumato studio")
     catalogue.update(texts(), no_fuzzy_matching=True)
     catalogue.obsolete.clear()
+    catalogue.fuzzy, catalogue.header_comment = False, "# German texts of the studio."
+    for name in ("last_translator", "language_team", "msgid_bugs_address", "copyright_holder"):
+        setattr(catalogue, name, "the sfumato developers")
     with GERMAN.open("wb") as file:
         write_po(file, catalogue, width=120, no_location=True, omit_header=False, sort_output=True)
     GERMAN.with_suffix(".mo").write_bytes(compiled(catalogue))

@@ -12,12 +12,12 @@ pytest.importorskip("httpx", reason="httpx, which tests the studio, is not insta
 
 from starlette.testclient import TestClient
 
-from sfumato.studio.app import make_app
 from sfumato.studio.context import Studio
 from sfumato.studio.folders import Folders
 from sfumato.studio.jobs import Jobs
 from sfumato.studio.projects import Project, Projects
 from sfumato.studio.received import Received
+from sfumato.studio.server.app import make_app
 from sfumato.studio.sessions import Gate
 from sfumato.studio.worker import Refused, Worker, _answer
 

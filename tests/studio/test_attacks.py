@@ -13,10 +13,10 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from sfumato.studio.app import make_app
 from sfumato.studio.bodies import FORM_BYTES, BoundedBodies
 from sfumato.studio.guard import FOREIGN_POLICY, POLICY
 from sfumato.studio.rendering import refusal
+from sfumato.studio.server.app import make_app
 from sfumato.studio.sessions import SESSION_SECONDS, Gate
 
 from conftest import HOST, ORIGIN, SCHEMA, Custodian  # isort: skip

@@ -1,6 +1,6 @@
 """What every page needs: the parts of the studio, the project that an address names, and forms that may be believed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +30,7 @@ class Studio:
     received: Received
     worker: Worker
     ledger: str
+    faults: dict[tuple[str, int], list[tuple[list[str], str]]] = field(default_factory=dict)
 
 
 def new_studio(roots: list[Path], *, state: Path, ledger: str = "") -> Studio:

@@ -175,7 +175,8 @@ def _count(form: Mapping[str, str], key: str, errors: dict[str, str]) -> int | N
 
 
 def _bounds(form: Mapping[str, str], kind: str) -> tuple[list[Any], dict[str, str]]:
-    found, errors = [], {}
+    found: list[Any] = []
+    errors: dict[str, str] = {}
     for side in ("low", "high"):
         text = form.get(side, "").strip()
         if not text:

@@ -7,21 +7,8 @@ from pathlib import Path
 from sfumato.errors import SourceError
 from sfumato.studio.texts import mark
 
-_DATA = (
-    ".csv",
-    ".tsv",
-    ".txt",
-    ".gz",
-    ".parquet",
-    ".npz",
-    ".feather",
-    ".arrow",
-    ".db",
-    ".sqlite",
-    ".sqlite3",
-    ".duckdb",
-)
-_DATA += (".ddb", ".toml", ".key", ".pub", ".zip")
+_TABLES = frozenset([".csv", ".tsv", ".txt", ".gz", ".parquet", ".npz", ".feather", ".arrow"])
+_DATA = _TABLES | {".db", ".sqlite", ".sqlite3", ".duckdb", ".ddb", ".toml", ".key", ".pub", ".zip"}
 #: A folder with more than this is shown in part.
 MOST_SHOWN = 500
 

@@ -4,6 +4,7 @@ A project holds no rows. Every change of the schema is a new version, so that un
 on the ground of an older version is noticed.
 """
 
+import contextlib
 import json
 import os
 import secrets
@@ -137,5 +138,11 @@ def write_private(path: Path, text: str) -> None:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(beside, path)
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise SfumatoError(
+            f"this cannot be kept ({why}), and nothing was changed. Free some space, and try again."
+        ) from None
     finally:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)

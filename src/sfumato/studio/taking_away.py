@@ -77,8 +77,8 @@ def _lines(source: Mapping[str, Any], chosen: Chosen, *, schema: str, out: str, 
     if ledger and chosen.get("dataset"):
         names = "".join(f", {key}={chosen[key]!r}" for key in ("recipient", "purpose") if chosen.get(key))
         account = f", ledger=sf.Ledger({ledger!r}).dataset({chosen['dataset']!r}{names})"
-    rows = chosen.get("rows") or None
-    asked = f", rows={rows!r}" if rows == "many" else f", rows={int(rows)}" if rows else ""
+    n_rows = chosen.get("rows") or None
+    asked = f", rows={n_rows!r}" if n_rows == "many" else f", rows={int(n_rows)}" if n_rows else ""
     sign = f", sign={chosen['sign']!r}" if chosen.get("sign") else ""
     method = chosen.get("method") or "auto"
     fitting = (

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sfumato.errors import SfumatoError
 
@@ -32,8 +32,8 @@ class Worker:
     """One process for functions of `engine.py`."""
 
     def __init__(self, *, seconds: float = MOST_SECONDS) -> None:
-        self._seconds, self._pool, self._used = seconds, None, 0.0
-        self._pool: ProcessPoolExecutor | None
+        self._seconds, self._used = seconds, 0.0
+        self._pool: ProcessPoolExecutor | None = None
 
     async def ask(self, function: Callable[..., R], *given: Any) -> R:
         """What the function gives, or `Refused`. A worker that takes too long or dies is ended, and said so."""
@@ -53,7 +53,7 @@ class Worker:
             raise Refused("the process that plans has died, perhaps for want of memory. Try again.") from None
         if kind == "refused":
             raise Refused(told, fields)
-        return told
+        return cast(R, told)
 
     def stop(self) -> None:
         """End the process, whatever it does."""

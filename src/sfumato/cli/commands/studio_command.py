@@ -37,7 +37,7 @@ def studio(
         raise SfumatoError("the studio needs Linux or macOS. On Windows, run it in WSL.")
     try:
         from sfumato.studio.context import new_studio
-        from sfumato.studio.serving import is_loopback, serve, state_folder
+        from sfumato.studio.server.serving import is_loopback, serve, state_folder
     except ModuleNotFoundError as error:
         raise MissingLibraryError(
             f"the studio needs {error.name}, which is not installed. Install it: pip install 'sfumato[studio]'"

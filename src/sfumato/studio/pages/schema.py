@@ -17,7 +17,7 @@ from sfumato.studio.rendering import page
 router = APIRouter()
 #: Columns on one page.
 SHOWN = 200
-#: More than any table that was released so far; the page pages, and says so.
+_REMEMBERED = 32
 _MOST_TOML = 4 << 20
 
 
@@ -159,7 +159,7 @@ async def _editor(
     **more: Any,
 ) -> Response:
     schema = here.projects.schema(project)
-    faults, problem = await _faults(here, schema)
+    faults, problem = await _faults(here, project, schema)
     by_column: dict[str, list[str]] = {}
     of_table = []
     for place, sentence in faults:
@@ -187,6 +187,7 @@ async def _editor(
         "touched": 0,
         **more,
     }
+    given["table"] = {**facts, **given["table"]}
     answer = page(
         request,
         template,
@@ -210,16 +211,23 @@ async def _editor(
         **given,
     )
     if focus:
-        answer.headers |= {"hx-retarget": "#editor", "hx-reswap": "outerHTML"}
+        answer.headers["hx-retarget"], answer.headers["hx-reswap"] = "#editor", "outerHTML"
         answer.headers["hx-trigger-after-settle"] = json.dumps({"focusOn": focus})
     return answer
 
 
-async def _faults(here: Studio, schema: dict[str, Any]) -> tuple[list[tuple[list[str], str]], str]:
+async def _faults(here: Studio, project: Project, schema: dict[str, Any]) -> tuple[list[tuple[list[str], str]], str]:
+    """What is wrong with the schema. That of thousands of columns takes seconds, so the last answers are remembered."""
+    key = project.id, project.version
     if not schema["columns"]:
         return [], ""
     try:
-        return await here.worker.ask(engine.faults, editing.to_toml(schema)), ""
+        if key not in here.faults:
+            found = await here.worker.ask(engine.faults, editing.to_toml(schema))
+            while len(here.faults) >= _REMEMBERED:
+                here.faults.pop(next(iter(here.faults)))
+            here.faults[key] = found
+        return here.faults[key], ""
     except SfumatoError as error:
         return [], str(error)
 
@@ -237,7 +245,8 @@ def _form(
     columns = here.projects.schema(project)["columns"]
     if not 0 <= at < len(columns):
         raise HTTPException(404)
-    filled = given or _as_form(columns[at])
+    at_first = _as_form(columns[at])
+    filled = at_first if given is None else {**dict.fromkeys(at_first, ""), **given}
     is_piece = "hx-request" in request.headers
     return page(
         request,

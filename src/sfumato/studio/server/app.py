@@ -49,7 +49,7 @@ def make_app(
     app.state.studio, app.state.cookie = studio, cookie
     for module in _PAGES:
         app.include_router(module.router)
-    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
+    app.mount("/static", StaticFiles(directory=Path(__file__).parents[1] / "static"))
     app.add_exception_handler(HTTPException, _missing)
     app.add_exception_handler(BadForm, _bad_form)
     app.add_exception_handler(BodyRefused, _bad_body)

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import uvicorn
 
 from sfumato.errors import SfumatoError
-from sfumato.studio.app import make_app
 from sfumato.studio.context import Studio
-from sfumato.studio.patience import ImpatientProtocol
+from sfumato.studio.server.app import make_app
+from sfumato.studio.server.patience import ImpatientProtocol
 
 #: Connections at once: a browser has six.
 MOST_CONNECTIONS = 100
