@@ -82,7 +82,7 @@ def _pairs_of(
     return [left * size + right for left, right in combinations(most, 2)]
 
 
-def _spread(part: Integers, p: Floats) -> float:
+def _spread(part: NDArray[np.int32], p: Floats) -> float:
     """How far the chances of the classes differ from part to part: the mean square, each class in its own rate."""
     rows, mean = np.maximum(np.bincount(part), 1), p.mean(axis=0)
     sums = np.stack([np.bincount(part, weights=of_class) for of_class in p.T], axis=1)
