@@ -78,9 +78,9 @@ def test_with_many_sorts_less_is_asked() -> None:
 def test_means_that_are_not_known_have_the_spread_of_the_others(n_known: int) -> None:
     rng = np.random.default_rng(1)
     own = rng.normal(size=2000)
-    means = np.column_stack([own, 0.8 * own + 0.6 * rng.normal(size=2000)])
+    means = np.column_stack([rng.normal(size=2000), 0.8 * own + 0.6 * rng.normal(size=2000)])
     means[n_known:, 1] = np.nan
-    filled = completed(means, rng)[n_known:, 1]
+    filled = completed(means, own[:, None], rng)[n_known:, 1]
     assert 0.7 < filled.std() < 1.3
     if n_known == 500:
         assert 0.7 < np.corrcoef(filled, own[n_known:])[0, 1] < 0.9

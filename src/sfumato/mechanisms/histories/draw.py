@@ -13,6 +13,9 @@ from sfumato.mechanisms.histories.kinds import Wanted, draw_kinds, of_each_kind
 
 Drawn = dict[str, Values]
 
+#: Beside what is known of events: the persons' own columns as numbers about 0, one row each.
+OWN = "own columns"
+
 
 @dataclass(frozen=True)
 class Histories:
@@ -128,7 +131,8 @@ def _values(
         state[rows[here], slot[here]] = value[here]
         begun[rows[here], slot[here]] = True
     out, levels = np.full((n, most), np.nan), tables.levels[at]
-    means = completed(np.stack([persons[name].astype(np.float64) for name in names.means[at]], axis=1), rng)
+    of_slots = np.stack([persons[name].astype(np.float64) for name in names.means[at]], axis=1)
+    means = completed(of_slots, persons[OWN].astype(np.float64), rng)
     for sort in range(n_slots):
         mine = filled & (slots == sort)
         number = np.maximum(mine.sum(axis=1), 1)
@@ -141,8 +145,8 @@ def _values(
     return np.round(out) if column.kind == "integer" else out
 
 
-def completed(means: Floats, rng: np.random.Generator, *, doubt: float = 10.0) -> Floats:
-    """Means of slots of which a person was to have no event, by a regression on the person's other means, with its spread.
+def completed(means: Floats, own: Floats, rng: np.random.Generator, *, doubt: float = 10.0) -> Floats:
+    """Means of slots of which a person was to have no event: a regression on its other means and own columns, with its spread.
 
     Without spread such values would all be the same, and tell that the sort is rare with this person.
     """
@@ -150,7 +154,7 @@ def completed(means: Floats, rng: np.random.Generator, *, doubt: float = 10.0) -
     filled = np.where(known, means, 0.0)
     out = filled.copy()
     for slot, is_known in enumerate(known.T):
-        others = np.insert(np.delete(filled, slot, axis=1), 0, 1.0, axis=1)
+        others = np.column_stack([np.ones(len(means)), np.delete(filled, slot, axis=1), own])
         x, y = others[is_known], filled[is_known, slot]
         rule = np.linalg.solve(x.T @ x + doubt * np.eye(x.shape[1]), x.T @ y)
         spread = np.sqrt((((y - x @ rule) ** 2).sum() + doubt) / (len(y) + doubt))
