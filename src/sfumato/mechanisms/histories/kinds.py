@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
-from sfumato.mechanisms.histories.distributions import distributions, shrunk
 from sfumato.mechanisms.histories.facts import EventFacts, counted
+from sfumato.mechanisms.histories.shrinking import distributions, shrunk
 from sfumato.public.plan.doors import Measured
 
 

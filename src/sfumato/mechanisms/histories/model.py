@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sfumato.mechanisms.common.arrays import Floats, Values
+from sfumato.mechanisms.common.arrays import Values
 from sfumato.mechanisms.histories.aggregates import names_of
-from sfumato.mechanisms.histories.draw import OWN, Drawn, Histories, draw_histories, wanted_kinds
+from sfumato.mechanisms.histories.draw import Drawn, Histories, draw_histories, wanted_kinds
 from sfumato.mechanisms.histories.event_tables import EventTables
 from sfumato.mechanisms.histories.facts import ties
 from sfumato.mechanisms.histories.kinds import fitted_to_counts
@@ -20,9 +20,6 @@ from sfumato.mechanisms.table.model import TableModel
 from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.schema.schema import Column, Schema
 from sfumato.public.schema.tables import EventTable
-
-#: Codes of more than so many categories say little about a mean.
-_FEW = 8
 
 
 @dataclass(frozen=True)
@@ -93,8 +90,7 @@ class HistoryModel(CountedRows):
         return table, found
 
     def _known(self, table: pd.DataFrame) -> Drawn:
-        known = {column.name: encoded(table[column.name], column) for column in self.plan.extra}
-        return {**known, OWN: own_columns(table, self.schema)}
+        return {column.name: encoded(table[column.name], column) for column in self.plan.extra}
 
     def without_clip(self, *, seed: int) -> "HistoryModel":
         """The same with events as they would be if no person were shortened, by synthetic persons that are counted alike."""
@@ -118,22 +114,6 @@ def encoded(values: "pd.Series[Any]", column: Column) -> Values:
         return np.asarray(np.where(codes < 0, column.size - 1, codes))
     numbers: Values = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
     return numbers
-
-
-def own_columns(table: pd.DataFrame, schema: Schema) -> Floats:
-    """The persons' own columns as numbers about 0: a code of few is one number for each."""
-    parts = [np.zeros((len(table), 0))]
-    for column in schema.columns:
-        values = table[column.name]
-        if column.is_number:
-            known = values.notna().to_numpy()
-            about = np.zeros(len(table))
-            about[known] = pd.to_numeric(values[known]).to_numpy(dtype=np.float64)
-            about[known] -= about[known].mean() if known.any() else 0.0
-            parts.append((about / (about.std() + 1e-9))[:, None])
-        elif column.is_coded and column.size <= _FEW:
-            parts.append(pd.factorize(values, sort=True)[0][:, None] == np.arange(1.0, column.size))
-    return np.concatenate(parts, axis=1, dtype=np.float64)
 
 
 def decoded(histories: Histories, numbers: np.ndarray, table: EventTable) -> pd.DataFrame:
