@@ -141,20 +141,18 @@ def _values(
     return np.round(out) if column.kind == "integer" else out
 
 
-def completed(means: Floats, rng: np.random.Generator, *, doubt: float = 10.0) -> Floats:
-    """Means of slots of which a person was to have no event, by a regression on the person's other means, with its spread.
+def completed(means: Floats, rng: np.random.Generator) -> Floats:
+    """Means of slots of which a person was to have no event, drawn from those of others.
 
-    Without spread such values would all be the same, and tell that the sort is rare with this person.
+    All the same, they would tell that the sort is rare with this person. By a regression, what noise has put between the
+    few that are known and anything else would hold for everybody.
     """
-    known = ~np.isnan(means)
-    filled = np.where(known, means, 0.0)
-    out = filled.copy()
-    for slot, is_known in enumerate(known.T):
-        others = np.insert(np.delete(filled, slot, axis=1), 0, 1.0, axis=1)
-        x, y = others[is_known], filled[is_known, slot]
-        rule = np.linalg.solve(x.T @ x + doubt * np.eye(x.shape[1]), x.T @ y)
-        spread = np.sqrt((((y - x @ rule) ** 2).sum() + doubt) / (len(y) + doubt))
-        out[~is_known, slot] = (others @ rule + spread * rng.standard_normal(len(means)))[~is_known]
+    out = means.copy()
+    for column in out.T:
+        unknown = np.isnan(column)
+        known = column[~unknown]
+        drawn = rng.choice(known, unknown.sum()) if len(known) else rng.standard_normal(unknown.sum())
+        column[unknown] = drawn
     return out
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 from sfumato.mechanisms.common.simplex import to_simplex
 from sfumato.mechanisms.histories.aggregates import Aggregates, mean_of
-from sfumato.mechanisms.histories.distributions import distributions, shrunk
 from sfumato.mechanisms.histories.facts import EventFacts, Events, before, counted, gaps, mean_gap, ties
 from sfumato.mechanisms.histories.kinds import Kinds, context_sizes, kind_counts, unfitted
 from sfumato.mechanisms.histories.ranks import Levels, smoothed
+from sfumato.mechanisms.histories.shrinking import distributions, shrunk
 from sfumato.public.plan.doors import Noisy
 from sfumato.public.schema.schema import Batch
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
-from sfumato.mechanisms.histories.distributions import distributions, shrunk
 from sfumato.mechanisms.histories.facts import EventFacts, counted
+from sfumato.mechanisms.histories.shrinking import distributions, shrunk
 from sfumato.public.plan.doors import Measured
 
 
@@ -131,13 +131,14 @@ def fitted_to_counts(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.ra
     What a person wants, what is forced at its end and what the clip hides all move counts; each round takes back what they
     did, one table at a time (iterative proportional fitting, with drawn persons for the expectation).
     """
-    if kinds.noisy is None:
+    noisy = kinds.noisy
+    if noisy is None:
         return kinds
     doubt, sizes = facts.settings.kind_doubt, context_sizes(facts)
     if wanted.of_each is not None:
         kinds = replace(kinds, usual=np.maximum(distributions(wanted.of_each.sum(axis=0)[None])[0], 1e-4))
     found = _clipped(facts, draw_kinds(facts, kinds, wanted, rng), wanted)
-    targets = _targets(facts, kinds.noisy, found)
+    targets = _targets(facts, noisy, found)
     kinds = replace(kinds, weights=tuple(np.ones((size, facts.n_kinds)) for size in sizes))
     for turn in range(facts.settings.kind_rounds):
         at = turn % len(sizes)

@@ -96,7 +96,8 @@ class HistoryModel(CountedRows):
         for tables, (seen,) in zip(self.events, histories, strict=True):
             facts = tables.facts
             if facts.n_kinds > 1:
-                tied = ties(None if facts.table.order is None else seen.columns[facts.table.order], seen.filled)
+                order = facts.table.order
+                tied = ties(None if order is None else seen.columns[order].astype(np.float64), seen.filled)
                 wanted = wanted_kinds(tables, known, seen.number, tied)
                 tables = replace(tables, kinds=fitted_to_counts(facts, tables.kinds, wanted, rng))
             found.append(unclipped(tables, seen))

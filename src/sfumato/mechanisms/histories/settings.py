@@ -19,7 +19,7 @@ _STAGES = StageShares(
 class HistoryShares:
     """Parts of the whole precision. The table of persons has what is left."""
 
-    counts: float = 0.08  #: how many events persons have (hospital and shop of other seeds: .06 .08)
+    counts: float = 0.08  #: how many events persons have (hospital of another seed: .06 .08)
     levels: float = 0.12  #: which values events have, by sort (prototype: .10 to .14)
     kinds: float = 0.07  #: which sort follows which (prototype)
     gaps: float = 0.11  #: how long after each other (prototype)
@@ -45,8 +45,8 @@ class HistorySettings:
     most_ranks: float = 3.0  #: normal ranks are cut here (judgement)
     most_slots: int = 8  #: with more sorts of events than this, all share one history of values (judgement)
     most_pairs: int = 4096  #: of so many cells at most it is asked which sort follows which (judgement)
-    #: so many events of usual sorts are added to those a person is to have: these are noisy (hospital and shop: 3 10 30)
-    kind_freedom: float = 10.0
+    #: so many events of usual sorts are added to those a person is to have: these are noisy (hospital: .3 1 3 10 30)
+    kind_freedom: float = 3.0
     kind_rounds: int = 8  #: in which weights of sorts are fitted to their counts (judgement)
     kind_doubt: float = 10.0  #: so many events are added to either count of a cell there (judgement)
     spread_bound: float = 1.5  #: the norm of a person's numbers about spread (judgement)

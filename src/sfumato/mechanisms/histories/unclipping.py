@@ -12,10 +12,10 @@ import numpy as np
 from sfumato.mechanisms.common.arrays import Floats, Values
 from sfumato.mechanisms.histories.aggregates import Aggregates
 from sfumato.mechanisms.histories.counts_and_levels import first_counts
-from sfumato.mechanisms.histories.distributions import distributions
 from sfumato.mechanisms.histories.draw import Histories
 from sfumato.mechanisms.histories.event_tables import EventTables, events_of
 from sfumato.mechanisms.histories.facts import EventFacts
+from sfumato.mechanisms.histories.shrinking import distributions
 from sfumato.public.schema.schema import Batch
 
 #: So many events are added to either count of a cell: what few synthetic events say is chance.
