@@ -34,7 +34,7 @@ ROOMS = {
     *("mechanisms/marginals", "mechanisms/learners", "mechanisms/common", "learn"),
     *("check", "check/clauses", "check/instruments", "verification", "present", "cli", "cli/commands", "frames"),
     *("lab", "lab/benchmark", "lab/assess", "lab/baselines", "lab/studies", "lab/studies/common", "lab/demo"),
-    *("lab/dry_run", "lab/audit", "lab/attacks", "lab/doctor"),
+    *("lab/dry_run", "lab/audit", "lab/attacks", "lab/doctor", "studio", "studio/pages", "studio/server"),
 }
 STRAIGHT_LINE = {
     *(

@@ -13,10 +13,13 @@ import pandas as pd
 
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.obeying import with_rules
+from sfumato.public.machine.threads import few_threads, in_turn
 from sfumato.public.schema.schema import Schema
 
 #: The most rows of a piece. So many are what `--rows many` makes at most of a small table, and they come from one draw.
 PIECE = 300_000
+#: Pieces that are drawn beside each other: each is in memory until its turn comes.
+_AT_ONCE = 4
 
 
 @runtime_checkable
@@ -55,9 +58,14 @@ def _drawn(model: Model, n_rows: int, *, seed: int) -> Iterator[Synthetic]:
         # are in memory as they are, and a choice of some of them is one choice.
         yield from _in_parts(model.sample(n_rows, seed=seed), sizes)
         return
-    model = model.sized(n_rows) if isinstance(model, Sized) else model
-    for number, size in enumerate(sizes):
-        yield model.sample(size, seed=_seed_of(seed, number))
+    sized = model.sized(n_rows) if isinstance(model, Sized) else model
+
+    def drawn(piece: tuple[int, int]) -> Synthetic:
+        number, size = piece
+        with few_threads():
+            return sized.sample(size, seed=_seed_of(seed, number))
+
+    yield from in_turn(drawn, enumerate(sizes), at_once=_AT_ONCE)
 
 
 def _in_line(pieces: Iterator[Synthetic], schema: Schema) -> Iterator[Synthetic]:

@@ -72,14 +72,6 @@ def test_what_fails_before_a_row_is_read_is_not_charged(sqlite, tmp_path):
     assert ledger.state("patients").releases == 0
 
 
-def test_a_score_is_refused_where_a_ledger_would_have_to_be_charged_for_it(sqlite):
-    """What the rows set apart cost is not booked yet, so nothing is released past the ledger."""
-    ledger, target = new_ledger(sqlite), sf.Schema(columns=SCHEMA.columns, target="ill", rows=300)
-    with pytest.raises(PlanError, match="cannot be charged for a private score yet"):
-        sf.fit(METHOD, rows(), 1.0, schema=target, ledger=ledger, dataset="patients", score=True)
-    assert ledger.state("patients").releases == 0
-
-
 def test_what_fails_afterwards_stays_charged(sqlite, monkeypatch):
     ledger = new_ledger(sqlite)
 

@@ -17,6 +17,7 @@ _COMMANDS = {
     "check": Listed("schema_command", "sfumato check patients.csv --schema schema.toml"),
     "plan": Listed("schema_command", "sfumato plan schema.toml --epsilon 1"),
     "release": Listed("release_command", "sfumato release patients.csv --schema schema.toml --epsilon 1 --out release"),
+    "studio": Listed("studio_command", "sfumato studio ~/data --ledger sqlite:///ledger.db"),
     "sample": Listed("sample_command", "sfumato sample release -n 100000 --out more.parquet"),
     "ask": Listed("ask_command", "sfumato ask release 'mean(income) by region where age >= 65'"),
     "train": Listed(

@@ -7,12 +7,10 @@ import typer
 
 from sfumato.errors import LedgerError
 from sfumato.folder.signing import SigningKey
-from sfumato.ledger.booking import account_of, asked_of
-from sfumato.outlook.planning import PlannedRelease
-from sfumato.public.plan.discovery import event_to_book
+from sfumato.ledger.booking import account_of
 
 if TYPE_CHECKING:
-    from sfumato.ledger.accounts import Account, Left
+    from sfumato.ledger.accounts import Account
     from sfumato.ledger.ledger import Ledger
 
 LedgerAddress = Annotated[
@@ -77,12 +75,3 @@ def make_ledger(url: str, *, sign: SigningKey | None) -> "Ledger":
     from sfumato.ledger.ledger import Ledger
 
     return Ledger.create(url, sign=sign)
-
-
-def left_after(planned: PlannedRelease, account: "Account | None") -> "Left | None":
-    """What a planned release would leave of its dataset. Nothing is charged."""
-    if account is None:
-        return None
-    event = event_to_book(planned.plan, planned.schema, planned.budget)
-    asked = asked_of(event, unit=planned.schema.unit, budget=planned.budget, mechanism=planned.mechanism.name)
-    return account.left_after(asked)

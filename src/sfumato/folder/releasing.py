@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
+
 from sfumato.asking.answer import Answer
 from sfumato.asking.asking import Asker
-from sfumato.errors import ModelError, ReleaseError
+from sfumato.asking.columns import ColumnEstimates, column_estimates
+from sfumato.errors import ModelError, ReleaseError, SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.folder import contents
 from sfumato.folder.disk import NewFolder, whole_folder
@@ -88,10 +91,7 @@ class Release:
             raise ModelError(f"{self.path} holds no table of rows, so no questions can be asked of it.")
         if self.schema.tables:
             raise ModelError(f"{self.path} holds several tables, and questions are asked of one.")
-        mechanism = mechanism_from(self.certificate.mechanism)
-        score = self.certificate.score
-        share = 1.0 if score is None else 1 - score.share
-        return Asker(self.schema, mechanism, self.plan(), self.answers, table, measured_share=share)
+        return _asker(self.certificate, self.schema, self.answers, table)
 
     def plan(self) -> Plan:
         """The plan under which the rows were measured."""
@@ -177,7 +177,7 @@ def _put_rows(fitted: Fitted, folder: NewFolder, *, asked: AskedRows) -> tuple[C
     n_rows, tally = fitted.row_count(asked), Tally(fitted.schema, fitted.sampled)
     first = put_rows(folder, tally.passing(map(settled, fitted.pieces(n_rows))), n_rows)
     certificate = certificate_of(fitted, tally)
-    return certificate, report_of(certificate, schema=fitted.schema, synthetic=first)
+    return certificate, report_of(certificate, schema=fitted.schema, synthetic=first, answers=fitted.answers)
 
 
 def put_rows(folder: NewFolder, pieces: Iterator[Synthetic], n_rows: int) -> Synthetic:
@@ -202,13 +202,34 @@ def model_report_of(certificate: Certificate, *, schema: Schema, answers: Answer
     return public_model_report(certificate, schema=schema, answers=answers).encode()
 
 
-def report_of(certificate: Certificate, *, schema: Schema, synthetic: Synthetic) -> bytes:
+def report_of(certificate: Certificate, *, schema: Schema, synthetic: Synthetic, answers: Answers) -> bytes:
     """The page of a release: a function of what the folder holds, so that anybody can make it again.
 
     Of more rows than one piece it shows the first piece.
     """
-    plan = certificate.plan().to_json()
-    return public_report(certificate, schema=schema, plan=plan, synthetic=synthetic).encode()
+    plan, told = certificate.plan().to_json(), None
+    if synthetic.table is not None and not schema.tables:
+        told = _estimates(certificate, schema=schema, table=synthetic.table, answers=answers)
+    return public_report(certificate, schema=schema, plan=plan, synthetic=synthetic, estimates=told).encode()
+
+
+def _estimates(
+    certificate: Certificate, *, schema: Schema, table: pd.DataFrame, answers: Answers
+) -> dict[str, ColumnEstimates]:
+    """What the measurements say of every column. No page is lost, and no release with it, because they cannot be read."""
+    try:
+        return column_estimates(_asker(certificate, schema, answers, table, brief=True))
+    except (SfumatoError, *GARBLED):
+        why = "its measurements cannot be read for single columns"
+        return {column.name: ColumnEstimates(why=why) for column in schema.columns}
+
+
+def _asker(
+    certificate: Certificate, schema: Schema, answers: Answers, table: pd.DataFrame, *, brief: bool = False
+) -> Asker:
+    mechanism, score = mechanism_from(certificate.mechanism), certificate.score
+    share = 1.0 if score is None else 1 - score.share
+    return Asker(schema, mechanism, certificate.plan(), answers, table, measured_share=share, brief=brief)
 
 
 def load_release(path: str | Path) -> Release:

@@ -228,7 +228,7 @@ class View:
     def _reduced(self, step: Step, per_record: PerRecord) -> sums.Sums:
         """Map and reduce, wherever the rows are: exact integers, and private."""
         row_map = self._row_map(per_record, step)
-        task = Task(step, self.__plan, per_record, row_map.rows, row_map.digest, self._key(step))
+        task = Task(step, self.__plan.scaled, per_record, row_map.rows, row_map.digest, self._key(step))
         with silence():
             private_sums = self.__rows.reduced(task, row_map)
         self._remark()

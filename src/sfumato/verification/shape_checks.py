@@ -86,6 +86,10 @@ def _misfit(values: "pd.Series[Any]", column: Column) -> str | None:
         return "lacks values that the schema says are there"
     if column.is_number:
         numbers = values.astype("datetime64[s]").astype("int64") if is_date else values
+        if column.kind == "time":
+            numbers = pd.Series(column.encode(values), index=values.index)
+            if (column.decode(numbers.to_numpy()).fillna("") != values.fillna("").astype("string")).any():
+                return "holds a value that is no time of a day within its bounds"
         known = numbers.dropna() if not is_date else numbers[values.notna()]
         # What is rounded to whole numbers or decimals may lie half a step outside.
         slack = 0.5 if column.kind != "numeric" or column.decimals is not None else 0.0

@@ -106,7 +106,10 @@ class Batches:
         private_rows = {name: values for name, values in private_rows.items() if name != person}
         if n_rows < self.rows:
             private_rows = {n: _filled(v, self.public[n][n_rows : self.rows]) for n, v in private_rows.items()}
-        private_piece = Piece(frozen(private_rows), n_rows, first, numbers)
+        return self.with_prepared(Piece(frozen(private_rows), n_rows, first, numbers))
+
+    def with_prepared(self, private_piece: Piece) -> Piece:
+        """A full batch with the prepared columns, which it does not have yet."""
         for name, row_map in self.maps:
             private_column = self.column(private_piece, name, row_map)
             private_piece = replace(private_piece, batch=frozen({**private_piece.batch, name: private_column}))

@@ -31,6 +31,14 @@ class Fault(NamedTuple):
     sentence: str
 
 
+class FaultySchema(SchemaError):
+    """All faults of a schema file in one sentence each, and one by one with their places."""
+
+    def __init__(self, sentence: str, faults: tuple[Fault, ...]) -> None:
+        super().__init__(sentence)
+        self.faults = faults
+
+
 class Faults:
     r"""Faults, collected while a schema is read.
 
@@ -39,7 +47,7 @@ class Faults:
     ...     raise SchemaError("rows must be a whole number.")
     >>> faults.refuse("[dataset]\nrows = 'many'", name="schema.toml")
     Traceback (most recent call last):
-    sfumato.errors.SchemaError: schema.toml line 2, [dataset]: rows must be a whole number.
+    sfumato.public.schema.faults.FaultySchema: schema.toml line 2, [dataset]: rows must be a whole number.
     """
 
     def __init__(self) -> None:
@@ -65,7 +73,7 @@ class Faults:
         ordered = sorted({(_line(lines, fault.place), _section(fault.place), fault) for fault in self.entries})
         sentences = [f"{f' line {line}' * (line > 0)}{section}: {fault.sentence}" for line, section, fault in ordered]
         several = f" has {len(sentences)} faults:\n " if len(sentences) > 1 else ""
-        raise SchemaError(f"{name}{several}" + "\n ".join(sentences))
+        raise FaultySchema(f"{name}{several}" + "\n ".join(sentences), tuple(fault for _, _, fault in ordered))
 
 
 def lines_of(text: str) -> dict[Place, int]:

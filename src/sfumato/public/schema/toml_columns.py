@@ -1,6 +1,5 @@
 """How one column is written in schema.toml: its keys, what each must be, and the files that they may name."""
 
-import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -8,9 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sfumato.errors import SchemaError
+import numpy as np
+
+from sfumato.public.schema.clock import clock_texts
 from sfumato.public.schema.column import CODED_KINDS, Column, bounds_of
 from sfumato.public.schema.faults import Faults, Place
+from sfumato.public.schema.long_lists import categories_of_file, map_of_file
 from sfumato.public.spelling import did_you_mean
 
 
@@ -27,12 +29,14 @@ def read_column(
 ) -> Column | None:
     """The column, or None where it has faults, which are noted; `within` is the section that it stands in."""
     n_faults = len(faults.entries)
+    if entry is None:  # a line that could not be read, which is said already
+        return None
     if not isinstance(entry, dict) or "type" not in entry:
         remedy = f'Write [{".".join(within)}.{name}] and type = "numeric" (or another type).'
         faults.add(f"column {name!r} has no type. {remedy}", *within, name)
     if not isinstance(entry, dict):
         return None
-    note_unknown_keys(entry, _COLUMN_KEYS, faults, *within, name, what=f"column {name!r}")
+    note_unknown_keys(entry, COLUMN_KEYS, faults, *within, name, what=f"column {name!r}")
     read: dict[str, Any] = {}
     for key, reader in READERS.items():
         if key in entry:
@@ -45,64 +49,15 @@ def read_column(
             read["bounds"] = bounds_of(name, str(entry.get("type")), read["bounds"])
     if "categories_file" in entry:
         with faults.at(*within, name, "categories_file"):
-            read["categories"] = _categories_of_file(name, entry, folder)
+            read["categories"] = categories_of_file(name, entry, folder)
     if "depends_on_file" in entry:
         with faults.at(*within, name, "depends_on_file"):
-            read["depends_on_map"] = _map_of_file(name, entry, folder)
+            read["depends_on_map"] = map_of_file(name, entry, folder)
     column = None
     if len(faults.entries) == n_faults:
         with faults.at(*within, name):
             column = Column(name=name, kind=entry["type"], **read)
     return column
-
-
-def _categories_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[str, ...]:
-    """The first cell of every line that is not empty; a first one that is the column's own name is a heading."""
-    if "categories" in entry or entry.get("discover"):
-        raise SchemaError(f"column {name!r} has categories_file beside categories or discover. Keep one of them.")
-    path, lines = lines_of_file(name, entry, folder, key="categories_file", what="categories")
-    named = [line[0] for line in lines if line[0]]
-    if named and named[0].casefold() == name.strip().casefold():
-        named = named[1:]
-    if not named:
-        raise SchemaError(f"{path} holds no categories. Write one in each line.")
-    return tuple(named)
-
-
-def _map_of_file(name: str, entry: Mapping[str, Any], folder: Path | None) -> tuple[tuple[str, ...], ...]:
-    """Every line: the reasons and what follows; a first one that ends with the column's own name is a heading."""
-    if "depends_on_map" in entry or "depends_on" not in entry:
-        raise SchemaError(f"column {name!r}: depends_on_file goes with depends_on, in the place of depends_on_map.")
-    path, lines = lines_of_file(name, entry, folder, key="depends_on_file", what="reasons")
-    if lines and lines[0][-1].casefold() == name.strip().casefold():
-        lines = lines[1:]
-    if not lines:
-        raise SchemaError(f"{path} holds no reasons. Write them in each line, and what follows as its last cell.")
-    return tuple(map(tuple, lines))
-
-
-def lines_of_file(
-    name: str, entry: Mapping[str, Any], folder: Path | None, *, key: str, what: str
-) -> tuple[Path, list[list[str]]]:
-    """The cells of every line of a CSV file that a column names; empty lines are none."""
-    value = entry[key]
-    if not isinstance(value, str):
-        raise SchemaError(f'column {name!r}: {key} must be the name of a file, such as "zip.csv".')
-    if folder is None:
-        raise SchemaError(
-            f"column {name!r}: {key} is looked for beside the schema file, and this schema was read from a text. "
-            f"Load the file, or list the {what}."
-        )
-    path = folder / value
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return path, [[cell.strip() for cell in line] for line in csv.reader(file) if line]
-    except FileNotFoundError:
-        raise SchemaError(f"there is no file {path} of {what}. It is looked for beside the schema file.") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SchemaError(
-            f"the {what} in {path} cannot be read ({type(error).__name__}). Give a text file in UTF-8, one in each line."
-        ) from None
 
 
 class Reader(NamedTuple):
@@ -153,10 +108,11 @@ READERS = {
     "shape": Reader("shape", lambda v: are(v, int), "a list of whole numbers, such as [28, 28]"),
     "sound": Reader("sound", lambda v: are(v, int, float), "seconds and hertz, such as [1.0, 4000]"),
     "discover": Reader("discover", *FLAG),
+    "seconds": Reader("seconds", *FLAG),
     "true": Reader("true_words", *TEXTS),
     "false": Reader("false_words", *TEXTS),
 }
-_COLUMN_KEYS = ("type", "categories_file", "depends_on_file", *READERS)
+COLUMN_KEYS = ("type", "categories_file", "depends_on_file", *READERS)
 
 
 def column_entries(column: Column) -> dict[str, str]:
@@ -176,6 +132,7 @@ def column_entries(column: Column) -> dict[str, str]:
         "depends_on": list_of(column.depends_on),
         "depends_on_map": listed(map(list_of, column.depends_on_map)),
         "discover": "true" if column.discover else "",
+        "seconds": "true" if column.seconds else "",
     }
 
 
@@ -191,6 +148,8 @@ def list_of(values: Iterable[str]) -> str:
 
 
 def _number(column: Column, value: float) -> str:
+    if column.kind == "time":
+        return quoted(clock_texts(np.array([value]), seconds=True)[0])
     if column.kind == "datetime" and float(value).is_integer():
         return datetime.fromtimestamp(value, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))

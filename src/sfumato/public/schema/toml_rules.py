@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import SchemaError
 from sfumato.public.schema.faults import Faults
+from sfumato.public.schema.long_lists import combinations_of_file
 from sfumato.public.schema.rules import Rule
 from sfumato.public.schema.toml_columns import (
     FLAG,
     READERS,
     Reader,
     are,
-    lines_of_file,
     list_of,
     listed,
     note_unknown_keys,
@@ -50,22 +49,12 @@ def read_rule(number: int, entry: Mapping[str, Any], faults: Faults, folder: Pat
     for key in ("permitted", "forbidden"):
         if f"{key}_file" in entry:
             with faults.at(*place, f"{key}_file"):
-                read[key] = _combinations_of_file(entry, folder, key=f"{key}_file")
+                read[key] = combinations_of_file(entry, folder, key=f"{key}_file")
     rule = None
     if len(faults.entries) == n_faults:
         with faults.at(*place):
             rule = Rule(**read)
     return rule
-
-
-def _combinations_of_file(entry: Mapping[str, Any], folder: Path | None, *, key: str) -> tuple[tuple[str, ...], ...]:
-    """Every line a combination; a first one that holds the names of the columns is a heading."""
-    path, lines = lines_of_file("of a rule", entry, folder, key=key, what="combinations")
-    if lines and [cell.casefold() for cell in lines[0]] == [str(name).casefold() for name in entry.get("columns", ())]:
-        lines = lines[1:]
-    if not lines:
-        raise SchemaError(f"{path} holds no combinations. Write one in each line.")
-    return tuple(map(tuple, lines))
 
 
 def rule_entries(rule: Rule) -> dict[str, str]:

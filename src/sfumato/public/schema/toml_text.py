@@ -16,15 +16,24 @@ from sfumato.public.schema.faults import Faults, Place
 from sfumato.public.schema.lookups import LOOKUPS, Lookup, Lookups, lookup_of, referring
 from sfumato.public.schema.one_of import Groups, groups_declared
 from sfumato.public.schema.rules import Rule
+from sfumato.public.schema.shorter import DEFAULTS, whole_tree
 from sfumato.public.schema.tables import EventTable
-from sfumato.public.schema.toml_columns import column_entries, list_of, listed, note_unknown_keys, quoted, read_column
+from sfumato.public.schema.toml_columns import (
+    COLUMN_KEYS,
+    column_entries,
+    list_of,
+    listed,
+    note_unknown_keys,
+    quoted,
+    read_column,
+)
 from sfumato.public.schema.toml_rules import RULES, read_rule, rule_entries
 from sfumato.public.schema.toml_tables import event_sections, named, read_tables
 from sfumato.public.schema.whole import contradictions
 from sfumato.public.spelling import did_you_mean
 
 _KEYS = {"dataset": ("target", "rows", "one_of", "at_most_one_of"), "privacy": ("relation", "person", "max_rows")}
-_SECTIONS = (*_KEYS, "columns", "tables", LOOKUPS)
+_SECTIONS = (*_KEYS, "columns", "tables", LOOKUPS, "defaults")
 #: The longest schema file that is read.
 MOST_BYTES = 16 << 20
 
@@ -93,7 +102,9 @@ def from_toml(text: str, *, name: str = "schema.toml", folder: Path | None = Non
 
 def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> Declared:
     """Everything that can be read; what cannot is among the faults."""
-    dataset, privacy, entries, tables, public = (
+    _note_faults_of_defaults(tree.get("defaults"), faults)
+    tree = whole_tree(tree, faults)
+    dataset, privacy, entries, tables, public, _ = (
         body if isinstance(body := tree.get(key, {}), dict) else {} for key in _SECTIONS
     )
     lookups = Lookups(public, faults, folder)
@@ -150,6 +161,16 @@ def _declared(tree: Mapping[str, Any], faults: Faults, folder: Path | None) -> D
         )
     both = groups["one_of"], groups["at_most_one_of"]
     return Declared(good, target, rows, unit or PrivacyUnit(), *both, rules, persons, events, lookups.read())
+
+
+def _note_faults_of_defaults(defaults: Any, faults: Faults) -> None:
+    """Keys that no column can have. What their values must be is told where a column takes them."""
+    given = defaults if isinstance(defaults, dict) else {}
+    for_all = {key: value for key, value in given.items() if not isinstance(value, dict)}
+    note_unknown_keys(for_all, DEFAULTS, faults, "defaults", what="[defaults]")
+    for pattern, keys in given.items():
+        if isinstance(keys, dict):
+            note_unknown_keys(keys, COLUMN_KEYS, faults, "defaults", pattern, what=f"[defaults.{pattern!r}]")
 
 
 def to_toml(declared: Declared) -> str:

@@ -1,0 +1,153 @@
+"""Result: what was written, whether it bears out its claim, real rows beside synthetic ones, and what to take away."""
+
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+
+from fastapi import APIRouter, HTTPException
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from sfumato.errors import ReleaseError, SfumatoError
+from sfumato.studio.context import Form, Here, Of, Studio
+from sfumato.studio.guard import FOREIGN_POLICY
+from sfumato.studio.jobs import Job
+from sfumato.studio.projects import Project
+from sfumato.studio.rendering import page
+from sfumato.studio.taking_away import arguments, command, notebook, script
+
+router = APIRouter()
+_REPORT = "report.html"
+
+
+@router.get("/p/{project_id}/result")
+async def show(request: Request, here: Here, project: Of) -> Response:
+    """All of it."""
+    return _page(request, here, project)
+
+
+@router.post("/p/{project_id}/verify")
+async def verify(request: Request, here: Here, project: Of, form: Form) -> Response:
+    """Check the release, without the data."""
+    job = _finished(here, project)
+    try:
+        here.jobs.start("verify", ["verify", job.target], project=project.id, facts={"release": job.id})
+    except SfumatoError as error:
+        return _page(request, here, project, error=str(error), status=409)
+    return RedirectResponse(f"/p/{project.id}/result", status_code=303)
+
+
+@router.get("/p/{project_id}/result/report")
+async def report(here: Here, project: Of) -> Response:
+    """The page that receivers get."""
+    return foreign_page(here.folders.inside(_finished(here, project).target) / _REPORT)
+
+
+@router.get("/p/{project_id}/result/private")
+async def private(here: Here, project: Of) -> Response:
+    """Real rows beside synthetic ones, for the custodian's eyes."""
+    return foreign_page(_private_page(here, project))
+
+
+@router.post("/p/{project_id}/result/private/remove")
+async def remove_private(here: Here, project: Of, form: Form) -> Response:
+    """Delete the page of real rows."""
+    _private_page(here, project).unlink(missing_ok=True)
+    return RedirectResponse(f"/p/{project.id}/result", status_code=303)
+
+
+@router.get("/p/{project_id}/result/release.zip")
+async def download(here: Here, project: Of) -> Response:
+    """The folder as one file."""
+    folder = here.folders.inside(_finished(here, project).target)
+    path = await run_in_threadpool(_zipped, folder, here.state)
+    return FileResponse(
+        path, filename=f"{folder.name}.zip", media_type="application/zip", background=BackgroundTask(path.unlink)
+    )
+
+
+@router.get("/p/{project_id}/result/{kind}")
+async def take(here: Here, project: Of, kind: str) -> Response:
+    """The same release as a command, a script or a notebook."""
+    job = _finished(here, project)
+    facts = job.facts or {}
+    where = {"schema": "schema.toml", "out": job.target, "ledger": here.ledger}
+    made = {
+        "release.sh": lambda: command(arguments(facts["source"], facts["chosen"], **where)) + "\n",
+        "release.py": lambda: script(facts["source"], facts["chosen"], **where),
+        "release.ipynb": lambda: notebook(facts["source"], facts["chosen"], **where),
+    }
+    if kind not in made:
+        raise HTTPException(404)
+    return PlainTextResponse(made[kind](), headers={"content-disposition": f'attachment; filename="{kind}"'})
+
+
+def foreign_page(path: Path) -> Response:
+    """A page that was written elsewhere, in a cage: it runs nothing and asks for nothing. A link to another file is none."""
+    if path.is_symlink():
+        raise HTTPException(404)
+    try:
+        text = path.read_bytes()
+    except OSError:
+        raise HTTPException(404) from None
+    return HTMLResponse(text, headers={"content-security-policy": FOREIGN_POLICY})
+
+
+def _zipped(folder: Path, scratch: Path) -> Path:
+    """A zip of the folder's files, in a file that is removed when it was sent."""
+    handle, name = tempfile.mkstemp(prefix="download-", suffix=".zip", dir=scratch)
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            for path in sorted(folder.iterdir()):
+                archive.write(path, f"{folder.name}/{path.name}")
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise ReleaseError(
+            f"the release cannot be zipped ({os.strerror(error.errno or 0)}). Is its folder still there?"
+        ) from None
+    return Path(name)
+
+
+def _finished(here: Studio, project: Project) -> Job:
+    job = here.jobs.latest(project.id, "release")
+    if job is None or here.jobs.progress(job).state != "done":
+        raise HTTPException(404)
+    return job
+
+
+def _private_page(here: Studio, project: Project) -> Path:
+    path = (_finished(here, project).facts or {}).get("page")
+    if not path or Path(path).parent != here.projects.folder(project):
+        raise HTTPException(404)
+    return Path(path)
+
+
+def _page(request: Request, here: Studio, project: Project, *, error: str = "", status: int = 200) -> Response:
+    job = here.jobs.latest(project.id, "release")
+    progress = None if job is None else here.jobs.progress(job)
+    if job is None or progress is None or progress.state != "done":
+        return page(request, "result.html", project=project, step="result", answer=None, error=error)
+    facts = job.facts or {}
+    verifying = here.jobs.latest(project.id, "verify")
+    if verifying is not None and (verifying.facts or {}).get("release") != job.id:
+        verifying = None
+    private = facts.get("page") or ""
+    where = {"schema": "schema.toml", "out": job.target, "ledger": here.ledger}
+    return page(
+        request,
+        "result.html",
+        status=status,
+        project=project,
+        step="result",
+        answer=progress.answer,
+        is_there=Path(job.target).is_dir(),
+        verifying=verifying,
+        verified=None if verifying is None else here.jobs.progress(verifying),
+        private=bool(private) and Path(private).is_file(),
+        command=command(arguments(facts["source"], facts["chosen"], **where)),
+        script=script(facts["source"], facts["chosen"], **where),
+        error=error,
+    )

@@ -1,0 +1,148 @@
+"""What a custodian works on: a source, a schema with its history, and what was chosen, in small files that survive a restart.
+
+A project holds no rows. Every change of the schema is a new version, so that undo is a step back, and a change that was made
+on the ground of an older version is noticed.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.errors import SfumatoError
+
+#: Steps back that are kept.
+MOST_VERSIONS = 50
+
+
+class StaleEdit(SfumatoError):
+    """The schema was changed elsewhere since the page was opened."""
+
+
+@dataclass
+class Project:
+    """Facts of one project, as its file holds them.
+
+    `source` is where the rows lie. `versions` are the numbers of all kept versions of the schema, `at` is the place of the
+    present one among them. `chosen` is what was filled in on the plan's page and the release's.
+    """
+
+    id: str
+    name: str
+    made: float
+    source: dict[str, Any] = field(default_factory=dict)
+    versions: list[int] = field(default_factory=list)
+    at: int = -1
+    chosen: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def version(self) -> int:
+        """The number of the present version of the schema; 0 where there is none."""
+        return self.versions[self.at] if self.versions else 0
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a version before this one."""
+        return self.at > 0
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether a step back can be taken back."""
+        return self.at + 1 < len(self.versions)
+
+
+class Projects:
+    """All projects below one folder, which only its owner can read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def all(self) -> list[Project]:
+        """The newest first."""
+        found = [self.get(path.parent.name) for path in self._folder.glob("*/project.json")]
+        return sorted((one for one in found if one is not None), key=lambda one: -one.made)
+
+    def new(self, name: str) -> Project:
+        """An empty one."""
+        project = Project(id=secrets.token_hex(8), name=name[:200], made=time.time())
+        self.folder(project).mkdir(mode=0o700)
+        self.save(project)
+        return project
+
+    def get(self, identity: str) -> Project | None:
+        """The project of that id, if there is one that can be read."""
+        if not (len(identity) == 16 and identity.isalnum() and identity.isascii()):
+            return None
+        try:
+            return Project(**json.loads((self._folder / identity / "project.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def folder(self, project: Project) -> Path:
+        """Where its files lie."""
+        return self._folder / project.id
+
+    def save(self, project: Project) -> None:
+        """Whole or not at all."""
+        write_private(self.folder(project) / "project.json", json.dumps(asdict(project)))
+
+    def remove(self, project: Project) -> None:
+        """The project, and nothing of what it released."""
+        shutil.rmtree(self.folder(project), ignore_errors=True)
+
+    def schema(self, project: Project) -> dict[str, Any]:
+        """The present version of the schema, as `editing.py` has it."""
+        if not project.versions:
+            return {"columns": [], "dataset": {}, "privacy": {}, "rules": []}
+        found: dict[str, Any] = json.loads(self._version(project, project.version).read_text(encoding="utf-8"))
+        return found
+
+    def change(self, project: Project, schema: dict[str, Any], *, seen: int | None) -> None:
+        """A new version, after the one that the page showed."""
+        self._refuse_stale(project, seen)
+        number = max(project.versions, default=0) + 1
+        write_private(self._version(project, number), json.dumps(schema))
+        kept = [*project.versions[: project.at + 1], number][-MOST_VERSIONS:]
+        for gone in set(project.versions) - set(kept):
+            self._version(project, gone).unlink(missing_ok=True)
+        project.versions, project.at = kept, len(kept) - 1
+        self.save(project)
+
+    def step(self, project: Project, by: int, *, seen: int | None) -> None:
+        """Undo (-1) or redo (+1)."""
+        self._refuse_stale(project, seen)
+        project.at = min(max(project.at + by, 0), len(project.versions) - 1)
+        self.save(project)
+
+    def _refuse_stale(self, project: Project, seen: int | None) -> None:
+        if seen is not None and seen != project.version:
+            raise StaleEdit(
+                "the schema was changed elsewhere since this page was opened, in another tab perhaps. What you typed was not kept: load "
+                "the page again, and repeat it."
+            )
+
+    def _version(self, project: Project, number: int) -> Path:
+        return self.folder(project) / f"schema-{number:06d}.json"
+
+
+def write_private(path: Path, text: str) -> None:
+    """A file for its owner alone, whole or not at all."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(beside, path)
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise SfumatoError(
+            f"this cannot be kept ({why}), and nothing was changed. Free some space, and try again."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)

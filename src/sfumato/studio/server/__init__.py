@@ -1,0 +1,1 @@
+"""The server around the pages: the application, its socket, and its patience."""

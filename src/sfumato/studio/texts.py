@@ -1,0 +1,92 @@
+"""Words, numbers and dates in the reader's language, and texts of strangers made harmless to look at."""
+
+import gettext
+import unicodedata
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+
+from babel import Locale, negotiate_locale
+from babel.dates import format_datetime
+from babel.numbers import format_decimal, format_percent, format_scientific
+
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+DOMAIN, FOLDER = "studio", Path(__file__).parent / "locale"
+#: A name is cut after so many characters.
+LONGEST = 80
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def catalogue(language: str) -> gettext.NullTranslations:
+    """The texts of a language. English is what the pages are written in."""
+    if language == "en":
+        return gettext.NullTranslations()
+    return gettext.translation(DOMAIN, FOLDER, languages=[language])
+
+
+def language_of(wanted: str | None, accepted: str) -> str:
+    """The language that was chosen, or else the first that the browser asks for and that is known.
+
+    >>> language_of(None, "fr-FR,de-CH;q=0.8"), language_of("en", "de"), language_of("xx", "")
+    ('de', 'en', 'en')
+    """
+    if wanted in LANGUAGES:
+        return str(wanted)
+    asked = [part.split(";")[0].strip() for part in accepted.split(",")]
+    return negotiate_locale([name.split("-")[0] for name in asked], list(LANGUAGES)) or "en"
+
+
+def mark(text: str) -> str:
+    """Marks a text for the catalogue; it is translated where it is shown."""
+    return text
+
+
+def shown(value: object, longest: int = LONGEST) -> str:
+    r"""A text as it may be looked at: what turns, hides or breaks text is spelled out, and what is long is cut.
+
+    >>> shown("age\u202egnp.exe"), shown("a\x00b\nc"), shown("x" * 100, longest=5)
+    ('age[U+202E]gnp.exe', 'a[U+0000]b[U+000A]c', 'xxxxx[...]')
+    """
+    text = str(value)
+    cut = text[:longest]
+    return "".join(map(_visible, cut)) + ("[...]" if len(text) > longest else "")
+
+
+def _visible(character: str) -> str:
+    # Cc: controls, Cf: bidi marks and what is invisible, Cs and Co: no characters, Zl and Zp: other ends of lines.
+    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    return f"[U+{ord(character):04X}]" if hidden else character
+
+
+class Numbers:
+    """Numbers and dates as a language writes them."""
+
+    def __init__(self, language: str) -> None:
+        self._locale = Locale.parse(language)
+
+    def number(self, value: float) -> str:
+        """With separators; small ones with three digits that count."""
+        if value != 0 and abs(value) < 1e-3:
+            return str(format_scientific(float(f"{value:.3g}"), locale=self._locale))
+        return str(format_decimal(value if abs(value) >= 1000 else float(f"{value:.4g}"), locale=self._locale))
+
+    def percent(self, share: float) -> str:
+        """In percent, with a digit where it is small."""
+        return str(format_percent(share, format="#,##0.#\u202f%" if share < 0.1 else None, locale=self._locale))
+
+    def moment(self, seconds: float) -> str:
+        """A date and a time of the day on this machine's clock."""
+        return str(format_datetime(datetime.fromtimestamp(seconds), format="medium", locale=self._locale))
+
+    def size(self, n_bytes: int) -> str:
+        """Of a file.
+
+        >>> Numbers("de").size(1_234_567), Numbers("en").size(0)
+        ('1,2 MB', '0 B')
+        """
+        value, unit = float(n_bytes), "B"
+        for larger in ("kB", "MB", "GB", "TB"):
+            if value < 1000:
+                break
+            value, unit = value / 1000, larger
+        return f"{format_decimal(round(value, 1), locale=self._locale)} {unit}"
