@@ -4,7 +4,6 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,17 +77,21 @@ def test_a_table_alone_has_those_whom_it_names() -> None:
     assert persons(log[log["user"] != "b"], LOG) == [second]
 
 
-def test_databases_and_folders(tmp_path: Path) -> None:
+def test_a_duckdb_database(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "ward.duckdb")) as database:
+        for name, table in TABLES.items():
+            database.register("given", table)
+            database.execute(f"create table {name} as select * from given")
+    assert persons(tmp_path / "ward.duckdb") == persons(TABLES)
+
+
+def test_a_database_and_a_folder(tmp_path: Path) -> None:
     whole = persons(TABLES)
     with sqlite3.connect(tmp_path / "ward.db") as database:
         for name, table in TABLES.items():
             table.to_sql(name, database, index=False)
     assert persons(tmp_path / "ward.db") == whole
-    with duckdb.connect(str(tmp_path / "ward.duckdb")) as other:
-        for name, table in TABLES.items():
-            other.register("given", table)
-            other.execute(f"create table {name} as select * from given")
-    assert persons(tmp_path / "ward.duckdb") == whole
     (tmp_path / "files").mkdir()
     for name, table in TABLES.items():
         table.to_parquet(tmp_path / "files" / f"{name}.parquet")
