@@ -75,6 +75,16 @@ def test_a_schema_that_was_edited_in_another_tab_is_not_overwritten(custodian: C
     assert custodian.post(f"/p/{project.id}/schema/undo", version="x").status_code == 400
 
 
+def test_the_other_forms_of_the_page_move_on_with_a_change(custodian: Custodian) -> None:
+    project = custodian.project()
+    text = save(custodian, project, 0, **FORM).text
+    version = now(custodian, project).version
+    for form in ("several", "table", "import"):
+        assert f'id="version-{form}" value="{version}" hx-swap-oob="true"' in text
+    assert '<form id="undo"' in text
+    assert f'id="version-table" value="{version}"' in custodian.get(f"/p/{project.id}/schema").text
+
+
 def test_many_columns_are_changed_by_one_pattern(custodian: Custodian) -> None:
     columns = [editing.column(f"lab_{at}", {"type": "categorical", "discover": True}) for at in range(60)]
     project = custodian.project({**SCHEMA, "columns": [*columns, *SCHEMA["columns"]]})
