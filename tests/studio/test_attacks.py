@@ -12,6 +12,7 @@ import pytest
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from visitors import HOST, ORIGIN, SCHEMA, Custodian
 
 from sfumato.present.pages import _environment
 from sfumato.studio.bodies import FORM_BYTES, BoundedBodies
@@ -19,8 +20,6 @@ from sfumato.studio.guard import FOREIGN_POLICY, POLICY
 from sfumato.studio.rendering import refusal
 from sfumato.studio.server.app import make_app
 from sfumato.studio.sessions import SESSION_SECONDS, Gate
-
-from conftest import HOST, ORIGIN, SCHEMA, Custodian  # isort: skip
 
 SECRET = "Grace-Hopper-1906"
 

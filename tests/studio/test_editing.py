@@ -3,8 +3,8 @@
 import time
 
 import pytest
+from visitors import SCHEMA, Custodian
 
-from conftest import SCHEMA, Custodian
 from sfumato.public.schema.schema import Schema
 from sfumato.studio import editing
 

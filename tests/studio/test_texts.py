@@ -4,8 +4,8 @@ import re
 
 import pytest
 from catalogue import GERMAN, compiled, german, texts
+from visitors import SCHEMA, Custodian
 
-from conftest import SCHEMA, Custodian
 from sfumato.public.schema.column import CODED_KINDS, NUMBER_KINDS
 from sfumato.studio import editing
 from sfumato.studio.rendering import environment
